@@ -1,0 +1,358 @@
+"""A small builder: each call adds one layer, infers its shape and returns its position."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from trainlaw.datasets.cnns.graph import KINDS, Layer
+from trainlaw.formulas.errors import InputError
+
+Size = int | tuple[int, int]
+Shape = tuple[int, int, int]
+
+
+class NetBuilder:
+    """Layers of a network under construction.
+
+    Positions (int) stand for layers; `padding` is pixels (one number or height, width), `"half"` (kernel // 2 on
+    both sides, times the dilation), `"same"` (output = ceil(input / stride), the odd pixel at the end) or `"valid"`
+    (none). Methods that add a layer return its position and raise `InputError` for shapes that do not fit.
+
+    >>> net = NetBuilder()
+    >>> image = net.input(3, 32)
+    >>> net.shape(net.conv(image, 16, 3, stride=2))
+    (16, 16, 16)
+    """
+
+    def __init__(self) -> None:
+        self._layers: list[Layer] = []
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers so far."""
+        return tuple(self._layers)
+
+    def shape(self, x: int) -> Shape:
+        """Channels, height and width of a layer's output."""
+        layer = self._layers[x]
+        return layer.out_channels, layer.out_height, layer.out_width
+
+    def channels(self, x: int) -> int:
+        """Channels of a layer's output."""
+        return self._layers[x].out_channels
+
+    def input(self, channels: int, height: int, width: int | None = None) -> int:
+        """An input of the network; `width` defaults to `height`, pixels."""
+        shape = (channels, height, height if width is None else width)
+        return self._append("input", (), shape, shape)
+
+    def conv(
+        self,
+        x: int,
+        channels: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Size | str = "half",
+        groups: int = 1,
+        dilation: Size = 1,
+        bias: bool = False,
+    ) -> int:
+        """A convolution to `channels` channels."""
+        return self._window(
+            "conv",
+            x,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            channels=channels,
+            groups=groups,
+            vector_parameters=channels * bias,
+        )
+
+    def depthwise(
+        self,
+        x: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Size | str = "half",
+        dilation: Size = 1,
+        bias: bool = False,
+    ) -> int:
+        """A convolution of each channel by itself."""
+        channels = self.channels(x)
+        return self.conv(
+            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias
+        )
+
+    def conv_transpose(
+        self,
+        x: int,
+        channels: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        dilation: Size = 1,
+        bias: bool = False,
+    ) -> int:
+        """A transposed convolution; output side = (input - 1) stride - 2 padding + dilation (kernel - 1) + 1 +
+        output padding, pixels."""
+        c, h, w = self.shape(x)
+        (kh, kw), (sh, sw), (dh, dw) = _pair(kernel), _pair(stride), _pair(dilation)
+        (ph, pw), (oh, ow) = _pair(padding), _pair(output_padding)
+        height = (h - 1) * sh - 2 * ph + dh * (kh - 1) + 1 + oh
+        width = (w - 1) * sw - 2 * pw + dw * (kw - 1) + 1 + ow
+        return self._append(
+            "conv_transpose",
+            (x,),
+            (c, h, w),
+            (channels, height, width),
+            kernel_height=kh,
+            kernel_width=kw,
+            stride_height=sh,
+            stride_width=sw,
+            dilation_height=dh,
+            dilation_width=dw,
+            pad_top=ph,
+            pad_left=pw,
+            groups=groups,
+            vector_parameters=channels * bias,
+        )
+
+    def conv_bn(
+        self,
+        x: int,
+        channels: int,
+        kernel: Size,
+        stride: Size = 1,
+        *,
+        padding: Size | str = "half",
+        groups: int = 1,
+        activation: str | None = "relu",
+        learned_per_channel: int = 2,
+    ) -> int:
+        """A convolution without bias, its batch normalisation, and an activation where one is named."""
+        x = self.batchnorm(
+            self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
+        )
+        return x if activation is None else self.activation(x, activation)
+
+    def depthwise_bn(
+        self, x: int, kernel: Size, stride: Size = 1, activation: str | None = "relu", **options: Size | str
+    ) -> int:
+        """A depthwise convolution without bias, its batch normalisation, and an activation where one is named."""
+        x = self.batchnorm(self.depthwise(x, kernel, stride, **options))
+        return x if activation is None else self.activation(x, activation)
+
+    def dense(self, x: int, features: int, bias: bool = True) -> int:
+        """A fully connected layer on the flattened input."""
+        c, h, w = self.shape(x)
+        return self._append(
+            "dense", (x,), (c * h * w, 1, 1), (features, 1, 1), vector_parameters=features * bias
+        )
+
+    def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
+        """A batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
+        return self._same("batchnorm", x, vector_parameters=learned_per_channel * self.channels(x))
+
+    def layernorm(self, x: int) -> int:
+        """A layer normalisation over the channels, with scale and shift."""
+        return self._same("layernorm", x, vector_parameters=2 * self.channels(x))
+
+    def activation(self, x: int, kind: str) -> int:
+        """An activation or gate of a kind named in `KINDS`."""
+        if KINDS.get(kind) not in {"activation", "gate"}:
+            raise InputError(f"expected an activation, got {kind!r}")
+        return self._same(kind, x)
+
+    def relu(self, x: int) -> int:
+        """A rectified linear unit."""
+        return self.activation(x, "relu")
+
+    def softmax(self, x: int) -> int:
+        """A softmax over the channels."""
+        return self.activation(x, "softmax")
+
+    def dropout(self, x: int) -> int:
+        """A dropout."""
+        return self._same("dropout", x)
+
+    def lrn(self, x: int) -> int:
+        """A local response normalisation across channels."""
+        return self._same("lrn", x)
+
+    def scale(self, x: int, learned: bool = False) -> int:
+        """A multiplication by a constant, or by a learned number per channel."""
+        return self._same("scale", x, vector_parameters=self.channels(x) * learned)
+
+    def max_pool(
+        self, x: int, kernel: Size, stride: Size | None = None, padding: Size | str = 0, ceil: bool = False
+    ) -> int:
+        """A maximum over windows; `ceil` keeps a last incomplete window."""
+        return self._window("max_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil)
+
+    def average_pool(
+        self, x: int, kernel: Size, stride: Size | None = None, padding: Size | str = 0, ceil: bool = False
+    ) -> int:
+        """A mean over windows; `ceil` keeps a last incomplete window."""
+        return self._window(
+            "average_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil
+        )
+
+    def global_average_pool(self, x: int) -> int:
+        """A mean over the whole image."""
+        return self.average_pool(x, self.shape(x)[1:], 1)
+
+    def adaptive_average_pool(self, x: int, side: int) -> int:
+        """A mean over about equal windows such that the output is `side` pixels high and wide."""
+        c, h, w = self.shape(x)
+        stride = (max(h // side, 1), max(w // side, 1))
+        kernel = (max(h - (side - 1) * stride[0], 1), max(w - (side - 1) * stride[1], 1))
+        x = self._append("average_pool", (x,), (c, h, w), (c, side, side))
+        return self._amend(
+            x,
+            kernel_height=kernel[0],
+            kernel_width=kernel[1],
+            stride_height=stride[0],
+            stride_width=stride[1],
+        )
+
+    def add(self, *xs: int) -> int:
+        """A sum of layers of one shape (a side of 1 is repeated)."""
+        return self._merge("add", xs)
+
+    def multiply(self, *xs: int) -> int:
+        """A product of layers of one shape (a side of 1 is repeated)."""
+        return self._merge("multiply", xs)
+
+    def concat(self, *xs: int) -> int:
+        """The channels of all given layers, one after the other."""
+        shapes = [self.shape(x) for x in xs]
+        if len({shape[1:] for shape in shapes}) != 1:
+            raise InputError(f"concat: expected images of one size, got {shapes}")
+        out = (sum(shape[0] for shape in shapes), *shapes[0][1:])
+        return self._append("concat", xs, out, out)
+
+    def slice(self, x: int, channels: int) -> int:
+        """Some of the channels."""
+        c, h, w = self.shape(x)
+        if not 0 < channels <= c:
+            raise InputError(f"slice: expected 1 to {c} channels, got {channels}")
+        return self._append("slice", (x,), (c, h, w), (channels, h, w))
+
+    def channel_shuffle(self, x: int, groups: int) -> int:
+        """The channels of `groups` groups interleaved."""
+        return self._same("channel_shuffle", x, groups=groups)
+
+    def pad(self, x: int, top: int, left: int, bottom: int, right: int) -> int:
+        """Zeros around the image, pixels."""
+        c, h, w = self.shape(x)
+        return self._append(
+            "pad", (x,), (c, h, w), (c, h + top + bottom, w + left + right), pad_top=top, pad_left=left
+        )
+
+    def upsample(self, x: int, factor: Size) -> int:
+        """The image enlarged by whole factors."""
+        c, h, w = self.shape(x)
+        fh, fw = _pair(factor)
+        return self._append("upsample", (x,), (c, h, w), (c, h * fh, w * fw))
+
+    def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
+        """`block` applied `count` times, each to the output of the one before."""
+        for _ in range(count):
+            x = block(x)
+        return x
+
+    def _append(
+        self, kind: str, inputs: tuple[int, ...], entering: Shape, leaving: Shape, **fields: int
+    ) -> int:
+        name = f"{kind}_{len(self._layers)}"
+        if min(leaving) < 1:
+            raise InputError(
+                f"layer {name!r}: an image of {entering[1]} x {entering[2]} is too small; use a larger input"
+            )
+        layer = Layer(
+            name, kind, tuple(inputs), entering[0], leaving[0], *entering[1:], *leaving[1:], **fields
+        )
+        self._layers.append(layer)
+        return len(self._layers) - 1
+
+    def _amend(self, x: int, **fields: int) -> int:
+        self._layers[x] = replace(self._layers[x], **fields)
+        return x
+
+    def _same(self, kind: str, x: int, **fields: int) -> int:
+        return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
+
+    def _merge(self, kind: str, xs: tuple[int, ...]) -> int:
+        shapes = [self.shape(x) for x in xs]
+        out = tuple(max(sides) for sides in zip(*shapes, strict=True))
+        if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):
+            raise InputError(f"{kind}: expected layers of one shape, got {shapes}")
+        return self._append(kind, xs, shapes[0], out)
+
+    def _window(
+        self,
+        kind: str,
+        x: int,
+        kernel: Size,
+        stride: Size,
+        padding: Size | str,
+        dilation: Size = 1,
+        channels: int | None = None,
+        ceil: bool = False,
+        **fields: int,
+    ) -> int:
+        c, h, w = self.shape(x)
+        (kh, kw), (sh, sw), (dh, dw) = _pair(kernel), _pair(stride), _pair(dilation)
+        ph, pw = _pair(padding) if not isinstance(padding, str) else (padding, padding)
+        height, top = window_output(h, kh, sh, dh, ph, ceil)
+        width, left = window_output(w, kw, sw, dw, pw, ceil)
+        return self._append(
+            kind,
+            (x,),
+            (c, h, w),
+            (c if channels is None else channels, height, width),
+            kernel_height=kh,
+            kernel_width=kw,
+            stride_height=sh,
+            stride_width=sw,
+            dilation_height=dh,
+            dilation_width=dw,
+            pad_top=top,
+            pad_left=left,
+            **fields,
+        )
+
+
+def window_output(
+    side: int, kernel: int, stride: int, dilation: int, padding: int | str, ceil: bool = False
+) -> tuple[int, int]:
+    """Output side and padding before the first pixel of a sliding window, pixels.
+
+    >>> window_output(224, 7, 2, 1, "half")
+    (112, 3)
+    >>> window_output(224, 3, 2, 1, "same")
+    (112, 0)
+    """
+    reach = dilation * (kernel - 1) + 1
+    if padding == "same":
+        out = -(-side // stride)
+        return out, max((out - 1) * stride + reach - side, 0) // 2
+    before = {"half": dilation * (kernel - 1) // 2, "valid": 0}.get(padding, padding)
+    room = side + 2 * before - reach
+    if room < 0:
+        return 0, before
+    out = room // stride + 1
+    # A last incomplete window counts only if it starts inside the image or the padding before it (as in torch).
+    if ceil and room % stride and out * stride < side + before:
+        out += 1
+    return out, before
+
+
+def _pair(size: Size) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else size

@@ -1,0 +1,181 @@
+"""A convolutional network as a graph of layers: two frozen types and what follows from their fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from trainlaw.formulas.errors import InputError
+
+# One row per layer kind: kind -> group. The groups are what the aggregate counts distinguish.
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "input": "input",
+        "conv": "convolution",
+        "conv_transpose": "convolution",
+        "dense": "dense",
+        "batchnorm": "normalization",
+        "layernorm": "normalization",
+        "groupnorm": "normalization",
+        "instancenorm": "normalization",
+        "max_pool": "pooling",
+        "average_pool": "pooling",
+        "relu": "activation",
+        "relu6": "activation",
+        "leaky_relu": "activation",
+        "prelu": "activation",
+        "elu": "activation",
+        "selu": "activation",
+        "gelu": "activation",
+        "silu": "activation",
+        "mish": "activation",
+        "tanh": "activation",
+        "softplus": "activation",
+        "hardswish": "activation",
+        "sigmoid": "gate",
+        "hardsigmoid": "gate",
+        "softmax": "gate",
+        "add": "add",
+        "multiply": "merge",
+        "concat": "concat",
+        "slice": "move",
+        "pad": "move",
+        "channel_shuffle": "move",
+        "upsample": "move",
+        "scale": "scale",
+        "dropout": "dropout",
+        "lrn": "lrn",
+    }
+)
+MAX_LAYERS = 100_000
+MAX_SIDE = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a network, for one sample.
+
+    Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A dense layer sees its
+    input flattened: `in_channels` are all its input elements and `in_height` and `in_width` are 1. The padding at the
+    bottom and right follows from the sizes. `vector_parameters` are the learned elements beside the weights:
+    bias, or scale and shift.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[int, ...]
+    in_channels: int
+    out_channels: int
+    in_height: int
+    in_width: int
+    out_height: int
+    out_width: int
+    kernel_height: int = 0
+    kernel_width: int = 0
+    stride_height: int = 1
+    stride_width: int = 1
+    dilation_height: int = 1
+    dilation_width: int = 1
+    pad_top: int = 0
+    pad_left: int = 0
+    groups: int = 1
+    vector_parameters: int = 0
+
+    @property
+    def group(self) -> str:
+        """Group of the layer's kind (a value of `KINDS`)."""
+        return KINDS[self.kind]
+
+    @property
+    def stride(self) -> int:
+        """Larger of the two strides, pixels."""
+        return max(self.stride_height, self.stride_width)
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether it is a convolution with one input channel per group (and more than one group)."""
+        return self.group == "convolution" and 1 < self.groups == self.in_channels
+
+    @property
+    def weights(self) -> int:
+        """Learned elements of the kernel or matrix, elements."""
+        if self.group == "convolution":
+            return (
+                self.in_channels // self.groups * self.out_channels * self.kernel_height * self.kernel_width
+            )
+        return self.in_channels * self.out_channels if self.kind == "dense" else 0
+
+    @property
+    def parameters(self) -> int:
+        """All learned elements, elements."""
+        return self.weights + self.vector_parameters
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of a forward pass of one sample, MAC; zero for all but convolutions and dense layers."""
+        if self.kind == "conv_transpose":
+            return self.weights * self.in_height * self.in_width
+        return self.weights * self.out_height * self.out_width
+
+    @property
+    def input_elements(self) -> int:
+        """Elements of its (first) input for one sample, elements."""
+        return self.in_channels * self.in_height * self.in_width
+
+    @property
+    def output_elements(self) -> int:
+        """Elements of its output for one sample, elements."""
+        return self.out_channels * self.out_height * self.out_width
+
+
+@dataclass(frozen=True, slots=True)
+class Cnn:
+    """A network: layers in an order in which each reads only earlier ones.
+
+    `base` is the architecture with all its variants (the unit held out in validation), `family` the wider kinship;
+    `input_size_px` is the side of the input, pixels; `n_classes` the width of the classifier. `notes` says what a
+    reader assumed. Raises `InputError` for layers that do not form such a graph.
+    """
+
+    name: str
+    base: str
+    family: str
+    input_size_px: int
+    n_classes: int
+    layers: tuple[Layer, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.layers) <= MAX_LAYERS:
+            raise InputError(
+                f"network {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}"
+            )
+        for position, layer in enumerate(self.layers):
+            fault = _fault(position, layer)
+            if fault:
+                raise InputError(f"network {self.name!r}, layer {position} ({layer.name!r}): {fault}")
+
+
+def _fault(position: int, layer: Layer) -> str:
+    """What is wrong with a layer at a position of the list; empty when nothing is."""
+    if layer.kind not in KINDS:
+        return f"expected a known layer kind, got {layer.kind!r}"
+    if (layer.kind == "input") != (not layer.inputs):
+        return "expected predecessors for every layer but the inputs"
+    if any(not 0 <= i < position for i in layer.inputs):
+        return f"expected predecessors before position {position}, got {layer.inputs}"
+    sides = (
+        layer.in_channels,
+        layer.in_height,
+        layer.in_width,
+        layer.out_channels,
+        layer.out_height,
+        layer.out_width,
+    )
+    if not all(0 < side <= MAX_SIDE for side in sides):
+        return f"expected channels and sizes from 1 to {MAX_SIDE}, got {sides}"
+    if layer.group == "convolution":
+        if layer.groups < 1 or layer.in_channels % layer.groups or layer.out_channels % layer.groups:
+            return f"expected groups that divide the channels, got {layer.groups} groups"
+        if layer.kernel_height < 1 or layer.kernel_width < 1:
+            return "expected a kernel of at least 1 x 1"
+    return ""

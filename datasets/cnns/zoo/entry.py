@@ -1,0 +1,24 @@
+"""What the zoo knows of a network before it is built."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+
+Architecture = Callable[[NetBuilder, int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A network of the zoo: its architecture, kinship and usual input.
+
+    `architecture(net, image, n_classes)` adds the layers after the input and returns the position of the last one (the
+    class scores). `base` is the architecture with its variants, `family` the wider kinship. The side is in pixels.
+    """
+
+    architecture: Architecture
+    base: str
+    family: str
+    input_size_px: int = 224
+    n_classes: int = 1000
+    input_channels: int = 3

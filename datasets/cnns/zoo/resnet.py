@@ -1,0 +1,188 @@
+"""ResNet (He et al. 2015, arXiv:1512.03385) and its kin: v1d, pre-activation, ResNeXt, wide, SE, CIFAR."""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+
+_LAYERS = MappingProxyType(
+    {
+        18: (2, 2, 2, 2),
+        34: (3, 4, 6, 3),
+        50: (3, 4, 6, 3),
+        101: (3, 4, 23, 3),
+        152: (3, 8, 36, 3),
+        200: (3, 24, 36, 3),
+    }
+)
+
+
+def squeeze_excite(net: NetBuilder, x: int, hidden: int) -> int:
+    """Channels weighted by two dense layers on their means (Hu et al. 2017, arXiv:1709.01507)."""
+    gate = net.relu(net.dense(net.global_average_pool(x), hidden))
+    gate = net.activation(net.dense(gate, net.channels(x)), "sigmoid")
+    return net.multiply(x, gate)
+
+
+def basic_block(net: NetBuilder, x: int, channels: int, stride: int) -> int:
+    """Two 3 x 3 convolutions beside a shortcut."""
+    shortcut = x
+    if stride != 1 or net.channels(x) != channels:
+        shortcut = net.conv_bn(x, channels, 1, stride, activation=None)
+    x = net.conv_bn(x, channels, 3, stride)
+    x = net.conv_bn(x, channels, 3, activation=None)
+    return net.relu(net.add(shortcut, x))
+
+
+def bottleneck_block(
+    net: NetBuilder,
+    x: int,
+    channels: int,
+    stride: int,
+    *,
+    groups: int = 1,
+    group_width: int = 64,
+    early_stride: bool = False,
+    pooled_shortcut: bool = False,
+    squeeze: bool = False,
+) -> int:
+    """Convolutions 1 x 1, 3 x 3, 1 x 1 beside a shortcut.
+
+    `early_stride` puts the stride into the first convolution (v1) instead of the 3 x 3 (v1.5); `pooled_shortcut`
+    is the variant D of He et al. 2018 (arXiv:1812.01187).
+    """
+    shortcut = x
+    if stride != 1 or net.channels(x) != 4 * channels:
+        pooled = pooled_shortcut and stride != 1
+        entry = net.average_pool(x, stride, ceil=True) if pooled else x
+        shortcut = net.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
+    width = channels * group_width // 64 * groups
+    x = net.conv_bn(x, width, 1, stride if early_stride else 1)
+    x = net.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
+    x = net.conv_bn(x, 4 * channels, 1, activation=None)
+    if squeeze:
+        x = squeeze_excite(net, x, channels // 4)
+    return net.relu(net.add(shortcut, x))
+
+
+def stem(net: NetBuilder, x: int) -> int:
+    """A 7 x 7 convolution of stride 2 and a pooling of stride 2."""
+    return net.max_pool(net.conv_bn(x, 64, 7, 2), 3, 2, 1)
+
+
+def deep_stem(net: NetBuilder, x: int) -> int:
+    """Three 3 x 3 convolutions instead of one 7 x 7 (variant C of arXiv:1812.01187)."""
+    for channels, stride in ((32, 2), (32, 1), (64, 1)):
+        x = net.conv_bn(x, channels, 3, stride)
+    return net.max_pool(x, 3, 2, 1)
+
+
+def cifar_stem(net: NetBuilder, x: int) -> int:
+    """A 3 x 3 convolution at full resolution, for images of 32 x 32."""
+    return net.conv_bn(x, 64, 3)
+
+
+def resnet(net: NetBuilder, image: int, n_classes: int, depth: int, start=stem, **block: int | bool) -> int:
+    """A residual network of four stages; `block` are options of `bottleneck_block`."""
+    one = basic_block if depth < 50 else partial(bottleneck_block, **block)
+    x = start(net, image)
+    for stage, count in enumerate(_LAYERS[depth]):
+        for position in range(count):
+            x = one(net, x, 64 << stage, 2 if stage and not position else 1)
+    return net.dense(net.global_average_pool(x), n_classes)
+
+
+def preactivation_block(
+    net: NetBuilder, x: int, channels: int, stride: int, bottleneck: bool, early_stride: bool = True
+) -> int:
+    """Normalisation and activation before each convolution (He et al. 2016, arXiv:1603.05027)."""
+    leaving = 4 * channels if bottleneck else channels
+    y = net.relu(net.batchnorm(x))
+    changes = stride != 1 or net.channels(x) != leaving
+    shortcut = net.conv(y, leaving, 1, stride) if changes else x
+    if bottleneck:
+        y = net.relu(net.batchnorm(net.conv(y, channels, 1, stride if early_stride else 1)))
+        y = net.relu(net.batchnorm(net.conv(y, channels, 3, 1 if early_stride else stride)))
+        y = net.conv(y, leaving, 1)
+    else:
+        y = net.relu(net.batchnorm(net.conv(y, channels, 3, stride)))
+        y = net.conv(y, leaving, 3)
+    return net.add(shortcut, y)
+
+
+def preactivation_resnet(
+    net: NetBuilder, image: int, n_classes: int, depth: int, early_stride: bool = True
+) -> int:
+    """A pre-activation residual network; `early_stride` as in `bottleneck_block`."""
+    x = stem(net, image)
+    for stage, count in enumerate(_LAYERS[depth]):
+        for position in range(count):
+            # The shortcut of the first block of a basic net is the input itself: no channel changes there.
+            x = preactivation_block(
+                net, x, 64 << stage, 2 if stage and not position else 1, depth >= 50, early_stride
+            )
+    x = net.relu(net.batchnorm(x))
+    return net.dense(net.global_average_pool(x), n_classes)
+
+
+def small_resnet(net: NetBuilder, image: int, n_classes: int) -> int:
+    """PROFET's small residual net: four blocks of two 1 x 1 convolutions."""
+    x = stem(net, image)
+    for channels, stride, count in ((64, 2, 1), (64, 1, 1), (128, 2, 1), (128, 1, 1)):
+        for _ in range(count):
+            shortcut = net.conv_bn(x, channels, 1, stride, activation=None) if stride != 1 else x
+            x = net.conv_bn(x, channels, 1, stride)
+            x = net.conv_bn(x, channels, 1, activation=None)
+            x = net.relu(net.add(shortcut, x))
+    return net.dense(net.global_average_pool(x), n_classes)
+
+
+def _entry(depth: int, **options) -> Entry:
+    return Entry(partial(resnet, depth=depth, **options), f"resnet{depth}", "resnet")
+
+
+def _preactivation(depth: int, early_stride: bool) -> Entry:
+    return Entry(
+        partial(preactivation_resnet, depth=depth, early_stride=early_stride), f"resnet{depth}", "resnet"
+    )
+
+
+def _aggregated(depth: int, base: str, family: str = "resnext", **block) -> Entry:
+    return Entry(partial(resnet, depth=depth, **block), base, family)
+
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        **{f"resnet{depth}": _entry(depth) for depth in (18, 34, 50, 101, 152)},
+        **{f"resnet{depth}_v1": _entry(depth, early_stride=True) for depth in (50, 101, 152)},
+        **{
+            f"resnet{depth}_v1d": _entry(depth, start=deep_stem, pooled_shortcut=True)
+            for depth in (50, 101, 152)
+        },
+        **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
+        **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
+        **{
+            f"wide_resnet{depth}_2": _aggregated(depth, "wide_resnet", "resnet", group_width=128)
+            for depth in (50, 101)
+        },
+        "resnext50_32x4d": _aggregated(50, "resnext50", groups=32, group_width=4),
+        "resnext101_32x4d": _aggregated(101, "resnext101", groups=32, group_width=4),
+        "resnext101_32x8d": _aggregated(101, "resnext101", groups=32, group_width=8),
+        "resnext101_64x4d": _aggregated(101, "resnext101", groups=64, group_width=4),
+        "resnext152_32x4d": _aggregated(152, "resnext152", groups=32, group_width=4),
+        **{
+            f"se_resnet{depth}": _aggregated(depth, "se_resnet", "se_resnet", squeeze=True)
+            for depth in (50, 101, 152)
+        },
+        "se_resnext50_32x4d": _aggregated(
+            50, "se_resnext", "se_resnext", groups=32, group_width=4, squeeze=True
+        ),
+        "se_resnext101_32x4d": _aggregated(
+            101, "se_resnext", "se_resnext", groups=32, group_width=4, squeeze=True
+        ),
+        "resnet18_cifar": Entry(partial(resnet, depth=18, start=cifar_stem), "resnet18", "resnet", 32, 10),
+        "resnet_small_profet": Entry(small_resnet, "resnet_small", "resnet_small", 32, 10),
+    }
+)

@@ -1,0 +1,45 @@
+"""Small nets for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+
+
+def lenet5(net: NetBuilder, image: int, n_classes: int) -> int:
+    """Two 5 x 5 convolutions and three dense layers."""
+    x = image
+    for channels in (6, 16):
+        x = net.max_pool(net.relu(net.conv(x, channels, 5, padding="valid", bias=True)), 2)
+    for features in (120, 84):
+        x = net.relu(net.dense(x, features))
+    return net.dense(x, n_classes)
+
+
+def mnist_cnn(net: NetBuilder, image: int, n_classes: int) -> int:
+    """Two 3 x 3 convolutions and one dense layer."""
+    x = image
+    for channels in (32, 64):
+        x = net.max_pool(net.relu(net.conv(x, channels, 3, padding="valid", bias=True)), 2)
+    return net.dense(x, n_classes)
+
+
+def cifar10_cnn(net: NetBuilder, image: int, n_classes: int) -> int:
+    """Two pairs of 3 x 3 convolutions and two dense layers."""
+    x = image
+    for channels in (32, 64):
+        x = net.relu(net.conv(x, channels, 3, bias=True))
+        x = net.relu(net.conv(x, channels, 3, padding="valid", bias=True))
+        x = net.dropout(net.max_pool(x, 2))
+    x = net.dropout(net.relu(net.dense(x, 512)))
+    return net.dense(x, n_classes)
+
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "lenet5": Entry(lenet5, "lenet5", "lenet", 32, 10),
+        "mnist_cnn": Entry(mnist_cnn, "mnist", "mnist", 32, 10),
+        "cifar10_cnn": Entry(cifar10_cnn, "cifar10", "cifar10", 32, 10),
+    }
+)
