@@ -1,0 +1,83 @@
+"""The command line: one command per job; a fault of the input is one line and exit code 2."""
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from trainlaw.app.commands import cnns, data, export, features, gpus, predict, show, study
+from trainlaw.formulas.errors import TrainlawError
+
+_EXIT_INPUT = 2
+_EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class _Commands(TyperGroup):
+    """Turns what a user can cause into one line; anything else is our defect and keeps its traceback."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        """Runs the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except TrainlawError as error:
+            _say(" ".join(str(error).split()))
+            raise typer.Exit(_EXIT_INPUT) from None
+        except BrokenPipeError:
+            # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
+            sys.stderr.close()
+            raise typer.Exit(0) from None
+        except OSError as error:
+            _say(f"{error.filename or 'file system'}: {error.strerror or error}")
+            raise typer.Exit(_EXIT_INPUT) from None
+        except KeyboardInterrupt:
+            _say("interrupted; nothing was written")
+            raise typer.Exit(_EXIT_INTERRUPTED) from None
+
+
+def _say(text: str) -> None:
+    print(f"trainlaw: {text}", file=sys.stderr)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Examples:  trainlaw study  |  trainlaw predict --cnn resnet50 --gpu T4 --batch 64  |  trainlaw cnn list",
+)
+app.command("study")(study.study)
+app.command("predict")(predict.predict)
+app.command("show")(show.show)
+app.command("export")(export.export)
+app.add_typer(data.app, name="data")
+app.add_typer(gpus.app, name="gpus")
+app.add_typer(cnns.app, name="cnn")
+app.command("features")(features.features)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"trainlaw {version('trainlaw')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Formulas for the time of a CNN training iteration, evolved from measured runs.
+
+    Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error on GPUs that it
+    never saw, and writes a folder with the formula, a workbook and a report. Then ask `trainlaw predict`.
+    """
+
+
+def main() -> None:
+    """Runs the command line and exits: 0 done, 2 faulty input (one line on standard error), 130 interrupted."""
+    app(prog_name="trainlaw")

@@ -1,0 +1,1 @@
+"""One file per command; heavy imports happen inside, so that `--help` comes at once."""

@@ -1,0 +1,27 @@
+"""`trainlaw export`: a formula as code, workbook, page or data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    formula: Annotated[
+        Path | None, typer.Argument(help="formula.json or run folder; default: the newest run here, else the built-in one.")
+    ] = None,
+    to: Annotated[
+        Path, typer.Option(help="File to write; its suffix chooses: .py .js .c .sql .tex .json .xlsx .html")
+    ] = ...,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a formula in another form, chosen by the suffix of the file.
+
+    Examples:  trainlaw export --to formula.xlsx  |  trainlaw export trainlaw-run --to iteration_time.py
+    """
+    from trainlaw.app.exports import export_formula
+    from trainlaw.app.predict import find_formula
+
+    law, origin = find_formula(formula, Path.cwd())
+    export_formula(law, to, overwrite)
+    print(f"{to} written from {origin}")

@@ -1,0 +1,47 @@
+"""A formula written to a file in the form that the file's suffix names."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trainlaw.formulas import Formula, InputError, save_formula, unknown_name, write_bytes_atomically, write_text_atomically
+from trainlaw.formulas.printers import PRINTERS
+
+
+def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> None:
+    """Write a formula; the suffix of `path` chooses the form, `overwrite` allows to replace a file.
+
+    Raises UnknownNameError for a suffix that names no form, InputError where the file exists or cannot be written.
+    """
+    if path.suffix not in _WRITERS:
+        raise unknown_name("suffix of an output file", path.suffix or path.name, sorted(_WRITERS))
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} exists; choose another name, or say --overwrite")
+    _WRITERS[path.suffix](formula, path)
+
+
+def _write_workbook(formula: Formula, path: Path) -> None:
+    from trainlaw.app.workbook import workbook_bytes
+
+    write_bytes_atomically(path, workbook_bytes(formula))
+
+
+def _write_page(formula: Formula, path: Path) -> None:
+    from trainlaw.app.page import page_html
+
+    write_text_atomically(path, page_html(formula))
+
+
+def _writer(language: str) -> Callable[[Formula, Path], None]:
+    return lambda formula, path: write_text_atomically(path, PRINTERS[language](formula))
+
+
+_WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {
+    ".py": _writer("python_function"),
+    ".js": _writer("javascript"),
+    ".c": _writer("c_function"),
+    ".sql": _writer("sql"),
+    ".tex": _writer("latex"),
+    ".json": save_formula,
+    ".xlsx": _write_workbook,
+    ".html": _write_page,
+}

@@ -1,0 +1,136 @@
+"""The report's three drawings: predicted against measured, error per name, Pareto front."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainlaw.app import svg
+from trainlaw.app.quantities import show_number, show_percent, show_seconds
+
+_TICK_SIZE = 4.0
+_ROW_HEIGHT = 15.0
+
+
+@dataclass(frozen=True)
+class PointGroup:
+    """Points of one colour: `name` for the legend, `measured` and `predicted` in seconds, equally long."""
+
+    name: str
+    measured: Sequence[float]
+    predicted: Sequence[float]
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """Errors of one architecture or GPU: estimator name to percent; `rows` is the number of runs."""
+
+    name: str
+    rows: int
+    errors: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A member of the Pareto front: complexity (nodes weighted by cost), loss, formula text, whether chosen."""
+
+    complexity: float
+    loss: float
+    text: str
+    chosen: bool
+
+
+def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
+    """A log-log scatter with the diagonal and lines 25 % off it; one colour class `c0`, `c1`, ... per group.
+
+    groups : at most ten, each with at least one point; times in seconds.
+    Returns SVG text.
+    """
+    times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
+    low, high = min(times) / 1.15, max(times) * 1.15
+    across, up = svg.LogAxis(low, high, 52, 390), svg.LogAxis(low, high, 348, 10)
+    parts = [*_log_grid(across, up), svg.line(across(low), up(low), across(high), up(high), "diagonal")]
+    for factor in (1.25, 0.75):
+        end = min(high, high / factor)
+        start = max(low, low / factor)
+        parts.append(svg.line(across(start), up(start * factor), across(end), up(end * factor), "band"))
+    for index, group in enumerate(groups):
+        points = [
+            (across(measured), up(predicted))
+            for measured, predicted in zip(group.measured, group.predicted, strict=True)
+            if predicted > 0
+        ]
+        parts.append(svg.dots(points, f"c{index}", f"{group.name}: {len(points)} runs"))
+    parts.append(svg.text(221, 382, "measured time of an iteration", "middle"))
+    parts.append(f'<g transform="rotate(-90 12 180)">{svg.text(12, 180, "predicted, GPU held out", "middle")}</g>')
+    return svg.drawing(390, parts, "Predicted against measured iteration time on held-out GPUs, log axes")
+
+
+def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
+    parts = []
+    for tick in across.ticks():
+        parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
+        parts.append(svg.text(across(tick), up.start + 14, show_seconds(tick), "middle", "tick"))
+        parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))
+        parts.append(svg.text(across.start - 4, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
+    return parts
+
+
+def error_dots(rows: Sequence[ErrorRow], estimators: Sequence[str], title: str) -> str:
+    """A dot plot of errors, one line per name, sorted by the first estimator's error.
+
+    rows : at least one; estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in this order.
+    title : what the drawing shows, for screen readers.
+    Returns SVG text; the axis is logarithmic, in percent.
+    """
+    ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
+    shown = [row.errors[name] for row in ordered for name in estimators if row.errors.get(name, -1) > 0]
+    bottom = 12 + _ROW_HEIGHT * len(ordered)
+    axis = svg.LogAxis(max(min(shown) / 1.2, 0.5), min(max(shown) * 1.2, 1000.0), 122, 388)
+    parts = []
+    for tick in axis.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(axis(tick), 4, axis(tick), bottom, "grid"))
+        parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
+    for index, row in enumerate(ordered):
+        height = 12 + _ROW_HEIGHT * (index + 0.5)
+        parts.append(svg.text(114, height + 3.5, row.name, "end", "tick"))
+        parts.append(svg.line(118, height, 388, height, "guide"))
+        parts.extend(_error_row(row, estimators, axis, height))
+    parts.append(svg.text(255, bottom + 30, "mean absolute error, %", "middle"))
+    return svg.drawing(bottom + 38, parts, title)
+
+
+def _error_row(row: ErrorRow, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
+    drawn = []
+    for index in reversed(range(len(estimators))):
+        error = row.errors.get(estimators[index], float("nan"))
+        if error > 0:
+            hint = f"{row.name}, {estimators[index]}: {show_percent(error)} % over {row.rows} runs"
+            drawn.append(svg.circle(axis(error), height, 4.5 if index == 0 else 3.2, f"e{index}", hint))
+    return drawn
+
+
+def pareto_front(points: Sequence[FrontPoint]) -> str:
+    """The front as steps: error against complexity, the chosen formula marked.
+
+    points : at least one, complexity rising.
+    Returns SVG text.
+    """
+    most = max(point.complexity for point in points)
+    losses = [point.loss for point in points if point.loss > 0]
+    across = svg.LinearAxis(0, most * 1.05 + 1, 52, 390)
+    up = svg.LogAxis(min(losses) / 1.2, max(losses) * 1.2, 228, 10)
+    parts = []
+    for tick in across.ticks():
+        parts.append(svg.text(across(tick), 243, f"{tick:g}", "middle", "tick"))
+    for tick in up.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(52, up(tick), 390, up(tick), "grid"))
+        parts.append(svg.text(48, up(tick) + 3.5, show_number(tick), "end", "tick"))
+    for left, right in zip(points, points[1:], strict=False):
+        parts.append(svg.line(across(left.complexity), up(left.loss), across(right.complexity), up(left.loss), "step"))
+        parts.append(svg.line(across(right.complexity), up(left.loss), across(right.complexity), up(right.loss), "step"))
+    for point in points:
+        hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.text}"
+        parts.append(svg.circle(across(point.complexity), up(point.loss), 5 if point.chosen else 3.2,
+                                "chosen" if point.chosen else "member", hint))
+    parts.append(svg.text(221, 262, "complexity of the formula", "middle"))
+    parts.append(f'<g transform="rotate(-90 12 120)">{svg.text(12, 120, "loss on training rows", "middle")}</g>')
+    return svg.drawing(270, parts, "Pareto front: loss against complexity")

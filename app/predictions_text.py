@@ -1,0 +1,57 @@
+"""Predictions as text for people and as JSON for programs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from trainlaw.app.conformal import LEVEL
+from trainlaw.app.predict import Prediction
+from trainlaw.app.quantities import show_number, show_percent, show_seconds
+from trainlaw.app.text_table import text_table
+from trainlaw.formulas import Formula
+
+
+def predictions_text(formula: Formula, origin: str, predictions: Sequence[Prediction]) -> str:
+    """One prediction as a paragraph, several as a table; each with its unit, interval and warnings."""
+    body = _one(predictions[0]) if len(predictions) == 1 else _many(predictions)
+    return f"{body}\n\nformula: {origin}{_error_note(formula)}"
+
+
+def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str:
+    """A JSON list with one object per prediction; times in seconds, throughput in samples per second, nan as null."""
+    rows = [
+        {**asdict(prediction), "samples_per_second": prediction.samples_per_second, "interval_level": LEVEL}
+        for prediction in predictions
+    ]
+    finite = [{key: None if value != value else value for key, value in row.items()} for row in rows]
+    return json.dumps(finite, indent=2, allow_nan=False)
+
+
+def _one(prediction: Prediction) -> str:
+    lines = [
+        f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {prediction.gpu}",
+        f"  iteration time  {show_seconds(prediction.time_s)}   ({prediction.interval_text(LEVEL)})",
+        f"  throughput      {show_number(prediction.samples_per_second)} images/s",
+        *(f"  warning: {warning}" for warning in prediction.warnings),
+    ]
+    return "\n".join(lines)
+
+
+def _many(predictions: Sequence[Prediction]) -> str:
+    bounds = [
+        ["-", "-"] if row.low_s is None or row.high_s is None else [show_seconds(row.low_s), show_seconds(row.high_s)]
+        for row in predictions
+    ]
+    rows = [
+        [row.cnn, row.gpu, row.batch_per_gpu, show_seconds(row.time_s), *bound, show_number(row.samples_per_second),
+         "; ".join(row.warnings)]
+        for row, bound in zip(predictions, bounds, strict=True)
+    ]
+    level = f"{100 * LEVEL:g} %"
+    header = ["CNN", "GPU", "batch", "time", f"{level} from", "to", "images/s", "warnings"]
+    return text_table(header, rows)
+
+
+def _error_note(formula: Formula) -> str:
+    macro = formula.errors.get("macro_gpu_percent")
+    return f"; error on held-out GPUs {show_percent(float(macro))} %" if isinstance(macro, int | float) else ""

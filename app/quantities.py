@@ -1,0 +1,56 @@
+"""Numbers as people read them: times, counts and shares with their unit."""
+
+import math
+
+_TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def show_seconds(seconds: float) -> str:
+    """A time with three significant digits and a fitting unit; `seconds` in s.
+
+    >>> show_seconds(0.1234567), show_seconds(12.3456), show_seconds(float("nan"))
+    ('123 ms', '12.3 s', 'not defined')
+    """
+    if not math.isfinite(seconds):
+        return "not defined"
+    for size, unit in _TIME_STEPS:
+        if abs(seconds) >= size:
+            return f"{show_number(seconds / size)} {unit}"
+    return f"{show_number(seconds / 1e-6)} µs"
+
+
+def show_number(value: float, digits: int = 3) -> str:
+    """A number with `digits` significant digits and no needless zeros or exponents.
+
+    >>> show_number(1234.5), show_number(0.0123456), show_number(10.0), show_number(3e-9)
+    ('1,234', '0.0123', '10', '3e-09')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if value and not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.{digits}g}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value:,.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def show_with_prefix(value: float, unit: str) -> str:
+    """A large number with a decimal prefix before its unit.
+
+    >>> show_with_prefix(1.555e12, "B/s"), show_with_prefix(48, "")
+    ('1.56 TB/s', '48')
+    """
+    for size, prefix in _PREFIXES:
+        if abs(value) >= size:
+            return f"{show_number(value / size)} {prefix}{unit}".rstrip()
+    return f"{show_number(value)} {unit}".rstrip()
+
+
+def show_percent(value: float) -> str:
+    """A percentage with one decimal, or a dash where there is none; `value` in percent.
+
+    >>> show_percent(16.04), show_percent(float("nan"))
+    ('16.0', '-')
+    """
+    return f"{value:.1f}" if math.isfinite(value) else "-"

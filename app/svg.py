@@ -1,0 +1,91 @@
+"""The few SVG shapes that the report draws with; colours come from the page's style sheet by class."""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 400.0  # user units; at a phone's width one unit is about one pixel
+
+
+def escape(text: object) -> str:
+    """Text made inert inside HTML and SVG, in elements and in quoted attributes."""
+    return html.escape(str(text), quote=True)
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """A logarithmic axis from data to user units.
+
+    low, high : data range, both positive, low < high; start, end : the same two points in user units.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Position of a positive data value, in user units; values outside are clipped to the range."""
+        clipped = min(max(value, self.low), self.high)
+        share = math.log(clipped / self.low) / math.log(self.high / self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, mantissas: Sequence[float] = (1.0,)) -> list[float]:
+        """Round values inside the range: each mantissa at each power of ten."""
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        candidates = (mantissa * 10.0**power for power in powers for mantissa in mantissas)
+        return [value for value in candidates if self.low * 0.999 <= value <= self.high * 1.001]
+
+
+@dataclass(frozen=True)
+class LinearAxis:
+    """A linear axis from data to user units; the fields are those of `LogAxis`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Position of a data value, in user units."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, wanted: int = 5) -> list[float]:
+        """About `wanted` round values inside the range."""
+        raw = (self.high - self.low) / wanted
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = min((m * power for m in (1, 2, 5, 10)), key=lambda size: abs(size - raw))
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [index * step for index in range(first, last + 1)]
+
+
+def drawing(height: float, parts: Sequence[str], title: str) -> str:
+    """An SVG element as wide as its place; `height` in user units, `title` read aloud by screen readers."""
+    head = f'<svg viewBox="0 0 {WIDTH:g} {height:g}" role="img" aria-label="{escape(title)}">'
+    return "\n".join([head, *parts, "</svg>"])
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """A straight line between two points in user units, styled by the class `kind`."""
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
+
+
+def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "label") -> str:
+    """A text whose base line begins, is centred or ends at a point in user units."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(content)}</text>'
+
+
+def dots(points: Sequence[tuple[float, float]], kind: str, title: str) -> str:
+    """Many dots as one path of strokes without length, which keeps thousands of points small.
+
+    points : (x, y) in user units; kind : class that gives colour and stroke width; title : shown when pointed at.
+    """
+    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
+    return f'<path d="{path}" class="dots {kind}"><title>{escape(title)}</title></path>'
+
+
+def circle(x: float, y: float, radius: float, kind: str, title: str) -> str:
+    """A circle at a point in user units with a text shown when pointed at."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{kind}"><title>{escape(title)}</title></circle>'

@@ -1,0 +1,58 @@
+"""Tables for a terminal: plain text, aligned, the same on a screen and in a pipe."""
+
+from collections.abc import Sequence
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
+    """Lays rows out under a header; columns of numbers are aligned to the right.
+
+    header : titles, one per column
+    rows : cells, each row as long as the header; a cell is shown as `str` shows it
+    indent : text before every line
+    Returns lines joined by newlines, without a last newline.
+
+    >>> print(text_table(["GPU", "error"], [["Tesla T4", "12.6 %"], ["V100", "9 %"]]))
+      GPU        error
+      Tesla T4  12.6 %
+      V100         9 %
+    """
+    cells = [[str(cell) for cell in row] for row in rows]
+    columns = list(zip(header, *cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [_looks_numeric(column[1:]) for column in columns]
+    lines = [_line(line, widths, numeric, indent) for line in [list(header), *cells]]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], indent: str) -> str:
+    padded = [
+        cell.rjust(width) if right else cell.ljust(width)
+        for cell, width, right in zip(cells, widths, numeric, strict=True)
+    ]
+    return (indent + "  ".join(padded)).rstrip()
+
+
+def _looks_numeric(cells: Sequence[str]) -> bool:
+    shown = [cell for cell in cells if cell.strip() not in ("", "-")]
+    return bool(shown) and all(cell[0].isdigit() or cell[0] in "+-.±" for cell in shown)
+
+
+def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> str:
+    """Names separated by commas, broken into lines that fit.
+
+    items : texts; width : longest line in characters; indent : text before every line.
+    Returns lines joined by newlines.
+
+    >>> print(wrapped_list(["alexnet", "resnet50", "vgg16"], width=20))
+      alexnet, resnet50,
+      vgg16
+    """
+    lines: list[str] = []
+    current = ""
+    for item in items:
+        longer = f"{current}, {item}" if current else item
+        if current and len(indent) + len(longer) + 1 > width:
+            lines.append(indent + current + ",")
+            longer = item
+        current = longer
+    return "\n".join([*lines, indent + current])
