@@ -1,0 +1,87 @@
+"""What a closed form is: units, expressions, their values, their simplification, bounds, proofs and printed forms."""
+
+from trainlaw.formulas.errors import (
+    InputError,
+    MissingDependencyError,
+    TrainlawError,
+    UnitError,
+    UnknownNameError,
+    unknown_name,
+)
+from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.expression import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    additive_terms,
+    check_size,
+    complexity,
+    constants,
+    count_nodes,
+    depth,
+    fold,
+    substitute,
+    variables,
+    with_constants,
+)
+from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.files import read_text, write_bytes_atomically, write_text_atomically
+from trainlaw.formulas.formula import Formula, GroupedConstant
+from trainlaw.formulas.formula_file import load_formula, save_formula
+from trainlaw.formulas.json_form import from_json, to_json
+from trainlaw.formulas.operators import OPERATORS, Operator, operator_named
+from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
+from trainlaw.formulas.text import parse_text, to_text
+from trainlaw.formulas.unit_inference import constant_units, infer_unit
+from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
+
+__all__ = [
+    "DIMENSIONLESS",
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "OPERATORS",
+    "SECOND",
+    "Apply",
+    "Constant",
+    "Expression",
+    "FeatureSpec",
+    "Formula",
+    "GroupedConstant",
+    "InputError",
+    "MissingDependencyError",
+    "Operator",
+    "ParetoFront",
+    "ScoredFormula",
+    "TrainlawError",
+    "Unit",
+    "UnitError",
+    "UnknownNameError",
+    "Variable",
+    "additive_terms",
+    "check_size",
+    "complexity",
+    "constant_units",
+    "constants",
+    "count_nodes",
+    "depth",
+    "evaluate",
+    "fold",
+    "from_json",
+    "infer_unit",
+    "load_formula",
+    "operator_named",
+    "parse_text",
+    "read_text",
+    "save_formula",
+    "substitute",
+    "to_json",
+    "to_text",
+    "unknown_name",
+    "variables",
+    "with_constants",
+    "write_bytes_atomically",
+    "write_text_atomically",
+]

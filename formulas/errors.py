@@ -1,0 +1,51 @@
+"""The errors that trainlaw raises on purpose; each says in one line what was expected, what came and what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TrainlawError(Exception):
+    """Root of all errors that trainlaw raises on purpose."""
+
+
+class InputError(TrainlawError, ValueError):
+    """A value, a text or a file is not what was expected."""
+
+
+class UnknownNameError(TrainlawError, LookupError):
+    """A name (of an operator, a feature, a GPU, a CNN, ...) is not known."""
+
+
+class UnitError(TrainlawError, ValueError):
+    """Units do not agree, or a text is no unit."""
+
+
+class MissingDependencyError(TrainlawError, ImportError):
+    """An optional package is needed and not installed; the message names the extra that brings it."""
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """Return `value` as one line of at most `limit` characters, for use in a message.
+
+    >>> shown("a" * 100, limit=10)
+    "'aaaaaa..."
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameError:
+    """Return the error for the unknown name `given` of a `kind` of thing, with near names from `known`.
+
+    >>> print(unknown_name("operator", "sqr", ["sqrt", "exp"]))
+    unknown operator 'sqr': did you mean 'sqrt'?
+    """
+    candidates = list(known)
+    near = get_close_matches(given, candidates, n=3, cutoff=0.5)
+    if near:
+        advice = "did you mean " + " or ".join(repr(name) for name in near) + "?"
+    else:
+        advice = "known: " + (
+            ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "") or "none"
+        )
+    return UnknownNameError(f"unknown {kind} {shown(given)}: {advice}")

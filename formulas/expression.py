@@ -1,0 +1,160 @@
+"""A closed form as a tree of three frozen kinds of node, and the one fold that all questions about it use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.operators import OPERATORS
+
+MAX_DEPTH = 200
+MAX_NODES = 10_000
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A column of numbers, by the name of its feature or grouped constant."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator of the table, by name, applied to as many arguments as its arity."""
+
+    operator: str
+    arguments: tuple["Expression", ...]
+
+
+Expression = Constant | Variable | Apply
+
+
+def fold(
+    expression: Expression,
+    constant: Callable[[Constant], Answer],
+    variable: Callable[[Variable], Answer],
+    apply: Callable[[Apply, tuple[Answer, ...]], Answer],
+) -> Answer:
+    """Return the answer for the root, made from the leaves upwards, left before right; no recursion.
+
+    `apply` gets a node and the answers of its arguments.
+
+    >>> fold(Apply("neg", (Constant(2.0),)), lambda c: c.value, lambda v: 0.0, lambda node, values: -values[0])
+    -2.0
+    """
+    answers: list[Answer] = []
+    for node in reversed(nodes(expression)):
+        if isinstance(node, Apply):
+            count = len(node.arguments)
+            arguments = tuple(answers[-count:])
+            del answers[-count:]
+            answers.append(apply(node, arguments))
+        else:
+            answers.append(constant(node) if isinstance(node, Constant) else variable(node))
+    return answers[0]
+
+
+def nodes(expression: Expression) -> list[Expression]:
+    """Return all nodes, root first, each before its arguments, and the last argument before the first."""
+    pending, found = [expression], []
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        if isinstance(node, Apply):
+            pending.extend(node.arguments)
+    return found
+
+
+def variables(expression: Expression) -> tuple[str, ...]:
+    """Return the names that occur, each once, sorted."""
+    return tuple(sorted({node.name for node in nodes(expression) if isinstance(node, Variable)}))
+
+
+def constants(expression: Expression) -> tuple[float, ...]:
+    """Return the values of the constants as they occur from left to right (prefix order)."""
+    return tuple(node.value for node in reversed(nodes(expression)) if isinstance(node, Constant))
+
+
+def with_constants(expression: Expression, values: Sequence[float]) -> Expression:
+    """Return the expression with its constants, from left to right, replaced by `values`.
+
+    Raises InputError when there are more or fewer values than constants.
+    """
+    expected = len(constants(expression))
+    if len(values) != expected:
+        raise InputError(f"expected {expected} constants for this expression, came {len(values)}")
+    following = iter(values)
+    return fold(
+        expression,
+        lambda node: Constant(float(next(following))),
+        lambda node: node,
+        lambda node, arguments: Apply(node.operator, arguments),
+    )
+
+
+def substitute(expression: Expression, mapping: Mapping[str, Expression]) -> Expression:
+    """Return the expression with each variable named in `mapping` replaced by its expression there."""
+    return fold(
+        expression,
+        lambda node: node,
+        lambda node: mapping.get(node.name, node),
+        lambda node, arguments: Apply(node.operator, arguments),
+    )
+
+
+def count_nodes(expression: Expression) -> int:
+    """Return the number of nodes."""
+    return len(nodes(expression))
+
+
+def depth(expression: Expression) -> int:
+    """Return the number of nodes on the longest way from the root to a leaf."""
+    return fold(expression, lambda node: 1, lambda node: 1, lambda node, depths: 1 + max(depths))
+
+
+def complexity(expression: Expression) -> int:
+    """Return the sum of the operators' costs plus one per leaf."""
+    return sum(OPERATORS[node.operator].cost if isinstance(node, Apply) else 1 for node in nodes(expression))
+
+
+def additive_terms(expression: Expression) -> list[Expression]:
+    """Return expressions whose sum is `expression`, each no sum itself, from left to right.
+
+    >>> additive_terms(Apply("sub", (Variable("x"), Variable("y"))))
+    [Variable(name='x'), Apply(operator='neg', arguments=(Variable(name='y'),))]
+    """
+    pending, terms = [(expression, False)], []
+    while pending:
+        node, negative = pending.pop()
+        if isinstance(node, Apply) and node.operator in ("add", "sub"):
+            left, right = node.arguments
+            pending += [(right, negative != (node.operator == "sub")), (left, negative)]
+        elif isinstance(node, Apply) and node.operator == "neg":
+            pending.append((node.arguments[0], not negative))
+        else:
+            terms.append(_negated(node) if negative else node)
+    return terms
+
+
+def _negated(term: Expression) -> Expression:
+    return Constant(-term.value) if isinstance(term, Constant) else Apply("neg", (term,))
+
+
+def check_size(expression: Expression) -> Expression:
+    """Return `expression` itself; raises InputError when it has too many nodes or is nested too deeply."""
+    count = count_nodes(expression)
+    if count > MAX_NODES:
+        raise InputError(f"expected a formula of at most {MAX_NODES} nodes, came {count}: it is too long")
+    levels = depth(expression)
+    if levels > MAX_DEPTH:
+        raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, came {levels}")
+    return expression

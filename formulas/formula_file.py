@@ -1,0 +1,55 @@
+"""Formulas as files."""
+
+import json
+import os
+from typing import Any, NoReturn
+
+from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.formula import Formula
+
+MAX_BYTES = 10_000_000
+
+
+def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:
+    """Write the formula as a JSON file, whole or not at all; the same formula gives the same bytes.
+
+    Raises InputError where a field is no JSON or not finite, or the file cannot be written.
+    """
+    try:
+        text = json.dumps(formula.to_json(), indent=1, allow_nan=False, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"expected plain, finite JSON in the formula's fields: {error}") from None
+    write_text_atomically(path, text + "\n")
+
+
+def load_formula(path: str | os.PathLike[str]) -> Formula:
+    """Return the formula of the file at `path`, which `save_formula` wrote.
+
+    Raises InputError, naming the file, when it is none: too large, no JSON, a number that is not finite, a field
+    that is wrong; UnknownNameError for an unknown operator.
+    """
+    text = read_text(path, MAX_BYTES)
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    except RecursionError:
+        raise InputError(f"expected a formula in {path}, came JSON that is nested too deeply") from None
+    except InputError as error:
+        raise InputError(f"{error} (in {path})") from None
+    except ValueError as error:
+        raise InputError(f"expected JSON in {path}: {error}") from None
+    try:
+        return Formula.from_json(value)
+    except (InputError, LookupError, ValueError) as error:
+        raise type(error)(f"{error} (in {path})") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InputError(f"expected finite numbers, came {name}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InputError("expected each field once in a JSON object, came one twice")
+    return found

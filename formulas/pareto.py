@@ -1,0 +1,88 @@
+"""The formulas that nothing simpler beats."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.formula import Formula
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredFormula:
+    """A formula with its training loss, its complexity and, where it was measured, its loss on held-out groups."""
+
+    formula: Formula
+    loss: float
+    complexity: int
+    validation_loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoFront:
+    """Scored formulas from simple to complex: complexity rises and loss strictly falls from one to the next.
+
+    Raises InputError when they do not.
+    """
+
+    members: tuple[ScoredFormula, ...]
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        for simple, complex_ in zip(self.members, self.members[1:], strict=False):
+            if not (simple.complexity < complex_.complexity and simple.loss > complex_.loss):
+                raise InputError(
+                    "expected rising complexity and falling loss in a Pareto front, came "
+                    f"({simple.complexity}, {simple.loss}) before ({complex_.complexity}, {complex_.loss})"
+                )
+
+    @classmethod
+    def of(cls, candidates: Iterable[ScoredFormula]) -> "ParetoFront":
+        """Return the front of the candidates; those with a loss that is not finite are left out."""
+        members: list[ScoredFormula] = []
+        finite = (candidate for candidate in candidates if isfinite(candidate.loss))
+        for candidate in sorted(finite, key=lambda item: (item.complexity, item.loss)):
+            if not members or candidate.loss < members[-1].loss:
+                members.append(candidate)
+        return cls(tuple(members))
+
+    def __iter__(self) -> Iterator[ScoredFormula]:
+        """Iterate from the simplest."""
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self.members)
+
+    def __getitem__(self, position: int) -> ScoredFormula:
+        """Return the member at `position`, 0 being the simplest."""
+        return self.members[position]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one row per member: complexity, loss, validation_loss (None where unknown), formula (exact text)."""
+        return [
+            {
+                "complexity": member.complexity,
+                "loss": member.loss,
+                "validation_loss": member.validation_loss,
+                "formula": member.formula.text(digits=None),
+            }
+            for member in self.members
+        ]
+
+    def choose(self, rule: str = "validation") -> ScoredFormula:
+        """Return one member: by "validation" that of the lowest loss on held-out groups, by "loss" the most accurate.
+
+        Where no member has a validation loss, "validation" takes the training loss instead.
+        Raises InputError for an empty front, UnknownNameError for another rule.
+        """
+        if rule not in ("validation", "loss"):
+            raise unknown_name("rule", rule, ("validation", "loss"))
+        if not self.members:
+            raise InputError("expected a Pareto front with at least one formula, came an empty one")
+        if rule == "loss" or all(member.validation_loss is None for member in self.members):
+            return self.members[-1]
+        return min(
+            self.members, key=lambda item: inf if item.validation_loss is None else item.validation_loss
+        )

@@ -1,0 +1,1 @@
+"""Formulas in other languages, one file each."""

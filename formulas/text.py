@@ -1,0 +1,248 @@
+"""An expression as a line of text, and the exact reader of such lines."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.expression import MAX_NODES, Apply, Constant, Expression, Variable, check_size, fold
+from trainlaw.formulas.operators import OPERATORS, operator_named
+
+MAX_LENGTH = 1_000_000
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "neg": "-"}
+INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
+# Binding strength: sums, products, the minus sign, powers, then all that needs no parentheses.
+PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
+ATOM = 5
+_NAME = r"[^\W\d]\w*(?:\[\w+\])?"
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>{_NAME})"
+    r"|`(?P<quoted>(?:[^`]|``)+)`|(?P<symbol>\*\*|[-+*/^(),]))"
+)
+
+
+class _Written(NamedTuple):
+    """A piece of text and how strongly it binds."""
+
+    text: str
+    strength: int
+
+    def within(self, strength: int) -> str:
+        """Return the text, in parentheses where it binds less than `strength`."""
+        return self.text if self.strength >= strength else f"({self.text})"
+
+
+def to_text(expression: Expression, digits: int | None = None) -> str:
+    """Return the expression as text that `parse_text` reads.
+
+    With `digits` None the text is exact: it reads back as an equal tree. With a number, constants are rounded to
+    that many significant digits, for reading.
+
+    >>> to_text(Apply("add", (Constant(0.5), Apply("mul", (Constant(2.0), Variable("x"))))))
+    '0.5 + 2 * x'
+    """
+    return fold(
+        expression,
+        lambda node: _write_number(node.value, digits),
+        lambda node: _Written(quote_name(node.name), ATOM),
+        _write_operator,
+    ).text
+
+
+def number_text(value: float, digits: int | None = None) -> str:
+    """Return a number as text: the shortest that reads back exactly, or rounded to `digits` significant digits.
+
+    >>> number_text(6.0), number_text(1/3, digits=3)
+    ('6', '0.333')
+    """
+    if digits is not None:
+        return f"{value:.{digits}g}"
+    text = repr(float(value))
+    return text[:-2] if text.endswith(".0") else text
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a variable as it stands in a text, between backticks unless it is a plain name."""
+    return name if re.fullmatch(_NAME, name) else "`" + name.replace("`", "``") + "`"
+
+
+def _write_number(value: float, digits: int | None) -> _Written:
+    text = number_text(value, digits)
+    return _Written(text, PRECEDENCE["neg"] if text.startswith("-") else ATOM)
+
+
+def _write_operator(node: Apply, arguments: tuple[_Written, ...]) -> _Written:
+    name = node.operator
+    if name not in PRECEDENCE:
+        return _Written(f"{name}({', '.join(argument.text for argument in arguments)})", ATOM)
+    strength = PRECEDENCE[name]
+    if name == "neg":
+        # A minus sign before a bare number would read back as a negative constant.
+        bare = isinstance(node.arguments[0], Constant)
+        return _Written("-" + (f"({arguments[0].text})" if bare else arguments[0].within(strength)), strength)
+    left, right = arguments
+    if name == "pow":
+        return _Written(f"{left.within(ATOM)}^{right.within(PRECEDENCE['neg'])}", strength)
+    return _Written(f"{left.within(strength)} {SYMBOLS[name]} {right.within(strength + 1)}", strength)
+
+
+def parse_text(text: str) -> Expression:
+    """Return the expression that `text` writes: + - * / ^ (or **), a minus sign, operators as functions.
+
+    Names are letters, digits and underscores, with an optional part in brackets: C[harness]; any other name stands
+    between backticks. No text is ever executed. Raises InputError (UnknownNameError for a function that is no
+    operator) that says where; also for more than MAX_NODES nodes or MAX_DEPTH levels.
+
+    >>> parse_text("2 * x")
+    Apply(operator='mul', arguments=(Constant(value=2.0), Variable(name='x')))
+    """
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"expected a formula of at most {MAX_LENGTH} characters, came {len(text)}")
+    return check_size(_Parser(text).parse())
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An operator, parenthesis or call that waits for its right-hand side; `count` arguments are complete."""
+
+    kind: str
+    name: str
+    strength: int
+    count: int = 0
+    start: int = 0
+
+
+class _Parser:
+    """Reads by operator precedence with a stack of its own (Dijkstra's shunting yard), so depth costs no recursion."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(self.tokenize())
+        self.values: list[Expression] = []
+        self.pending: list[_Pending] = []
+
+    def fault(self, expected: str, token: _Token) -> InputError:
+        """Return the error that `token` stands where something else was expected."""
+        came = "the end" if token.kind == "end" else shown(token.text)
+        return InputError(
+            f"expected {expected}, came {came} at character {token.start + 1} of {shown(self.text)}"
+        )
+
+    def tokenize(self) -> Iterator[_Token]:
+        """Yield the tokens, then one of kind "end"."""
+        position, length = 0, len(self.text.rstrip())
+        while position < length:
+            match = _TOKEN.match(self.text, position)
+            if match is None or match.lastgroup is None:
+                raise self.fault("a formula", _Token("other", self.text[position:].split()[0], position))
+            yield _Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup))
+            position = match.end()
+        yield _Token("end", "", length)
+
+    def parse(self) -> Expression:
+        """Return the whole expression."""
+        position, expects_value = 0, True
+        while position < len(self.tokens):
+            read = self.read_value if expects_value else self.read_after_value
+            position, expects_value = read(position)
+            if len(self.values) + len(self.pending) > 2 * MAX_NODES:
+                raise InputError(
+                    f"expected a formula of at most {MAX_NODES} nodes, came more: it is too long"
+                )
+        return self.values[0]
+
+    def read_value(self, position: int) -> tuple[int, bool]:
+        """Read where a value must begin; return the next position and whether a value must still begin there."""
+        token = self.tokens[position]
+        following = self.tokens[position + 1] if position + 1 < len(self.tokens) else token
+        if token.text == "-" and token.kind == "symbol":
+            return self.read_minus(position, following)
+        if token.text == "(" and token.kind == "symbol":
+            self.pending.append(_Pending("group", "(", 0, start=token.start))
+            return position + 1, True
+        if token.kind == "number":
+            self.values.append(self.number(token))
+        elif token.kind == "name" and following.text == "(" and following.kind == "symbol":
+            self.pending.append(_Pending("call", operator_named(token.text).name, 0, start=token.start))
+            return position + 2, True
+        elif token.kind in ("name", "quoted"):
+            name = token.text.replace("``", "`") if token.kind == "quoted" else token.text
+            self.values.append(Variable(name))
+        else:
+            raise self.fault("a number, a name or '('", token)
+        return position + 1, False
+
+    def read_minus(self, position: int, following: _Token) -> tuple[int, bool]:
+        """Read a minus sign: part of a number unless that number is the base of a power."""
+        after = self.tokens[min(position + 2, len(self.tokens) - 1)]
+        if following.kind == "number" and INFIX.get(after.text) != "pow":
+            self.values.append(Constant(-self.number(following).value))
+            return position + 2, False
+        self.pending.append(_Pending("prefix", "neg", PRECEDENCE["neg"]))
+        return position + 1, True
+
+    def read_after_value(self, position: int) -> tuple[int, bool]:
+        """Read what may follow a value: an infix operator, a comma, a ')' or the end."""
+        token = self.tokens[position]
+        if token.kind == "symbol" and token.text in INFIX:
+            name = INFIX[token.text]
+            # A power groups to the right: 2^3^4 is 2^(3^4).
+            self.reduce(PRECEDENCE[name] + (name == "pow"))
+            self.pending.append(_Pending("infix", name, PRECEDENCE[name]))
+            return position + 1, True
+        if token.text not in (",", ")") and token.kind != "end":
+            raise self.fault("an operator or ')'", token)
+        self.reduce(1)
+        return self.close(token, position)
+
+    def close(self, token: _Token, position: int) -> tuple[int, bool]:
+        """Read a comma, a ')' or the end after all operators before it were applied."""
+        opened = self.pending[-1] if self.pending else None
+        if token.kind == "end":
+            if opened:
+                raise self.fault(f"')' for the '(' at character {opened.start + 1}", token)
+            return position + 1, False
+        if opened is None or (token.text == "," and opened.kind != "call"):
+            raise self.fault("an operator or the end", token)
+        opened.count += 1
+        if token.text == ",":
+            return position + 1, True
+        self.pending.pop()
+        if opened.kind == "call":
+            self.apply_call(opened, token)
+        return position + 1, False
+
+    def apply_call(self, call: _Pending, token: _Token) -> None:
+        """Replace the arguments of a call by its node."""
+        arity = OPERATORS[call.name].arity
+        if call.count != arity:
+            raise self.fault(f"{arity} argument{'s' * (arity > 1)} of {call.name}, not {call.count}", token)
+        self.apply(call.name, arity)
+
+    def apply(self, name: str, arity: int) -> None:
+        """Replace the last `arity` values by the node of the operator `name`."""
+        arguments = tuple(self.values[-arity:])
+        del self.values[-arity:]
+        self.values.append(Apply(name, arguments))
+
+    def reduce(self, strength: int) -> None:
+        """Apply the waiting operators that bind at least as strongly as `strength`."""
+        while self.pending and self.pending[-1].strength >= strength:
+            name = self.pending.pop().name
+            self.apply(name, OPERATORS[name].arity)
+
+    def number(self, token: _Token) -> Constant:
+        """Return the constant that a number writes."""
+        value = float(token.text)
+        if not math.isfinite(value):
+            raise self.fault("a finite number", token)
+        return Constant(value)
