@@ -5,11 +5,39 @@ from types import MappingProxyType
 
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.zoo import resnet, small
+from trainlaw.datasets.cnns.zoo import (
+    alexnet,
+    convnext,
+    densenet,
+    efficientnet,
+    googlenet,
+    inception,
+    mobilenet,
+    regnet,
+    resnet,
+    shufflenet,
+    small,
+    squeezenet,
+    vgg,
+)
 from trainlaw.datasets.cnns.zoo.entry import Entry
 from trainlaw.formulas.errors import InputError, unknown_name
 
-_FAMILIES = (resnet, small)
+_FAMILIES = (
+    alexnet,
+    convnext,
+    densenet,
+    efficientnet,
+    googlenet,
+    inception,
+    mobilenet,
+    regnet,
+    resnet,
+    shufflenet,
+    small,
+    squeezenet,
+    vgg,
+)
 MAX_INPUT_PX = 8192
 MAX_CLASSES = 1_000_000
 

@@ -164,7 +164,7 @@ NETS: Mapping[str, Entry] = MappingProxyType(
         **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
         **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
         **{
-            f"wide_resnet{depth}_2": _aggregated(depth, "wide_resnet", "resnet", group_width=128)
+            f"wide_resnet{depth}_2": _aggregated(depth, f"wide_resnet{depth}", "wide_resnet", group_width=128)
             for depth in (50, 101)
         },
         "resnext50_32x4d": _aggregated(50, "resnext50", groups=32, group_width=4),

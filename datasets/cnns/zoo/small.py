@@ -1,6 +1,7 @@
 """Small nets for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.builder import NetBuilder
@@ -36,10 +37,25 @@ def cifar10_cnn(net: NetBuilder, image: int, n_classes: int) -> int:
     return net.dense(x, n_classes)
 
 
+def plain_stack(net: NetBuilder, image: int, n_classes: int, depth: int, width: int) -> int:
+    """`depth` pairs of a 3 x 3 convolution and a pooling, channels doubling from `width`, and two dense layers."""
+    x = image
+    for position in range(depth):
+        x = net.max_pool(net.relu(net.conv(x, width << position, 3, bias=True)), 2)
+    return net.dense(net.relu(net.dense(x, 128)), n_classes)
+
+
 NETS: Mapping[str, Entry] = MappingProxyType(
     {
         "lenet5": Entry(lenet5, "lenet5", "lenet", 32, 10),
         "mnist_cnn": Entry(mnist_cnn, "mnist", "mnist", 32, 10),
         "cifar10_cnn": Entry(cifar10_cnn, "cifar10", "cifar10", 32, 10),
+        **{
+            f"plaincnn_d{depth}_f{width}": Entry(
+                partial(plain_stack, depth=depth, width=width), "plaincnn", "plaincnn", 32, 10
+            )
+            for depth in (2, 3, 4, 5)
+            for width in (16, 32, 64, 128)
+        },
     }
 )

@@ -1,0 +1,45 @@
+"""ConvNeXt (Liu et al. 2022, arXiv:2201.03545)."""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+
+
+def _block(net: NetBuilder, x: int) -> int:
+    channels = net.channels(x)
+    y = net.layernorm(net.depthwise(x, 7, bias=True))
+    # The paper's dense layers act on each pixel, which is a 1 x 1 convolution.
+    y = net.activation(net.conv(y, 4 * channels, 1, bias=True), "gelu")
+    return net.add(x, net.scale(net.conv(y, channels, 1, bias=True), learned=True))
+
+
+def convnext(
+    net: NetBuilder, image: int, n_classes: int, widths: tuple[int, ...], depths: tuple[int, ...]
+) -> int:
+    """Four stages of 7 x 7 depthwise convolutions and wide 1 x 1 convolutions, layer-normalised."""
+    x = net.layernorm(net.conv(image, widths[0], 4, 4, padding="valid", bias=True))
+    for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
+        if stage:
+            x = net.conv(net.layernorm(x), width, 2, 2, padding="valid", bias=True)
+        x = net.chain(x, depth, partial(_block, net))
+    return net.dense(net.layernorm(net.global_average_pool(x)), n_classes)
+
+
+_SIZES = MappingProxyType(
+    {
+        "tiny": ((96, 192, 384, 768), (3, 3, 9, 3)),
+        "small": ((96, 192, 384, 768), (3, 3, 27, 3)),
+        "base": ((128, 256, 512, 1024), (3, 3, 27, 3)),
+        "large": ((192, 384, 768, 1536), (3, 3, 27, 3)),
+    }
+)
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        f"convnext_{size}": Entry(partial(convnext, widths=widths, depths=depths), "convnext", "convnext")
+        for size, (widths, depths) in _SIZES.items()
+    }
+)

@@ -1,0 +1,41 @@
+"""DenseNet (Huang et al. 2016, arXiv:1608.06993)."""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+
+
+def _dense_layer(net: NetBuilder, entering: list[int], growth: int) -> int:
+    x = net.concat(*entering) if len(entering) > 1 else entering[0]
+    x = net.conv(net.relu(net.batchnorm(x)), 4 * growth, 1)
+    return net.conv(net.relu(net.batchnorm(x)), growth, 3)
+
+
+def densenet(
+    net: NetBuilder, image: int, n_classes: int, blocks: tuple[int, ...], growth: int = 32, stem: int = 64
+) -> int:
+    """Blocks in which every layer reads all earlier ones, and pooling between them."""
+    x = net.max_pool(net.conv_bn(image, stem, 7, 2), 3, 2, 1)
+    for position, count in enumerate(blocks):
+        entering = [x]
+        for _ in range(count):
+            entering.append(_dense_layer(net, entering, growth))
+        x = net.relu(net.batchnorm(net.concat(*entering)))
+        if position < len(blocks) - 1:
+            x = net.average_pool(net.conv(x, net.channels(x) // 2, 1), 2)
+    return net.dense(net.global_average_pool(x), n_classes)
+
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "densenet121": Entry(partial(densenet, blocks=(6, 12, 24, 16)), "densenet121", "densenet"),
+        "densenet161": Entry(
+            partial(densenet, blocks=(6, 12, 36, 24), growth=48, stem=96), "densenet161", "densenet"
+        ),
+        "densenet169": Entry(partial(densenet, blocks=(6, 12, 32, 32)), "densenet169", "densenet"),
+        "densenet201": Entry(partial(densenet, blocks=(6, 12, 48, 32)), "densenet201", "densenet"),
+    }
+)

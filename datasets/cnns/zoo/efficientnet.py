@@ -1,0 +1,138 @@
+"""EfficientNet (Tan and Le 2019, arXiv:1905.11946) and EfficientNet v2 (2021, arXiv:2104.00298)."""
+
+from collections.abc import Mapping
+from functools import partial
+from math import ceil
+from types import MappingProxyType
+from typing import NamedTuple
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+from trainlaw.datasets.cnns.zoo.mobilenet import gated, round_to_eight
+
+
+class Stage(NamedTuple):
+    """A run of blocks: expansion factor, kernel, stride of the first, output channels, count, fused convolution or not."""
+
+    expansion: int
+    kernel: int
+    stride: int
+    channels: int
+    count: int
+    fused: bool = False
+
+
+_V1 = (
+    Stage(1, 3, 1, 16, 1),
+    Stage(6, 3, 2, 24, 2),
+    Stage(6, 5, 2, 40, 2),
+    Stage(6, 3, 2, 80, 3),
+    Stage(6, 5, 1, 112, 3),
+    Stage(6, 5, 2, 192, 4),
+    Stage(6, 3, 1, 320, 1),
+)
+_V2_SMALL = (
+    Stage(1, 3, 1, 24, 2, True),
+    Stage(4, 3, 2, 48, 4, True),
+    Stage(4, 3, 2, 64, 4, True),
+    Stage(4, 3, 2, 128, 6),
+    Stage(6, 3, 1, 160, 9),
+    Stage(6, 3, 2, 256, 15),
+)
+_V2_MEDIUM = (
+    Stage(1, 3, 1, 24, 3, True),
+    Stage(4, 3, 2, 48, 5, True),
+    Stage(4, 3, 2, 80, 5, True),
+    Stage(4, 3, 2, 160, 7),
+    Stage(6, 3, 1, 176, 14),
+    Stage(6, 3, 2, 304, 18),
+    Stage(6, 3, 1, 512, 5),
+)
+_V2_LARGE = (
+    Stage(1, 3, 1, 32, 4, True),
+    Stage(4, 3, 2, 64, 7, True),
+    Stage(4, 3, 2, 96, 7, True),
+    Stage(4, 3, 2, 192, 10),
+    Stage(6, 3, 1, 224, 19),
+    Stage(6, 3, 2, 384, 25),
+    Stage(6, 3, 1, 640, 7),
+)
+
+
+def _filter(net: NetBuilder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
+    """Expansion, depthwise convolution and gate; the gate's hidden width follows the input or (wide) the expansion."""
+    entering = net.channels(x)
+    expanded = round_to_eight(entering * stage.expansion)
+    if expanded != entering:
+        x = net.conv_bn(x, expanded, 1, activation="silu")
+    x = net.depthwise_bn(x, stage.kernel, stride, "silu")
+    return gated(net, x, (expanded if wide_gate else entering) // 4, "silu", "sigmoid")
+
+
+def _block(net: NetBuilder, x: int, stage: Stage, channels: int, stride: int, wide_gate: bool) -> int:
+    if not stage.fused:
+        y = net.conv_bn(_filter(net, x, stage, stride, wide_gate), channels, 1, activation=None)
+    elif stage.expansion == 1:
+        y = net.conv_bn(x, channels, stage.kernel, stride, activation="silu")
+    else:
+        y = net.conv_bn(x, net.channels(x) * stage.expansion, stage.kernel, stride, activation="silu")
+        y = net.conv_bn(y, channels, 1, activation=None)
+    return net.add(x, y) if stride == 1 and net.channels(x) == channels else y
+
+
+def efficientnet(
+    net: NetBuilder,
+    image: int,
+    n_classes: int,
+    stages: tuple[Stage, ...] = _V1,
+    width: float = 1.0,
+    depth: float = 1.0,
+    stem: int = 32,
+    head: int = 1280,
+    wide_gate: bool = False,
+) -> int:
+    """Gated inverted residuals; `width` and `depth` multiply channels and counts."""
+    x = net.conv_bn(image, round_to_eight(stem * width), 3, 2, activation="silu")
+    for stage in stages:
+        channels = round_to_eight(stage.channels * width)
+        for position in range(ceil(stage.count * depth)):
+            x = _block(net, x, stage, channels, 1 if position else stage.stride, wide_gate)
+    x = net.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
+    return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
+
+
+# Width and depth factors and image side of B0 to B7 (the authors' published configurations).
+_SCALES = (
+    (1.0, 1.0, 224),
+    (1.0, 1.1, 240),
+    (1.1, 1.2, 260),
+    (1.2, 1.4, 300),
+    (1.4, 1.8, 380),
+    (1.6, 2.2, 456),
+    (1.8, 2.6, 528),
+    (2.0, 3.1, 600),
+)
+
+
+def _entry(scale: int, **options: bool) -> Entry:
+    width, depth, size = _SCALES[scale]
+    return Entry(
+        partial(efficientnet, width=width, depth=depth, **options), "efficientnet", "efficientnet", size
+    )
+
+
+def _second(stages: tuple[Stage, ...], size: int) -> Entry:
+    return Entry(
+        partial(efficientnet, stages=stages, stem=stages[0].channels), "efficientnet_v2", "efficientnet", size
+    )
+
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        **{f"efficientnet_b{scale}": _entry(scale) for scale in range(8)},
+        **{f"efficientnet_widese_b{scale}": _entry(scale, wide_gate=True) for scale in (0, 4)},
+        "efficientnet_v2_s": _second(_V2_SMALL, 384),
+        "efficientnet_v2_m": _second(_V2_MEDIUM, 480),
+        "efficientnet_v2_l": _second(_V2_LARGE, 480),
+    }
+)

@@ -1,0 +1,54 @@
+"""GoogLeNet (Szegedy et al. 2014, arXiv:1409.4842), as published and as torchvision normalises it."""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.zoo.entry import Entry
+
+# Channels of the module's parts: 1 x 1; 1 x 1 and 3 x 3; 1 x 1 and 5 x 5; after the pooling (table 1 of the paper).
+_MODULES = (
+    (64, 96, 128, 16, 32, 32),
+    (128, 128, 192, 32, 96, 64),
+    (192, 96, 208, 16, 48, 64),
+    (160, 112, 224, 24, 64, 64),
+    (128, 128, 256, 24, 64, 64),
+    (112, 144, 288, 32, 64, 64),
+    (256, 160, 320, 32, 128, 128),
+    (256, 160, 320, 32, 128, 128),
+    (384, 192, 384, 48, 128, 128),
+)
+
+
+def googlenet(net: NetBuilder, image: int, n_classes: int, batchnorm: bool = False) -> int:
+    """Nine modules of four branches; with `batchnorm` the 5 x 5 kernels are 3 x 3 and every convolution is normalised."""
+
+    def unit(x: int, channels: int, kernel: int, stride: int = 1) -> int:
+        if batchnorm:
+            return net.conv_bn(x, channels, kernel, stride)
+        return net.relu(net.conv(x, channels, kernel, stride, bias=True))
+
+    def module(x: int, one: int, before3: int, three: int, before5: int, five: int, pooled: int) -> int:
+        return net.concat(
+            unit(x, one, 1),
+            unit(unit(x, before3, 1), three, 3),
+            unit(unit(x, before5, 1), five, 3 if batchnorm else 5),
+            unit(net.max_pool(x, 3, 1, 1), pooled, 1),
+        )
+
+    x = net.max_pool(unit(image, 64, 7, 2), 3, 2, ceil=True)
+    x = net.max_pool(unit(unit(x, 64, 1), 192, 3), 3, 2, ceil=True)
+    for position, widths in enumerate(_MODULES):
+        if position in {2, 7}:
+            x = net.max_pool(x, 3, 2, ceil=True)
+        x = module(x, *widths)
+    return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
+
+
+NETS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "googlenet": Entry(googlenet, "googlenet", "googlenet"),
+        "googlenet_bn": Entry(partial(googlenet, batchnorm=True), "googlenet", "googlenet"),
+    }
+)
