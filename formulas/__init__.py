@@ -1,4 +1,4 @@
-"""What a closed form is: units, expressions, their values, their simplification, bounds, proofs and printed forms."""
+"""What a closed form is: units, expressions, values, simplification, bounds, proofs and printed forms."""
 
 from trainlaw.formulas.errors import (
     InputError,

@@ -1,4 +1,4 @@
-"""The errors that trainlaw raises on purpose; each says in one line what was expected, what came and what to do."""
+"""The errors that trainlaw raises on purpose: in one line what was expected, what came and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -4,23 +4,23 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-
-from trainlaw.formulas.errors import InputError, unknown_name
-from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold, variables
+from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.expression import Expression, fold, variables
 from trainlaw.formulas.operators import OPERATORS
 
 
 def evaluate(
     expression: Expression, columns: Mapping[str, NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return values, float64, shape (n,), and whether each is valid, bool, shape (n,); never raises on numbers.
+    """Return values, float64, shape (n,), and which are valid, bool, shape (n,); never raises on numbers.
 
     columns : one float64 array of shape (n,) per variable name; without any column n is 1.
-    A row is valid where EVERY node is finite, not only the root: 1/exp(1000) is invalid, as it is in a spreadsheet
-    and in Python, though IEEE arithmetic would make it 0.
+    A row is valid where EVERY node is finite, not only the root: 1/exp(1000) is invalid, as it is in a
+    spreadsheet and in Python, though IEEE arithmetic would make it 0.
     Raises UnknownNameError for a variable without a column, InputError for columns of different lengths.
 
-    >>> values, valid = evaluate(Apply("inv", (Variable("x"),)), {"x": np.array([2.0, 0.0])})
+    >>> from trainlaw.formulas.text import parse_text
+    >>> values, valid = evaluate(parse_text("inv(x)"), {"x": np.array([2.0, 0.0])})
     >>> values, valid
     (array([0.5, inf]), array([ True, False]))
     """
@@ -49,8 +49,5 @@ def _common_shape(columns: Mapping[str, NDArray[np.float64]]) -> tuple[int]:
     """Return the shape (n,) of all columns."""
     lengths = {name: np.size(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-        raise InputError(
-            f"expected columns of one length, came {lengths[short]} rows in {short!r} and {lengths[long]} in {long!r}"
-        )
+        raise InputError(f"expected columns of one length, came rows: {shown(lengths, limit=200)}")
     return (next(iter(lengths.values()), 1),)

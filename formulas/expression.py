@@ -48,8 +48,9 @@ def fold(
 
     `apply` gets a node and the answers of its arguments.
 
-    >>> fold(Apply("neg", (Constant(2.0),)), lambda c: c.value, lambda v: 0.0, lambda node, values: -values[0])
-    -2.0
+    >>> square = Apply("square", (Variable("x"),))
+    >>> fold(square, lambda node: 1, lambda node: 1, lambda node, sizes: 1 + sum(sizes))
+    2
     """
     answers: list[Answer] = []
     for node in reversed(nodes(expression)):

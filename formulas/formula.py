@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 from trainlaw.formulas.evaluate import evaluate
 from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
@@ -34,7 +33,7 @@ class GroupedConstant:
     default: float
 
     def column(self, labels: Mapping[str, ArrayLike] | None, length: int) -> NDArray[np.float64]:
-        """Return the constant's value per run, shape (length,); the default where no label column is given."""
+        """Return the constant's value per run, shape (length,); the default without a label column."""
         if labels is None or self.key not in labels:
             return np.full(length, self.default)
         return np.array([self.values.get(str(label), self.default) for label in np.asarray(labels[self.key])])
@@ -61,10 +60,10 @@ class GroupedConstant:
 class Formula:
     """A closed form of `target` in `features`, in the units that they state.
 
-    grouped : constants that differ by group. ranges : smallest and largest value of each feature in training, in
-    the feature's unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. The last two
-    are plain JSON. Raises UnknownNameError when a variable is neither a feature nor a grouped constant, InputError
-    for two features of one name.
+    grouped : constants that differ by group. ranges : smallest and largest value of a feature in training,
+    in its unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. The last
+    two are plain JSON. Raises UnknownNameError when a variable is neither a feature nor a grouped constant,
+    InputError for two features of one name.
     """
 
     expression: Expression
@@ -100,7 +99,7 @@ class Formula:
     ) -> NDArray[np.float64]:
         """Return the target per run, float64, shape (n_runs,), in the target's unit; nan where invalid.
 
-        columns : the used features by name (a mapping or a data frame), each of shape (n_runs,), in their units.
+        columns : the used features by name (mapping or data frame), each of shape (n_runs,), in their units.
         labels : the label columns of the grouped constants, each of shape (n_runs,).
         Raises UnknownNameError for a missing column.
         """
@@ -162,9 +161,7 @@ class Formula:
             raise InputError(f"expected a formula of format {FORMAT!r}, came {shown(version)}")
         text, expression = fields.take("text", str), from_json(fields.take("expression", object))
         if parse_text(text) != expression:
-            raise InputError(
-                "expected one formula, came a 'text' that differs from 'expression': correct one"
-            )
+            raise InputError("expected one formula, came a 'text' other than its 'expression': correct one")
         formula = cls(
             expression=expression,
             features=tuple(FeatureSpec.from_json(item) for item in fields.take("features", list)),

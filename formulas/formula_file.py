@@ -26,8 +26,8 @@ def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:
 def load_formula(path: str | os.PathLike[str]) -> Formula:
     """Return the formula of the file at `path`, which `save_formula` wrote.
 
-    Raises InputError, naming the file, when it is none: too large, no JSON, a number that is not finite, a field
-    that is wrong; UnknownNameError for an unknown operator.
+    Raises InputError, naming the file, when it is none: too large, no JSON, a number that is not finite, a
+    field that is wrong; UnknownNameError for an unknown operator.
     """
     text = read_text(path, MAX_BYTES)
     try:

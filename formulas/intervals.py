@@ -1,4 +1,4 @@
-"""Interval arithmetic over many boxes at once, rounded outwards: the rules that the operator table refers to."""
+"""Interval arithmetic over many boxes at once, rounded outwards: the rules of the operator table."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -17,8 +17,8 @@ SMALLEST = 5e-324
 class Interval(NamedTuple):
     """One interval per box: every defined value lies in [low, high]; nan where there is none.
 
-    low, high : float64, shape (n_boxes,). total : bool, shape (n_boxes,), true where the value is proved to be
-    defined and finite at every point of the box.
+    low, high : float64, shape (n_boxes,). total : bool, shape (n_boxes,), true where the value is proved to
+    be defined and finite at every point of the box.
     """
 
     low: Array
@@ -130,7 +130,7 @@ def wave(function: Callable[[Array], Array], crest: float) -> Callable[[Interval
 
 
 def _power_range(low: Array, high: Array, b: Interval) -> tuple[Array, Array]:
-    """Return the ends of base**b for a base in [low, high], low >= 0: it is monotone in each, so corners do."""
+    """Return the ends of base**b for a base in [low, high], low >= 0: monotone in each, so corners do."""
     values = [np.power(x, y) for x, y in product((low, high), (b.low, b.high))]
     largest = reduce(np.maximum, values)
     return reduce(np.minimum, values), np.where(high > 0, np.maximum(largest, SMALLEST), largest)

@@ -13,6 +13,7 @@ class JsonFields:
     """
 
     def __init__(self, value: object, kind: str) -> None:
+        """Take the object `value`."""
         if not isinstance(value, dict):
             raise InputError(f"expected a JSON object for a {kind}, came {shown(value)}")
         self.value = value

@@ -1,8 +1,8 @@
 """The operator table: one row per operator, and the only place where an operator is described.
 
-No operator is protected: outside its domain it gives no finite value, and that is invalid. `scalar` is the same
-value as `function`, as source text of `math` in the arguments a and b, for machines and printers that are
-generated. `partials` are the derivatives in a and b, in the language of `trainlaw.formulas.text`.
+No operator is protected: outside its domain it gives no finite value, and that is invalid. `scalar` is the
+same value as `function`, as source text of `math` in the arguments a and b, for machines that are generated.
+`partials` are the derivatives in a and b, in the language of `trainlaw.formulas.text`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-
 from trainlaw.formulas import intervals
 from trainlaw.formulas.errors import unknown_name
 
@@ -22,8 +21,8 @@ class UnitRule:
     """How the unit of a result follows from the units of the arguments.
 
     same: all arguments and the result agree. product: the result is the product of the arguments' units to
-    `exponents`. dimensionless: arguments and result have none. indicator: any argument, a result without unit.
-    power: the first to the second, which is a number where the first has a unit.
+    `exponents`. dimensionless: arguments and result have none. indicator: any argument, a result without
+    unit. power: the first to the second, which is a number where the first has a unit.
     """
 
     kind: Literal["same", "product", "dimensionless", "indicator", "power"]
@@ -34,11 +33,11 @@ class UnitRule:
 class Operator:
     """One row of the table.
 
-    function : numpy, float64 arrays of shape (n,) in and out. scalar : source text in a and b. sympy_form : called
-    with the sympy module and the arguments. cost : its share of the complexity. partials : one text per argument.
-    monotonicity : +1 rises, -1 falls, 0 depends, per argument. interval : bounds of the result from those of the
-    arguments; without one, `monotonicity` gives it. definition : the same in other operators, for printers that
-    have no form of their own for it.
+    function : numpy, float64 arrays of shape (n,) in and out. scalar : source text in a and b. sympy_form :
+    called with the sympy module and the arguments. cost : its share of the complexity. partials : one text
+    per argument. monotonicity : +1 rises, -1 falls, 0 depends, per argument. interval : bounds of the result
+    from those of the arguments; without one, `monotonicity` gives it. definition : the same in other
+    operators, for printers that have no form of their own for it.
     """
 
     name: str
@@ -83,16 +82,16 @@ _ROWS = (
     Operator("neg", 1, np.negative, "-a", lambda s, a: -a, _SAME, 1, ("-1",), (-1,)),
     Operator("abs", 1, np.abs, "math.fabs(a)", lambda s, a: s.Abs(a), _SAME, 1, ("2 * step(a) - 1",), (0,),
              intervals.absolute),
-    Operator("inv", 1, np.reciprocal, "1.0 / a", lambda s, a: 1 / a, _product(-1), 2, ("-inv(square(a))",), (0,),
-             intervals.inverse),
-    Operator("sqrt", 1, np.sqrt, "math.sqrt(a)", lambda s, a: s.sqrt(a), _product(_HALF), 2, ("0.5 / sqrt(a)",),
-             (1,), intervals.rising_from_zero(np.sqrt)),
+    Operator("inv", 1, np.reciprocal, "1.0 / a", lambda s, a: 1 / a, _product(-1), 2, ("-inv(square(a))",),
+             (0,), intervals.inverse),
+    Operator("sqrt", 1, np.sqrt, "math.sqrt(a)", lambda s, a: s.sqrt(a), _product(_HALF), 2,
+             ("0.5 / sqrt(a)",), (1,), intervals.rising_from_zero(np.sqrt)),
     Operator("cbrt", 1, np.cbrt, "math.copysign(math.pow(math.fabs(a), 1.0 / 3.0), a)", _cube_root,
              _product(_THIRD), 2, ("1 / (3 * square(cbrt(a)))",), (1,)),
     Operator("square", 1, np.square, "a * a", lambda s, a: a**2, _product(2), 1, ("2 * a",), (0,),
              intervals.squared, "a * a"),
-    Operator("cube", 1, lambda a: a * a * a, "a * a * a", lambda s, a: a**3, _product(3), 2, ("3 * square(a)",),
-             (1,), None, "a * a * a"),
+    Operator("cube", 1, lambda a: a * a * a, "a * a * a", lambda s, a: a**3, _product(3), 2,
+             ("3 * square(a)",), (1,), None, "a * a * a"),
     Operator("exp", 1, np.exp, "math.exp(a)", lambda s, a: s.exp(a), _PURE, 3, ("exp(a)",), (1,),
              intervals.exponential),
     Operator("log", 1, np.log, "math.log(a)", lambda s, a: s.log(a), _PURE, 3, ("inv(a)",), (1,),
@@ -108,9 +107,11 @@ _ROWS = (
              intervals.wave(np.sin, np.pi / 2)),
     Operator("cos", 1, np.cos, "math.cos(a)", lambda s, a: s.cos(a), _PURE, 3, ("-sin(a)",), (0,),
              intervals.wave(np.cos, 0.0)),
-    Operator("tanh", 1, np.tanh, "math.tanh(a)", lambda s, a: s.tanh(a), _PURE, 3, ("1 - square(tanh(a))",), (1,)),
+    Operator("tanh", 1, np.tanh, "math.tanh(a)", lambda s, a: s.tanh(a), _PURE, 3,
+             ("1 - square(tanh(a))",), (1,)),
     # Half at the jump, so that the derivatives of abs, min and max are those of the mean of both sides.
-    Operator("step", 1, lambda a: np.heaviside(a, 0.5), "0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5",
+    Operator("step", 1, lambda a: np.heaviside(a, 0.5),
+             "0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5",
              lambda s, a: s.Heaviside(a), UnitRule("indicator"), 2, ("0",), (1,)),
 )
 # fmt: on

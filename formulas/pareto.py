@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
+from operator import attrgetter
 from typing import Any
 
 from trainlaw.formulas.errors import InputError, unknown_name
@@ -11,7 +12,7 @@ from trainlaw.formulas.formula import Formula
 
 @dataclass(frozen=True, slots=True)
 class ScoredFormula:
-    """A formula with its training loss, its complexity and, where it was measured, its loss on held-out groups."""
+    """A formula with its training loss, complexity and, where measured, its loss on held-out groups."""
 
     formula: Formula
     loss: float
@@ -60,7 +61,7 @@ class ParetoFront:
         return self.members[position]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return one row per member: complexity, loss, validation_loss (None where unknown), formula (exact text)."""
+        """Return a row per member: complexity, loss, validation_loss (None if unknown), formula (exact)."""
         return [
             {
                 "complexity": member.complexity,
@@ -72,7 +73,7 @@ class ParetoFront:
         ]
 
     def choose(self, rule: str = "validation") -> ScoredFormula:
-        """Return one member: by "validation" that of the lowest loss on held-out groups, by "loss" the most accurate.
+        """Return one member: by "validation" the lowest loss on held-out groups, by "loss" the lowest loss.
 
         Where no member has a validation loss, "validation" takes the training loss instead.
         Raises InputError for an empty front, UnknownNameError for another rule.
@@ -81,8 +82,7 @@ class ParetoFront:
             raise unknown_name("rule", rule, ("validation", "loss"))
         if not self.members:
             raise InputError("expected a Pareto front with at least one formula, came an empty one")
-        if rule == "loss" or all(member.validation_loss is None for member in self.members):
+        validated = [member for member in self.members if member.validation_loss is not None]
+        if rule == "loss" or not validated:
             return self.members[-1]
-        return min(
-            self.members, key=lambda item: inf if item.validation_loss is None else item.validation_loss
-        )
+        return min(validated, key=attrgetter("validation_loss"))

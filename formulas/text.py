@@ -37,8 +37,8 @@ class _Written(NamedTuple):
 def to_text(expression: Expression, digits: int | None = None) -> str:
     """Return the expression as text that `parse_text` reads.
 
-    With `digits` None the text is exact: it reads back as an equal tree. With a number, constants are rounded to
-    that many significant digits, for reading.
+    With `digits` None the text is exact: it reads back as an equal tree. With a number, constants are rounded
+    to that many significant digits, for reading.
 
     >>> to_text(Apply("add", (Constant(0.5), Apply("mul", (Constant(2.0), Variable("x"))))))
     '0.5 + 2 * x'
@@ -52,7 +52,7 @@ def to_text(expression: Expression, digits: int | None = None) -> str:
 
 
 def number_text(value: float, digits: int | None = None) -> str:
-    """Return a number as text: the shortest that reads back exactly, or rounded to `digits` significant digits.
+    """Return a number as text: the shortest that reads back exactly, or `digits` significant digits.
 
     >>> number_text(6.0), number_text(1/3, digits=3)
     ('6', '0.333')
@@ -91,9 +91,9 @@ def _write_operator(node: Apply, arguments: tuple[_Written, ...]) -> _Written:
 def parse_text(text: str) -> Expression:
     """Return the expression that `text` writes: + - * / ^ (or **), a minus sign, operators as functions.
 
-    Names are letters, digits and underscores, with an optional part in brackets: C[harness]; any other name stands
-    between backticks. No text is ever executed. Raises InputError (UnknownNameError for a function that is no
-    operator) that says where; also for more than MAX_NODES nodes or MAX_DEPTH levels.
+    Names are letters, digits and underscores, with an optional part in brackets: C[harness]; any other name
+    stands between backticks. No text is ever executed. Raises InputError that says where (UnknownNameError
+    for a function that is no operator); also for more than MAX_NODES nodes or MAX_DEPTH levels.
 
     >>> parse_text("2 * x")
     Apply(operator='mul', arguments=(Constant(value=2.0), Variable(name='x')))
@@ -122,7 +122,7 @@ class _Pending:
 
 
 class _Parser:
-    """Reads by operator precedence with a stack of its own (Dijkstra's shunting yard), so depth costs no recursion."""
+    """Reads by operator precedence with a stack of its own (Dijkstra's shunting yard): no recursion."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -155,13 +155,11 @@ class _Parser:
             read = self.read_value if expects_value else self.read_after_value
             position, expects_value = read(position)
             if len(self.values) + len(self.pending) > 2 * MAX_NODES:
-                raise InputError(
-                    f"expected a formula of at most {MAX_NODES} nodes, came more: it is too long"
-                )
+                raise InputError(f"expected a formula of at most {MAX_NODES} nodes, came more")
         return self.values[0]
 
     def read_value(self, position: int) -> tuple[int, bool]:
-        """Read where a value must begin; return the next position and whether a value must still begin there."""
+        """Read where a value must begin; return the next position and whether a value must begin there."""
         token = self.tokens[position]
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else token
         if token.text == "-" and token.kind == "symbol":

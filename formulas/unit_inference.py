@@ -1,7 +1,7 @@
 """The unit of an expression whose constants take the units that their places demand.
 
-Every constant has an unknown unit. A node's unit is then a known unit times rational powers of the unknown ones;
-sums, functions and the target give equations, and the equations are solved by elimination over the fractions.
+Every constant has an unknown unit. A node's unit is then a known unit times rational powers of the unknown
+ones; sums, functions and the target give equations, which are solved by elimination over the fractions.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,12 @@ from trainlaw.formulas.units import DIMENSIONLESS, Unit
 def infer_unit(expression: Expression, units: Mapping[str, Unit]) -> Unit | None:
     """Return the unit of the expression, or None where its constants leave it free.
 
-    units : the unit of each variable. Raises UnitError that names the sub-expression whose units do not agree,
-    UnknownNameError for a variable without a unit.
+    units : the unit of each variable. Raises UnitError that names the sub-expression whose units do not
+    agree, UnknownNameError for a variable without a unit.
 
     >>> from trainlaw.formulas.text import parse_text
-    >>> str(infer_unit(parse_text("work / rate + 3"), {"work": Unit.parse("FLOP"), "rate": Unit.parse("FLOP/s")}))
+    >>> units = {"work": Unit.parse("FLOP"), "rate": Unit.parse("FLOP/s")}
+    >>> str(infer_unit(parse_text("work / rate + 3"), units))
     's'
     """
     system, root = _solve(expression, units)
