@@ -1,0 +1,19 @@
+"""The ways to exchange gradients or activations that a run may name, and the feature with the time of each."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+FEATURE_OF_ALGORITHM: Mapping[str, str] = MappingProxyType(
+    {
+        "ring": "ring_s",
+        # Ring over a message-passing library that stages through the host: the same form, other constants.
+        "mpi": "ring_s",
+        "tree": "tree_s",
+        "butterfly": "butterfly_s",
+        "parameter_server": "parameter_server_s",
+        "hierarchical_ring": "hierarchical_ring_s",
+        "data_parallel": "data_parallel_s",
+        "model_parallel": "model_parallel_s",
+    }
+)
+ALGORITHMS = ("none", *FEATURE_OF_ALGORITHM)

@@ -1,0 +1,124 @@
+"""CNNs as the features see them: aggregate counts of a network at one input size and class count."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+import pandas as pd
+
+from trainlaw.datasets.cnns.counts import counts, explain
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
+from trainlaw.datasets.storage import read_data_table
+from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknown_name
+
+COUNT_COLUMNS = tuple(name for name, _, _ in explain())
+MAX_NAME_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class CnnFacts:
+    """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
+
+    `counts` are per image and forward pass, by the names, units and definitions of `trainlaw.datasets.cnns.explain`.
+    """
+
+    cnn: str
+    cnn_base: str
+    cnn_family: str
+    input_size_px: int
+    n_classes: int
+    counts: Mapping[str, float]
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Name, input size in pixels and number of classes: what a run refers to."""
+        return (self.cnn, self.input_size_px, self.n_classes)
+
+    @classmethod
+    def of(cls, cnn: Cnn) -> "CnnFacts":
+        """Return the facts of a network given as a graph of layers."""
+        return cls(
+            cnn.name, cnn.base, cnn.family, cnn.input_size_px, cnn.n_classes, MappingProxyType(counts(cnn))
+        )
+
+
+def cnn_table() -> pd.DataFrame:
+    """Return the shipped networks, one row a network and size, counts under their names (a new frame)."""
+    return read_data_table("cnns.csv")
+
+
+@cache
+def shipped_facts() -> Mapping[tuple[str, int, int], CnnFacts]:
+    """Return the facts of the shipped networks by name, input size in pixels and number of classes."""
+    rows = (_facts_of_row(row) for row in cnn_table().to_dict("records"))
+    return MappingProxyType({facts.key: facts for facts in rows})
+
+
+def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
+    numbers = MappingProxyType({name: float(str(row[name])) for name in COUNT_COLUMNS})
+    texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
+    return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers)
+
+
+@cache
+def _names_by_key() -> Mapping[str, str]:
+    names = (*zoo_names(), *dict.fromkeys(name for name, _, _ in shipped_facts()))
+    return MappingProxyType({_key(name): name for name in names})
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s\-_]+", "", name.lower())
+
+
+def cnn_name(text: str) -> str:
+    """Return the name of the known network that `text` means, case and separators aside.
+
+    Raises UnknownNameError, with near names.
+
+    >>> cnn_name("ResNet-50")
+    'resnet50'
+    """
+    if len(text) > MAX_NAME_LENGTH or _key(text) not in _names_by_key():
+        known = dict.fromkeys(_names_by_key().values())
+        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], known)
+    return text if text in _names_by_key().values() else _names_by_key()[_key(text)]
+
+
+def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
+    """Return the network of that name as a graph of layers, at an input size in pixels (None: its usual one).
+
+    Raises UnknownNameError for an unknown name, InputError for a size at which the network cannot be built.
+
+    >>> find_cnn("ResNet-50").n_classes
+    1000
+    """
+    name = cnn_name(text)
+    if name not in zoo_names():
+        raise UnknownNameError(f"CNN {shown(name)} is known by its counts only, not as a graph of layers")
+    return build(name, input_size_px, n_classes)
+
+
+def find_cnn_facts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnFacts:
+    """Return the counts of the network of that name: from the shipped table, else counted on the zoo's graph.
+
+    Raises UnknownNameError for an unknown name, InputError for a size that is neither shipped nor buildable.
+
+    >>> find_cnn_facts("resnet50", 224, 1000).counts["params"]
+    25557032.0
+    """
+    name = cnn_name(text)
+    if name in zoo_names():
+        usual = zoo_entry(name)
+        input_size_px = usual.input_size_px if input_size_px is None else input_size_px
+        n_classes = usual.n_classes if n_classes is None else n_classes
+    same = [facts for facts in shipped_facts().values() if facts.cnn == name]
+    for facts in same:
+        if input_size_px in (None, facts.input_size_px) and n_classes in (None, facts.n_classes):
+            return facts
+    if name in zoo_names():
+        return CnnFacts.of(build(name, input_size_px, n_classes))
+    sizes = ", ".join(f"{facts.input_size_px} px with {facts.n_classes} classes" for facts in same[:6])
+    raise InputError(f"expected CNN {name} at {sizes}, came {input_size_px} px with {n_classes} classes")

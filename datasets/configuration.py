@@ -1,0 +1,92 @@
+"""One configuration to be predicted, as a run table of one row without a time."""
+
+import math
+
+import pandas as pd
+
+from trainlaw.datasets.algorithms import ALGORITHMS
+from trainlaw.datasets.cnn_facts import CnnFacts, find_cnn_facts
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus
+from trainlaw.datasets.joining import Facts
+from trainlaw.datasets.links import find_link
+from trainlaw.datasets.precisions import PRECISIONS
+from trainlaw.datasets.runs import RunTable
+from trainlaw.formulas.errors import InputError, shown, unknown_name
+
+
+def configuration(
+    *,
+    cnn: str | Cnn,
+    gpu: str | Gpu,
+    batch_per_gpu: int,
+    precision: str = "fp32",
+    input_size_px: int | None = None,
+    n_classes: int | None = None,
+    n_gpus: int = 1,
+    n_nodes: int = 1,
+    link: str | None = None,
+    network: str | None = None,
+    algorithm: str | None = None,
+    timed_parts: str = "forward+backward+optimizer",
+    gpus: GpuCatalog | None = None,
+) -> RunTable:
+    """Return the run table of one unmeasured configuration; its `time_s` is nan.
+
+    `cnn` is a name or a graph, `gpu` a name or a card; names of cards are looked up in `gpus` (None: the shipped ones).
+    The link defaults to the card's own, the algorithm to a ring. Raises UnknownNameError for an unknown name,
+    InputError for a number out of range.
+
+    >>> float(configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).features(["macs"])["macs"].iloc[0])
+    4089184256.0
+    """
+    catalog = gpus or built_in_gpus()
+    card = catalog.find(gpu) if isinstance(gpu, str) else gpu
+    known = find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
+    _check_counts(batch_per_gpu, n_gpus, n_nodes)
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise unknown_name("algorithm", algorithm, ALGORITHMS)
+    used_link = "none" if n_gpus == n_nodes else link or card.gpu_link or card.host_link or "pcie3-x16"
+    used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
+    row = {
+        "gpu": card.gpu,
+        "cnn": known.cnn,
+        "input_size_px": known.input_size_px,
+        "n_classes": known.n_classes,
+        "batch_per_gpu": batch_per_gpu,
+        "n_gpus": n_gpus,
+        "n_nodes": n_nodes,
+        "link": find_link(used_link).link,
+        "network": find_link(used_network).link,
+        "peer_access": math.nan,
+        "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
+        "precision_stated": precision,
+        "precision": precision,
+        "framework": "unknown",
+        "framework_version": "unknown",
+        "harness": "unknown",
+        "timed_parts": timed_parts,
+        "time_s": math.nan,
+        "time_min_s": math.nan,
+        "time_max_s": math.nan,
+        "n_repeats": 0,
+        "single_gpu_time_s": math.nan,
+        "source": "configuration",
+        "source_commit": "",
+        "source_path": "",
+        "licence": "",
+        "bench_year": math.nan,
+        "pool": 1,
+    }
+    facts = Facts(catalog.with_gpu(card), {known.key: known})
+    return RunTable("configuration", pd.DataFrame([row]), facts)
+
+
+def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:
+    for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
+        if not isinstance(value, int) or not 1 <= value <= 10_000_000:
+            raise InputError(f"expected {name} as a whole number of at least 1, came {shown(value)}")
+    if n_gpus % n_nodes:
+        raise InputError(f"expected n_gpus as a multiple of n_nodes, came {n_gpus} GPUs on {n_nodes} nodes")

@@ -1,0 +1,97 @@
+"""The table of all features: one row each, with name, symbol, unit, meaning and function of the joined columns."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
+from trainlaw.datasets.fact_features import CNN_FEATURES, GPU_FEATURES, LINK_FEATURES, RUN_FEATURES
+from trainlaw.datasets.feature_rows import Feature
+from trainlaw.datasets.joining import Facts, JoinedColumns
+from trainlaw.datasets.time_features import TIME_FEATURES
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.units import SECOND
+
+TARGET = FeatureSpec("time_s", "t", SECOND, "time of one training iteration", low=0.0)
+
+_ROWS = (*RUN_FEATURES, *GPU_FEATURES, *CNN_FEATURES, *LINK_FEATURES, *TIME_FEATURES, *COMMUNICATION_FEATURES)
+FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row for row in _ROWS})
+
+STUDY_FEATURES: tuple[str, ...] = (
+    "conv3x3_compute_s",
+    "conv1x1_compute_s",
+    "conv5x5_compute_s",
+    "conv_other_compute_s",
+    "grouped_conv_compute_s",
+    "dense_compute_s",
+    "im2col_compute_s",
+    "conv_output_compute_s",
+    "conv_weight_compute_s",
+    "conv_output_memory_s",
+    "depthwise_output_memory_s",
+    "batchnorm_memory_s",
+    "elementwise_memory_s",
+    "concat_memory_s",
+    "parameter_memory_s",
+    "optimizer_memory_s",
+    "layer_launch_s",
+    "kernel_launch_s",
+    "input_copy_s",
+    "iteration_overhead_s",
+    "clock_ratio",
+    "wide_sm",
+    "intensity_ratio",
+    "graph_width",
+)
+
+
+class _FeatureColumns(Mapping[str, np.ndarray]):
+    """Joined columns and features under one roof, so that a feature may be made of other features."""
+
+    def __init__(self, joined: JoinedColumns) -> None:
+        self.joined = joined
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.joined:
+            return self.joined[name]
+        if name not in FEATURES:
+            raise unknown_name("feature", name, FEATURES)
+        return FEATURES[name].function(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.joined, *FEATURES)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]:
+    """Return what the features of these names are (None: all), in their order.
+
+    Raises UnknownNameError.
+
+    >>> [str(spec.unit) for spec in feature_specs(["macs", "conv_compute_s"])]
+    ['MAC/sample', 's']
+    """
+    chosen = tuple(FEATURES) if names is None else tuple(names)
+    for name in chosen:
+        if name not in FEATURES:
+            raise unknown_name("feature", name, FEATURES)
+    return tuple(FEATURES[name].spec for name in chosen)
+
+
+def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return the features of these names (None: all) of `runs`, joined with `facts`: float64, shape (n_runs, k).
+
+    `runs` is a frame of the runs schema. Raises UnknownNameError for a feature, GPU, CNN or link without facts.
+    """
+    chosen = [spec.name for spec in feature_specs(names)]
+    columns = _FeatureColumns(JoinedColumns(runs, facts))
+    # One block by columns: no second copy of a million rows when the frame is made.
+    block = np.empty((len(runs), len(chosen)), order="F")
+    for position, name in enumerate(chosen):
+        block[:, position] = columns[name]
+    return pd.DataFrame(block, columns=chosen, index=runs.index, copy=False)

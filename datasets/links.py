@@ -1,0 +1,57 @@
+"""Links between GPUs and between nodes: rate and latency, with their sources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from types import MappingProxyType
+
+import pandas as pd
+
+from trainlaw.datasets.storage import read_data_table
+from trainlaw.formulas.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class Link:
+    """One kind of link, seen from one GPU (scope "node") or one node (scope "network").
+
+    Rates in B/s and one direction, nan where unknown: `nominal_byte_per_s` as specified, `effective_byte_per_s`
+    as large messages see it; `latency_s` in seconds, from one end's memory to the other's.
+    """
+
+    link: str
+    kind: str
+    scope: str
+    nominal_byte_per_s: float
+    effective_byte_per_s: float
+    latency_s: float
+    source: str
+    remark: str
+
+
+def link_table() -> pd.DataFrame:
+    """Return the links, one row a link, columns as the fields of `Link` (a new frame)."""
+    table = read_data_table("links.csv")
+    texts = [field.name for field in fields(Link) if field.type is str]
+    return table.assign(**{name: table[name].fillna("") for name in texts})
+
+
+@cache
+def links() -> Mapping[str, Link]:
+    """Return the links by name."""
+    rows = link_table().to_dict("records")
+    return MappingProxyType({str(row["link"]): Link(**row) for row in rows})  # type: ignore[arg-type]
+
+
+def find_link(text: str) -> Link:
+    """Return the link of that name.
+
+    Raises UnknownNameError, with near names.
+
+    >>> find_link("pcie4-x16").effective_byte_per_s
+    24000000000.0
+    """
+    name = text.strip().lower().replace(" ", "-").replace("_", "-")
+    if name not in links():
+        raise unknown_name("link", text, links())
+    return links()[name]

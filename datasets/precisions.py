@@ -1,0 +1,31 @@
+"""The precisions of a training run: bytes of a stored element, and which peak rate applies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Precision:
+    """One precision as used: bytes of an activation in memory, and the column of `Gpu` with its peak rate."""
+
+    precision: str
+    bytes_per_element: float
+    peak_column: str
+    meaning: str
+
+
+_ROWS = (
+    Precision("fp32", 4.0, "peak_fp32_flop_per_s", "32-bit floats, no tensor cores"),
+    Precision(
+        "tf32",
+        4.0,
+        "peak_tf32_flop_per_s",
+        "32-bit floats, products rounded to 10 bits of mantissa on tensor cores",
+    ),
+    Precision("amp", 2.0, "peak_fp16_flop_per_s", "mixed: 16-bit activations, products accumulated in fp32"),
+    Precision("fp16", 2.0, "peak_fp16_flop_per_s", "16-bit floats throughout"),
+    Precision("bf16", 2.0, "peak_fp16_flop_per_s", "16-bit brain floats, at the rate of fp16"),
+    Precision("unknown", 4.0, "peak_fp32_flop_per_s", "not stated; treated as fp32"),
+)
+PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.precision: row for row in _ROWS})

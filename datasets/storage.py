@@ -1,0 +1,61 @@
+"""The data files shipped with trainlaw: each is known by name and sha256, and checked whenever it is read."""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+import pandas as pd
+
+from trainlaw.formulas.errors import InputError, unknown_name
+
+_FOLDER = "trainlaw.datasets.data"
+
+
+@cache
+def registered_files() -> Mapping[str, str]:
+    """Return the sha256 of each shipped data file, by file name."""
+    text = files(_FOLDER).joinpath("registry.json").read_text(encoding="utf-8")
+    return MappingProxyType(json.loads(text))
+
+
+def read_data_file(name: str) -> bytes:
+    """Return the bytes of the shipped data file `name`.
+
+    Raises UnknownNameError for a name that is not registered, InputError when the file is missing or was altered.
+    """
+    if name not in registered_files():
+        raise unknown_name("data file", name, registered_files())
+    try:
+        data = files(_FOLDER).joinpath(name).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot read the shipped data file {name}: {error.strerror}; install trainlaw again"
+        ) from None
+    came, expected = hashlib.sha256(data).hexdigest(), registered_files()[name]
+    if came != expected:
+        raise InputError(
+            f"the shipped data file {name} was altered: expected sha256 {expected[:12]}..., came {came[:12]}...; "
+            "install trainlaw again"
+        )
+    return data
+
+
+def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the shipped CSV table `name` as a new frame; an empty cell is a missing value.
+
+    `text_columns` hold text even where it looks like a number (a version such as 1.10).
+
+    Raises what `read_data_file` raises.
+    """
+    # "none" is a word of the schemas, so only the empty cell means missing.
+    return pd.read_csv(
+        io.BytesIO(read_data_file(name)),
+        compression="gzip" if name.endswith(".gz") else None,
+        keep_default_na=False,
+        na_values=[""],
+        dtype=dict.fromkeys(text_columns, str),
+    )
