@@ -1,0 +1,67 @@
+"""How wrong an estimator is, and where: splits by whole groups, metrics, studies, baselines.
+
+Takes any object with `fit` and `predict`; see `Estimator` for the protocol and `run_study` for the way in.
+"""
+
+from trainlaw.validate.baselines import BASELINES
+from trainlaw.validate.bootstrap import bootstrap_interval
+from trainlaw.validate.estimators import SHAREABLE_LABELS, Estimator, EstimatorFactory
+from trainlaw.validate.guard import IDENTITY_COLUMNS, LeakError, assert_blind
+from trainlaw.validate.metrics import (
+    METRICS,
+    absolute_percentage_errors,
+    by_group,
+    faster_gpu_percent,
+    log_bias,
+    macro,
+    mape_percent,
+    median_ape_percent,
+    rmse_s,
+    share_within_percent,
+    spearman,
+)
+from trainlaw.validate.result import StudyResult
+from trainlaw.validate.splits import (
+    SCHEMES,
+    Split,
+    grouped_k_fold,
+    leave_one_group_out,
+    leave_pairs_out,
+    listed_splits,
+    newest_out,
+    splits_by_name,
+)
+from trainlaw.validate.study import StudyProgress, run_study
+
+__all__ = [
+    "BASELINES",
+    "IDENTITY_COLUMNS",
+    "METRICS",
+    "SCHEMES",
+    "SHAREABLE_LABELS",
+    "Estimator",
+    "EstimatorFactory",
+    "LeakError",
+    "Split",
+    "StudyProgress",
+    "StudyResult",
+    "absolute_percentage_errors",
+    "assert_blind",
+    "bootstrap_interval",
+    "by_group",
+    "faster_gpu_percent",
+    "grouped_k_fold",
+    "leave_one_group_out",
+    "leave_pairs_out",
+    "listed_splits",
+    "log_bias",
+    "macro",
+    "mape_percent",
+    "median_ape_percent",
+    "newest_out",
+    "rmse_s",
+    "run_study",
+    "share_within_percent",
+    "spearman",
+    "splits_by_name",
+]

@@ -1,0 +1,25 @@
+"""Baselines: what others would do with the same rows. One file each; a new one is one file and one row here."""
+
+from collections.abc import Mapping
+
+from trainlaw.validate.baselines.cf5 import cf5
+from trainlaw.validate.baselines.cf9 import cf9
+from trainlaw.validate.baselines.cf12 import cf12
+from trainlaw.validate.baselines.cf21 import cf21
+from trainlaw.validate.baselines.null_compute import null_compute
+from trainlaw.validate.baselines.null_memory import null_memory
+from trainlaw.validate.baselines.random_forest import RandomForest
+from trainlaw.validate.baselines.roofline import Roofline
+from trainlaw.validate.estimators import EstimatorFactory
+
+#: Baselines of the time of one training iteration on one GPU, from the simplest on; all are picklable factories.
+BASELINES: Mapping[str, EstimatorFactory] = {
+    "null_compute": null_compute,
+    "null_memory": null_memory,
+    "roofline": Roofline,
+    "cf5": cf5,
+    "cf9": cf9,
+    "cf12": cf12,
+    "cf21": cf21,
+    "random_forest": RandomForest,
+}

@@ -1,0 +1,17 @@
+"""CF9: nine terms, three exponents: CF5 with batch normalisation, depthwise layers, parameters and an overhead."""
+
+from trainlaw.validate.baselines.cf5 import CF5_TERMS
+from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm
+
+CF9_TERMS = (
+    *CF5_TERMS,
+    TimeTerm("batchnorm_memory_s", "memory"),
+    TimeTerm("depthwise_output_memory_s", "memory"),
+    TimeTerm("parameter_memory_s", "memory"),
+    TimeTerm("iteration_overhead_s", "host"),
+)
+
+
+def cf9(harness_constants: bool = False) -> ClosedForm:
+    """Return the closed form of nine terms, optionally with a constant per harness."""
+    return ClosedForm(CF9_TERMS, harness_constants)

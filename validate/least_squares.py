@@ -1,0 +1,149 @@
+"""Least squares on numpy alone: non-negative linear, and robust non-linear with bounds and a prior."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainlaw.formulas.errors import InputError
+
+
+def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | None = None) -> np.ndarray:
+    """Return the x >= 0, shape (k,), that minimises |A x - b|; A has shape (n, k), b shape (n,).
+
+    Active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), on columns scaled to
+    unit length. InputError for unequal shapes or values that are not finite.
+
+    >>> nonnegative_least_squares(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0])).tolist()
+    [2.0, 0.0]
+    """
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+    if A.ndim != 2 or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
+        raise InputError(f"expected finite A (n, k) and b (n,), got shapes {A.shape} and {b.shape}")
+    lengths = np.linalg.norm(A, axis=0)
+    lengths[lengths == 0] = 1.0
+    A = A / lengths
+    gram, moment = A.T @ A, A.T @ b
+    x, passive = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
+    tolerance = 1e-12 * max(np.abs(moment).max(initial=0.0), np.finfo(float).tiny)
+    for _ in range(max_steps or 10 * A.shape[1]):
+        slope = np.where(passive, -np.inf, moment - gram @ x)
+        if passive.all() or slope.max() <= tolerance:
+            break
+        passive[np.argmax(slope)] = True
+        x = _feasible(gram, moment, x, passive)
+    return x / lengths
+
+
+def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.ndarray) -> np.ndarray:
+    """Return the least-squares solution over `passive`, from which members that turn negative are dropped in turn."""
+    while passive.any():
+        target = np.zeros_like(x)
+        target[passive] = np.linalg.lstsq(gram[np.ix_(passive, passive)], moment[passive], rcond=None)[0]
+        blocked = passive & (target <= 0)
+        if not blocked.any():
+            return target
+        ratio = x[blocked] / (x[blocked] - target[blocked])
+        x = x + np.nan_to_num(ratio).min() * (target - x)
+        passive &= x > 1e-15 * np.abs(x).max(initial=0.0)
+        x[~passive] = 0.0
+    return np.zeros_like(x)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresFit:
+    """Result of `robust_least_squares`: parameters, shape (k,), the cost there, steps taken, and whether it converged."""
+
+    parameters: np.ndarray
+    cost: float
+    steps: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Independent normal priors of parameters: centre and standard deviation, shape (k,); infinite = none."""
+
+    centre: np.ndarray
+    deviation: np.ndarray
+
+
+#: Parameters (k,) to residuals (n,) and their derivatives (n, k).
+Residuals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def robust_least_squares(
+    residuals: Residuals,
+    start: np.ndarray,
+    *,
+    soft_l1_scale: float = np.inf,
+    prior: Prior | None = None,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    max_steps: int = 300,
+    tolerance: float = 1e-10,
+) -> LeastSquaresFit:
+    """Minimise the sum of soft-L1 losses of the residuals plus the squared, scaled distance from the prior.
+
+    Loss of a residual r at scale s: s^2 (sqrt(1 + (r/s)^2) - 1), which is r^2 / 2 for small r or infinite s.
+    bounds : low and high, shape (k,); parameters never leave them. max_steps : of Levenberg-Marquardt.
+    tolerance : relative gain of the cost below which an accepted step counts as convergence.
+
+    Levenberg-Marquardt (Marquardt 1963, damping by the diagonal), robust loss by reweighting (Triggs et al. 2000,
+    first-order), bounds by projection with the blocked parameters frozen in a step.
+    InputError where the residuals at the start are not finite.
+    """
+    problem = _Problem(residuals, soft_l1_scale, prior)
+    low, high = bounds if bounds is not None else (np.full(len(start), -np.inf), np.full(len(start), np.inf))
+    parameters = np.clip(np.asarray(start, dtype=float), low, high)
+    cost, gradient, hessian = problem.at(parameters)
+    if not np.isfinite(cost):
+        raise InputError("least squares: the residuals at the starting parameters are not finite")
+    damping, converged, step = 1e-3, False, 0
+    for step in range(1, max_steps + 1):
+        free = ~(((parameters <= low) & (gradient > 0)) | ((parameters >= high) & (gradient < 0)))
+        trial = parameters.copy()
+        trial[free] -= _damped_step(hessian[np.ix_(free, free)], gradient[free], damping)
+        trial = np.clip(trial, low, high)
+        trial_cost, trial_gradient, trial_hessian = problem.at(trial)
+        if trial_cost <= cost:
+            converged = cost - trial_cost <= tolerance * cost
+            parameters, cost, gradient, hessian = trial, trial_cost, trial_gradient, trial_hessian
+            damping = max(damping / 5.0, 1e-12)
+        else:
+            damping *= 4.0
+            converged = damping > 1e12
+        if converged:
+            break
+    return LeastSquaresFit(parameters, float(cost), step, bool(converged))
+
+
+def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
+    diagonal = np.diag(hessian)
+    damped = hessian + np.diag(damping * np.maximum(diagonal, 1e-12 * diagonal.max(initial=1e-300)))
+    return np.linalg.lstsq(damped, gradient, rcond=None)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    residuals: Residuals
+    scale: float
+    prior: Prior | None
+
+    def at(self, parameters: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return cost, gradient and Gauss-Newton matrix; an infinite cost where a residual is not finite."""
+        with np.errstate(all="ignore"):
+            values, slopes = self.residuals(parameters)
+        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+            return np.inf, np.zeros_like(parameters), np.eye(len(parameters))
+        stretch = np.sqrt(1.0 + (values / self.scale) ** 2)
+        # s^2 (stretch - 1), written so that small residuals and an infinite scale lose no digits.
+        cost = float(np.sum(values**2 / (1.0 + stretch)))
+        weighted = slopes / stretch[:, None]
+        gradient, hessian = weighted.T @ values, weighted.T @ slopes
+        if self.prior is not None:
+            precision = 1.0 / self.prior.deviation**2
+            distance = parameters - self.prior.centre
+            cost += 0.5 * float(precision @ distance**2)
+            gradient = gradient + precision * distance
+            hessian = hessian + np.diag(precision)
+        return cost, gradient, hessian

@@ -1,0 +1,173 @@
+"""What a study leaves: predictions of held-out rows, and the error tables made from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.formula import Formula
+from trainlaw.validate.bootstrap import bootstrap_interval
+from trainlaw.validate.metrics import METRICS, Metric, faster_gpu_percent, macro, mape_percent
+
+MEASURED = "measured_s"
+CONFIGURATION = "configuration"
+#: Label columns over whose groups a summary takes the mean of the groups' errors, where the study has them.
+MACRO_COLUMNS = ("gpu_group", "cnn_base")
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """Held-out predictions of a finished or interrupted study.
+
+    predictions : one row per held-out row of each finished split: `row` (position in the study's table), `split`,
+        the label columns, `measured_s`, and one column of predicted seconds per estimator.
+    estimators : names, in the order given. missing_splits : names of the splits that an interruption left out.
+    formulas : by (split, estimator), the fitted formula of an estimator that has one.
+    """
+
+    predictions: pd.DataFrame
+    estimators: tuple[str, ...]
+    missing_splits: tuple[str, ...] = ()
+    formulas: Mapping[tuple[str, str], Formula] = field(default_factory=dict)
+
+    @property
+    def measured_s(self) -> np.ndarray:
+        """Measured seconds of the held-out rows, shape (n_predictions,)."""
+        return self.predictions[MEASURED].to_numpy(dtype=float)
+
+    def predicted_s(self, estimator: str) -> np.ndarray:
+        """Return predicted seconds, shape (n_predictions,); UnknownNameError for an unknown estimator."""
+        if estimator not in self.estimators:
+            raise unknown_name("estimator", estimator, self.estimators)
+        return self.predictions[estimator].to_numpy(dtype=float)
+
+    def labels(self, column: str) -> np.ndarray:
+        """Return one label column, strings, shape (n_predictions,); UnknownNameError where there is none."""
+        if column not in self.predictions.columns or column in self.estimators:
+            raise unknown_name(
+                "label column", column, [c for c in self.predictions if c not in self.estimators]
+            )
+        return self.predictions[column].to_numpy(dtype=str)
+
+    def errors_by(self, column: str, metrics: Mapping[str, Metric] = METRICS) -> pd.DataFrame:
+        """Return the errors of each group: columns `column`, `estimator`, `n_rows` and one per metric.
+
+        column : a label column, such as "cnn_base" for the error per architecture, or "split".
+        """
+        groups = self.labels(column)
+        rows = []
+        for name in np.unique(groups):
+            inside = groups == name
+            for estimator in self.estimators:
+                errors = self._errors(estimator, inside, metrics)
+                rows.append(
+                    {column: str(name), "estimator": estimator, "n_rows": int(inside.sum()), **errors}
+                )
+        return pd.DataFrame(rows)
+
+    def _errors(self, estimator: str, inside: np.ndarray, metrics: Mapping[str, Metric]) -> dict[str, float]:
+        measured, predicted = self.measured_s[inside], self.predicted_s(estimator)[inside]
+        return {name: metric(measured, predicted) for name, metric in metrics.items()}
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE over GPUs and CNNs, faster GPU picked.
+
+        InputError where no split was finished.
+        """
+        if not len(self.predictions):
+            raise InputError(
+                "the study was interrupted before its first fold was finished: there is no error yet"
+            )
+        everything = np.ones(len(self.predictions), dtype=bool)
+        rows = []
+        for estimator in self.estimators:
+            predicted = self.predicted_s(estimator)
+            row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
+            row |= self._errors(estimator, everything, METRICS)
+            for column in self._macro_columns():
+                row[f"macro_{column}_mape_percent"] = macro(
+                    mape_percent, self.measured_s, predicted, self.labels(column)
+                )
+            if CONFIGURATION in self.predictions and "gpu_group" in self.predictions:
+                row["faster_gpu_percent"] = self._faster_gpu_percent(predicted)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _macro_columns(self) -> list[str]:
+        return [column for column in MACRO_COLUMNS if column in self.predictions]
+
+    def _faster_gpu_percent(self, predicted: np.ndarray) -> float:
+        gpus, configurations = self.labels("gpu_group"), self.labels(CONFIGURATION)
+        return faster_gpu_percent(self.measured_s, predicted, gpus, configurations)
+
+    def intervals(
+        self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500, seed: int = 0
+    ) -> pd.DataFrame:
+        """Return a bootstrap interval of every metric, groups of the label column `over` drawn anew.
+
+        Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the macro over `over`.
+        """
+        groups = self.labels(over)
+        rows = []
+        for estimator in self.estimators:
+            measured, predicted = self.measured_s, self.predicted_s(estimator)
+            for name, metric in METRICS.items():
+                low, high = bootstrap_interval(
+                    lambda drawn, metric=metric, predicted=predicted: metric(measured[drawn], predicted[drawn]),
+                    groups, level, resamples, seed,
+                )  # fmt: skip
+                rows.append((estimator, name, metric(measured, predicted), low, high))
+            rows.append(
+                (
+                    estimator,
+                    "macro_mape_percent",
+                    *self._macro_interval(estimator, over, level, resamples, seed),
+                )
+            )
+        return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
+
+    def _macro_interval(
+        self, estimator: str, over: str, level: float, resamples: int, seed: int
+    ) -> tuple[float, float, float]:
+        table = self.errors_by(over, {"mape_percent": mape_percent})
+        values = table.loc[table["estimator"] == estimator, "mape_percent"].to_numpy(dtype=float)
+        low, high = bootstrap_interval(
+            lambda drawn: float(values[drawn].mean()), np.arange(len(values)), level, resamples, seed
+        )
+        return float(values.mean()), low, high
+
+    def to_json(self) -> dict[str, object]:
+        """Return the result as plain JSON values; `from_json` reads it back."""
+        columns = {
+            str(name): [None if value != value else value for value in self.predictions[name].tolist()]  # noqa: PLR0124
+            for name in self.predictions.columns
+        }
+        return {
+            "estimators": list(self.estimators),
+            "missing_splits": list(self.missing_splits),
+            "predictions": columns,
+            "formulas": [
+                {"split": split, "estimator": estimator, "formula": formula.to_json()}
+                for (split, estimator), formula in self.formulas.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, object]) -> "StudyResult":
+        """Return the result that `to_json` gave; InputError where a part is missing or of another kind."""
+        try:
+            predictions = pd.DataFrame(dict(value["predictions"]))
+            estimators = tuple(str(name) for name in value["estimators"])
+            for name in (MEASURED, *estimators):
+                predictions[name] = predictions[name].astype(float)
+            formulas = {
+                (str(entry["split"]), str(entry["estimator"])): Formula.from_json(entry["formula"])
+                for entry in value["formulas"]
+            }
+            return cls(
+                predictions, estimators, tuple(str(name) for name in value["missing_splits"]), formulas
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"this is no study result: {type(error).__name__} {error}") from None

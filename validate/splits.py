@@ -1,0 +1,173 @@
+"""Splits of runs into training and test rows, always by whole groups.
+
+Repeats of one configuration share their group, so they never straddle a split.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from trainlaw.formulas.errors import InputError, unknown_name
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One fold of a study.
+
+    name : what is held out, for people; unique within a study.
+    train, test : row positions, int64, shapes (n_train,) and (n_test,); disjoint, not empty.
+    held_out : the group labels that occur in `test` and must not occur in `train`.
+    """
+
+    name: str
+    train: np.ndarray
+    test: np.ndarray
+    held_out: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check and freeze the row positions; InputError if they overlap or are empty."""
+        for field in ("train", "test"):
+            rows = np.unique(np.asarray(getattr(self, field), dtype=np.int64))
+            rows.setflags(write=False)
+            object.__setattr__(self, field, rows)
+            if not len(rows):
+                raise InputError(f"split {self.name!r}: expected at least one {field} row, got none")
+        shared = np.intersect1d(self.train, self.test)
+        if len(shared):
+            raise InputError(
+                f"split {self.name!r}: {len(shared)} rows are in training and in test, first {shared[0]}"
+            )
+
+
+def _labels(groups: Sequence[object], what: str) -> np.ndarray:
+    labels = np.asarray(groups, dtype=object)
+    if labels.ndim != 1 or not len(labels):
+        raise InputError(f"expected one {what} label per run, shape (n_runs,), got shape {labels.shape}")
+    if any(label is None or label != label or label == "" for label in labels):  # noqa: PLR0124 (nan)
+        raise InputError(f"every run needs a {what} label; drop the runs without one or name their group")
+    return labels.astype(str)
+
+
+def _split(name: str, test: np.ndarray, held_out: Sequence[str]) -> Split:
+    return Split(name, np.flatnonzero(~test), np.flatnonzero(test), tuple(str(key) for key in held_out))
+
+
+def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
+    """Return one split per group, in order of the labels; `groups` has shape (n_runs,).
+
+    InputError for fewer than two groups or a missing label.
+
+    >>> [(s.name, s.test.tolist()) for s in leave_one_group_out(["V100", "T4", "T4"])]
+    [('T4', [1, 2]), ('V100', [0])]
+    """
+    labels = _labels(groups, "group")
+    names = np.unique(labels)
+    if len(names) < 2:
+        raise InputError(f"expected at least two groups to hold one out, got only {names[0]!r}")
+    return tuple(_split(name, labels == name, (name,)) for name in names)
+
+
+def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Split, ...]:
+    """Return `k` splits; every group of `groups`, shape (n_runs,), is held out once, whole.
+
+    Folds have about equal numbers of rows: the largest group first, each to the fold with the fewest rows so far;
+    `seed` decides only among groups of equal size. InputError unless 2 <= k <= number of groups.
+
+    >>> [s.held_out for s in grouped_k_fold(["a", "a", "a", "b", "c"], k=2)]
+    [('a',), ('b', 'c')]
+    """
+    labels = _labels(groups, "group")
+    names, sizes = np.unique(labels, return_counts=True)
+    if not 2 <= k <= len(names):
+        raise InputError(f"expected 2 to {len(names)} folds for {len(names)} groups, got {k}")
+    shuffled = np.random.default_rng(seed).permutation(len(names))
+    folds: list[list[str]] = [[] for _ in range(k)]
+    rows = [0] * k
+    for index in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        smallest = min(range(k), key=lambda fold: (rows[fold], len(folds[fold]), fold))
+        folds[smallest].append(str(names[index]))
+        rows[smallest] += int(sizes[index])
+    return tuple(
+        _split(f"fold {number} of {k}", np.isin(labels, fold), sorted(fold))
+        for number, fold in enumerate(folds, start=1)
+    )
+
+
+def leave_pairs_out(groups: Sequence[object], others: Sequence[object]) -> tuple[Split, ...]:
+    """Return one split per pair of labels that occurs: both are new to the fit.
+
+    `groups` and `others`, shape (n_runs,), are for example GPU groups and base CNNs. Test rows have both labels,
+    training rows have neither; rows with one of them are in neither part. Pairs that leave no training row are left out.
+
+    >>> [(s.name, s.train.tolist()) for s in leave_pairs_out(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"])]
+    [('T4 + vgg', [2]), ('V100 + lenet', [0])]
+    """
+    first, second = _labels(groups, "group"), _labels(others, "group")
+    if len(first) != len(second):
+        raise InputError(f"expected two labels per run, got {len(first)} and {len(second)}")
+    splits = []
+    for group, other in sorted(set(zip(first.tolist(), second.tolist(), strict=True))):
+        train = np.flatnonzero((first != group) & (second != other))
+        if len(train):
+            test = np.flatnonzero((first == group) & (second == other))
+            splits.append(Split(f"{group} + {other}", train, test, (group, other)))
+    return tuple(splits)
+
+
+def newest_out(
+    groups: Sequence[object], years: Sequence[float], first_held_out_year: float
+) -> tuple[Split, ...]:
+    """Return one split: train on the past, test on the groups that came in `first_held_out_year` or later.
+
+    `years`, shape (n_runs,), is the year in which the GPU of each run came out; a group takes its newest.
+    """
+    labels = _labels(groups, "group")
+    newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).max()
+    if newest.isna().any():
+        raise InputError(f"expected a year for every group, got none for {newest.index[newest.isna()][0]!r}")
+    future = newest.index[newest >= first_held_out_year]
+    return (_split(f"from {first_held_out_year:g} on", np.isin(labels, future), list(future)),)
+
+
+def listed_splits(groups: Sequence[object], lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:
+    """Return one split per entry of `lists`: a name and the labels of `groups` that it holds out.
+
+    UnknownNameError for a label that does not occur.
+    """
+    labels = _labels(groups, "group")
+    known = np.unique(labels).tolist()
+    for held_out in lists.values():
+        for name in held_out:
+            if name not in known:
+                raise unknown_name("group", name, known)
+    return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
+
+
+#: What a study can hold out, by the name that a person writes; each makes the splits from the labels of the runs.
+SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
+    "gpu": lambda labels: leave_one_group_out(labels["gpu_group"]),
+    "gpu-5-fold": lambda labels: grouped_k_fold(labels["gpu_group"], min(5, labels["gpu_group"].nunique())),
+    "cnn": lambda labels: leave_one_group_out(labels["cnn_base"]),
+    "cnn-family": lambda labels: leave_one_group_out(labels["cnn_family"]),
+    "both": lambda labels: leave_pairs_out(labels["gpu_group"], labels["cnn_base"]),
+    "source": lambda labels: leave_one_group_out(labels["source"]),
+    "harness": lambda labels: leave_one_group_out(labels["harness"]),
+    "generation": lambda labels: leave_one_group_out(labels["generation"]),
+}
+
+
+def splits_by_name(name: str, labels: pd.DataFrame) -> tuple[Split, ...]:
+    """Return the splits of the scheme `name` of `SCHEMES` for `labels`, string columns of shape (n_runs,).
+
+    UnknownNameError for an unknown scheme, InputError where `labels` lack its column.
+    """
+    if name not in SCHEMES:
+        raise unknown_name("split", name, SCHEMES)
+    try:
+        return SCHEMES[name](labels)
+    except KeyError as missing:
+        raise InputError(
+            f"split {name!r} needs the label column {missing}, got {list(labels.columns)}"
+        ) from None

@@ -1,0 +1,76 @@
+"""Running tasks here or in worker processes, with results as they come."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
+
+from trainlaw.formulas.errors import TrainlawError
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+
+
+def run_tasks(
+    function: Callable[[Task], Outcome],
+    tasks: Iterable[Task],
+    workers: int = 1,
+    executor: Executor | None = None,
+) -> Iterator[Outcome]:
+    """Yield `function(task)` of each task as it ends; in order of the tasks only with one worker.
+
+    workers : tasks that run at the same time; 1 without an executor runs them in this process.
+    executor : where to run them instead of in processes of our own (a cluster's, a warm pool); it is left running.
+    TrainlawError where a worker process dies. Whatever else `function` raises is raised here.
+    """
+    if workers == 1 and executor is None:
+        yield from map(function, tasks)
+        return
+    with _own_processes(workers) if executor is None else _lent(executor) as pool:
+        todo = iter(tasks)
+        running = {pool.submit(function, task) for task in islice(todo, workers)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                # One in for each one out: the tasks, which carry their data, are never all in memory.
+                running |= {pool.submit(function, task) for task in islice(todo, len(done))}
+                for future in done:
+                    yield future.result()
+        except BrokenProcessPool:
+            raise TrainlawError(
+                "a worker process died, perhaps for lack of memory; use fewer workers"
+            ) from None
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent, which ends its workers; a half-finished fold must not count as one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _own_processes(workers: int) -> Iterator[Executor]:
+    # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
+    finished = False
+    try:
+        yield pool
+        finished = True
+    finally:
+        pool.shutdown(wait=finished, cancel_futures=True)
+        if not finished:
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+
+
+@contextmanager
+def _lent(executor: Executor) -> Iterator[Executor]:
+    yield executor
