@@ -4,18 +4,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from trainlaw.datasets.cnns.graph import KINDS, Layer
+from trainlaw.datasets.cnns.windows import (
+    Padding,
+    Size,
+    axis_paddings,
+    pair,
+    transposed_output,
+    window_fields,
+    window_output,
+)
 from trainlaw.formulas.errors import InputError
 
-Size = int | tuple[int, int]
 Shape = tuple[int, int, int]
 
 
 class NetBuilder:
     """Layers of a network under construction.
 
-    Positions (int) stand for layers; `padding` is pixels (one number or height, width), `"half"` (kernel // 2 on
-    both sides, times the dilation), `"same"` (output = ceil(input / stride), the odd pixel at the end) or `"valid"`
-    (none). Methods that add a layer return its position and raise `InputError` for shapes that do not fit.
+    Positions (int) stand for layers. `padding` is pixels (one number; height and width; or before and after
+    for each) or a word as in `window_output`. Methods that add a layer return its position and raise
+    `InputError` for shapes that do not fit.
 
     >>> net = NetBuilder()
     >>> image = net.input(3, 32)
@@ -24,6 +32,7 @@ class NetBuilder:
     """
 
     def __init__(self) -> None:
+        """An empty network."""
         self._layers: list[Layer] = []
 
     @property
@@ -52,7 +61,7 @@ class NetBuilder:
         kernel: Size,
         stride: Size = 1,
         *,
-        padding: Size | str = "half",
+        padding: Padding = "half",
         groups: int = 1,
         dilation: Size = 1,
         bias: bool = False,
@@ -64,7 +73,7 @@ class NetBuilder:
             kernel,
             stride,
             padding,
-            dilation,
+            dilation=dilation,
             channels=channels,
             groups=groups,
             vector_parameters=channels * bias,
@@ -76,7 +85,7 @@ class NetBuilder:
         kernel: Size,
         stride: Size = 1,
         *,
-        padding: Size | str = "half",
+        padding: Padding = "half",
         dilation: Size = 1,
         bias: bool = False,
     ) -> int:
@@ -93,35 +102,20 @@ class NetBuilder:
         kernel: Size,
         stride: Size = 1,
         *,
-        padding: Size = 0,
+        padding: Padding = 0,
         output_padding: Size = 0,
         groups: int = 1,
         dilation: Size = 1,
         bias: bool = False,
     ) -> int:
-        """A transposed convolution; output side = (input - 1) stride - 2 padding + dilation (kernel - 1) + 1 +
-        output padding, pixels."""
+        """A transposed convolution; `padding` is cut off, `output_padding` added at the end."""
         c, h, w = self.shape(x)
-        (kh, kw), (sh, sw), (dh, dw) = _pair(kernel), _pair(stride), _pair(dilation)
-        (ph, pw), (oh, ow) = _pair(padding), _pair(output_padding)
-        height = (h - 1) * sh - 2 * ph + dh * (kh - 1) + 1 + oh
-        width = (w - 1) * sw - 2 * pw + dw * (kw - 1) + 1 + ow
-        return self._append(
-            "conv_transpose",
-            (x,),
-            (c, h, w),
-            (channels, height, width),
-            kernel_height=kh,
-            kernel_width=kw,
-            stride_height=sh,
-            stride_width=sw,
-            dilation_height=dh,
-            dilation_width=dw,
-            pad_top=ph,
-            pad_left=pw,
-            groups=groups,
-            vector_parameters=channels * bias,
-        )
+        fields = window_fields(kernel, stride, dilation)
+        (ph, pw), (eh, ew) = axis_paddings(padding), pair(output_padding)
+        height, top = transposed_output(h, _reach(fields, "height"), fields["stride_height"], ph, eh)
+        width, left = transposed_output(w, _reach(fields, "width"), fields["stride_width"], pw, ew)
+        fields |= {"pad_top": top, "pad_left": left, "groups": groups, "vector_parameters": channels * bias}
+        return self._append("conv_transpose", (x,), (c, h, w), (channels, height, width), **fields)
 
     def conv_bn(
         self,
@@ -130,21 +124,21 @@ class NetBuilder:
         kernel: Size,
         stride: Size = 1,
         *,
-        padding: Size | str = "half",
+        padding: Padding = "half",
         groups: int = 1,
         activation: str | None = "relu",
         learned_per_channel: int = 2,
     ) -> int:
-        """A convolution without bias, its batch normalisation, and an activation where one is named."""
+        """A convolution, its batch normalisation, and an activation where one is named."""
         x = self.batchnorm(
             self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
         )
         return x if activation is None else self.activation(x, activation)
 
     def depthwise_bn(
-        self, x: int, kernel: Size, stride: Size = 1, activation: str | None = "relu", **options: Size | str
+        self, x: int, kernel: Size, stride: Size = 1, activation: str | None = "relu", **options: Padding
     ) -> int:
-        """A depthwise convolution without bias, its batch normalisation, and an activation where one is named."""
+        """A depthwise convolution, its batch normalisation, and an activation where one is named."""
         x = self.batchnorm(self.depthwise(x, kernel, stride, **options))
         return x if activation is None else self.activation(x, activation)
 
@@ -190,13 +184,13 @@ class NetBuilder:
         return self._same("scale", x, vector_parameters=self.channels(x) * learned)
 
     def max_pool(
-        self, x: int, kernel: Size, stride: Size | None = None, padding: Size | str = 0, ceil: bool = False
+        self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
     ) -> int:
         """A maximum over windows; `ceil` keeps a last incomplete window."""
         return self._window("max_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil)
 
     def average_pool(
-        self, x: int, kernel: Size, stride: Size | None = None, padding: Size | str = 0, ceil: bool = False
+        self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
     ) -> int:
         """A mean over windows; `ceil` keeps a last incomplete window."""
         return self._window(
@@ -258,7 +252,7 @@ class NetBuilder:
     def upsample(self, x: int, factor: Size) -> int:
         """The image enlarged by whole factors."""
         c, h, w = self.shape(x)
-        fh, fw = _pair(factor)
+        fh, fw = pair(factor)
         return self._append("upsample", (x,), (c, h, w), (c, h * fh, w * fw))
 
     def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
@@ -301,58 +295,21 @@ class NetBuilder:
         x: int,
         kernel: Size,
         stride: Size,
-        padding: Size | str,
+        padding: Padding,
+        *,
         dilation: Size = 1,
         channels: int | None = None,
         ceil: bool = False,
-        **fields: int,
+        **others: int,
     ) -> int:
         c, h, w = self.shape(x)
-        (kh, kw), (sh, sw), (dh, dw) = _pair(kernel), _pair(stride), _pair(dilation)
-        ph, pw = _pair(padding) if not isinstance(padding, str) else (padding, padding)
-        height, top = window_output(h, kh, sh, dh, ph, ceil)
-        width, left = window_output(w, kw, sw, dw, pw, ceil)
-        return self._append(
-            kind,
-            (x,),
-            (c, h, w),
-            (c if channels is None else channels, height, width),
-            kernel_height=kh,
-            kernel_width=kw,
-            stride_height=sh,
-            stride_width=sw,
-            dilation_height=dh,
-            dilation_width=dw,
-            pad_top=top,
-            pad_left=left,
-            **fields,
-        )
+        fields = window_fields(kernel, stride, dilation)
+        ph, pw = axis_paddings(padding)
+        height, top = window_output(h, _reach(fields, "height"), fields["stride_height"], ph, ceil)
+        width, left = window_output(w, _reach(fields, "width"), fields["stride_width"], pw, ceil)
+        leaving = (c if channels is None else channels, height, width)
+        return self._append(kind, (x,), (c, h, w), leaving, pad_top=top, pad_left=left, **fields, **others)
 
 
-def window_output(
-    side: int, kernel: int, stride: int, dilation: int, padding: int | str, ceil: bool = False
-) -> tuple[int, int]:
-    """Output side and padding before the first pixel of a sliding window, pixels.
-
-    >>> window_output(224, 7, 2, 1, "half")
-    (112, 3)
-    >>> window_output(224, 3, 2, 1, "same")
-    (112, 0)
-    """
-    reach = dilation * (kernel - 1) + 1
-    if padding == "same":
-        out = -(-side // stride)
-        return out, max((out - 1) * stride + reach - side, 0) // 2
-    before = {"half": dilation * (kernel - 1) // 2, "valid": 0}.get(padding, padding)
-    room = side + 2 * before - reach
-    if room < 0:
-        return 0, before
-    out = room // stride + 1
-    # A last incomplete window counts only if it starts inside the image or the padding before it (as in torch).
-    if ceil and room % stride and out * stride < side + before:
-        out += 1
-    return out, before
-
-
-def _pair(size: Size) -> tuple[int, int]:
-    return (size, size) if isinstance(size, int) else size
+def _reach(fields: dict[str, int], side: str) -> int:
+    return fields[f"dilation_{side}"] * (fields[f"kernel_{side}"] - 1) + 1

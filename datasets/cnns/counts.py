@@ -55,7 +55,7 @@ class _Table:
 
 
 def _matrix_product(layer: Layer) -> tuple[int, int, int, int]:
-    """Rows, reduction length and columns of one group's matrix product, and elements of the unfolded image."""
+    """Rows, reduction length and columns of one group's matrix product; elements of the unfolded image."""
     kernel = layer.kernel_height * layer.kernel_width
     entering, leaving = layer.in_channels // layer.groups, layer.out_channels // layer.groups
     if layer.kind == "conv_transpose":
@@ -203,7 +203,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "elementwise_elements",
         "element/sample",
-        "outputs of all layers without MACs: normalisations, activations, pooling, sums, products, copies",
+        "outputs of all layers without MACs: normalisations, activations, pooling, sums, copies",
         lambda t: t.output[t.layers & ~t.heavy].sum(),
     ),
     Column(
@@ -245,7 +245,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "n_other",
         "1",
-        "all other layers: products, gates, scales, dropouts, local response normalisations, slices, pads, shuffles",
+        "other layers: products, gates, scales, dropouts, local response norms, slices, pads, shuffles",
         lambda t: (~np.any(list(t.group.values()), axis=0)).sum(),
     ),
     Column(
@@ -322,7 +322,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "im2col_elements",
         "element/sample",
-        "unfolded images: output pixels x input channels x kernel area, summed over convolutions that are not depthwise",
+        "unfolded images: output pixels x input channels x kernel area, of convolutions not depthwise",
         lambda t: t.im2col[t.conv].sum(),
     ),
     Column(

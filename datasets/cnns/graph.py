@@ -54,10 +54,10 @@ MAX_SIDE = 2**31 - 1
 class Layer:
     """One layer of a network, for one sample.
 
-    Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A dense layer sees its
-    input flattened: `in_channels` are all its input elements and `in_height` and `in_width` are 1. The padding at the
-    bottom and right follows from the sizes. `vector_parameters` are the learned elements beside the weights:
-    bias, or scale and shift.
+    Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A
+    dense layer sees its input flattened: `in_channels` are all its input elements, `in_height` and
+    `in_width` are 1. The padding at the bottom and right follows from the sizes. `vector_parameters` are
+    the learned elements beside the weights: bias, or scale and shift.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Layer:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of a forward pass of one sample, MAC; zero for all but convolutions and dense layers."""
+        """Multiply-accumulates of a forward pass, MAC per sample; convolutions and dense layers have them."""
         if self.kind == "conv_transpose":
             return self.weights * self.in_height * self.in_width
         return self.weights * self.out_height * self.out_width
@@ -131,9 +131,10 @@ class Layer:
 class Cnn:
     """A network: layers in an order in which each reads only earlier ones.
 
-    `base` is the architecture with all its variants (the unit held out in validation), `family` the wider kinship;
-    `input_size_px` is the side of the input, pixels; `n_classes` the width of the classifier. `notes` says what a
-    reader assumed. Raises `InputError` for layers that do not form such a graph.
+    `base` is the architecture with all its variants (what validation holds out together), `family` the
+    wider kinship; `input_size_px` is the side of the input, pixels; `n_classes` the width of the
+    classifier. `notes` says what a reader assumed. Raises `InputError` for layers that do not form such a
+    graph.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Cnn:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the graph."""
         if not 0 < len(self.layers) <= MAX_LAYERS:
             raise InputError(
                 f"network {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}"
@@ -159,10 +161,8 @@ def _fault(position: int, layer: Layer) -> str:
     """What is wrong with a layer at a position of the list; empty when nothing is."""
     if layer.kind not in KINDS:
         return f"expected a known layer kind, got {layer.kind!r}"
-    if (layer.kind == "input") != (not layer.inputs):
-        return "expected predecessors for every layer but the inputs"
-    if any(not 0 <= i < position for i in layer.inputs):
-        return f"expected predecessors before position {position}, got {layer.inputs}"
+    if (layer.kind == "input") == bool(layer.inputs) or any(not 0 <= i < position for i in layer.inputs):
+        return f"expected predecessors before position {position} (none for an input), got {layer.inputs}"
     sides = (
         layer.in_channels,
         layer.in_height,

@@ -1,6 +1,6 @@
 """The longest way through a network's graph.
 
-Layers are listed after all that they read, so one pass over the list answers it and no graph library is needed.
+Layers are listed after all that they read, so one pass over the list answers it, without a graph library.
 """
 
 from collections.abc import Sequence

@@ -8,11 +8,13 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import (
     alexnet,
     convnext,
+    darknet,
     densenet,
     efficientnet,
     googlenet,
     inception,
     mobilenet,
+    nasnet,
     regnet,
     resnet,
     shufflenet,
@@ -26,11 +28,13 @@ from trainlaw.formulas.errors import InputError, unknown_name
 _FAMILIES = (
     alexnet,
     convnext,
+    darknet,
     densenet,
     efficientnet,
     googlenet,
     inception,
     mobilenet,
+    nasnet,
     regnet,
     resnet,
     shufflenet,
@@ -61,16 +65,16 @@ def zoo_names() -> tuple[str, ...]:
 
 
 def zoo_entry(name: str) -> Entry:
-    """Kinship and usual input of a network, without building it; raises `UnknownNameError`, which suggests near names."""
+    """Kinship and usual input of a network, without building it; `UnknownNameError` suggests near names."""
     if name not in _NETS:
         raise unknown_name("network", name, zoo_names())
     return _NETS[name]
 
 
 def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """The network of a name, for square images of a side (pixels) and a number of classes; usual ones where not given.
+    """The network of a name, for square images of a side (pixels) and a number of classes (or its usual).
 
-    Raises `UnknownNameError` for an unknown name and `InputError` for an image that is too small or a bad class count.
+    Raises `UnknownNameError` for an unknown name, `InputError` for an image that is too small or bad numbers.
 
     >>> build("resnet18", 64, 10).layers[-1].out_channels
     10

@@ -25,10 +25,10 @@ def torch_alexnet(net: NetBuilder, image: int, n_classes: int) -> int:
     return _classifier(net, x, n_classes)
 
 
-def two_tower_alexnet(net: NetBuilder, image: int, n_classes: int, groups: int, ceil: bool) -> int:
-    """The 2012 form with local response normalisation; `groups` is 2 with the towers kept apart.
+def two_tower_alexnet(net: NetBuilder, image: int, n_classes: int, *, groups: int, ceil: bool) -> int:
+    """The 2012 form, with local response normalisation; `groups` is 2 with the towers kept apart.
 
-    `ceil` keeps last incomplete pooling windows, as Caffe does (so that images of 224 and 227 pixels fit alike).
+    `ceil` keeps last incomplete pooling windows, as Caffe does, so that images of 224 and 227 pixels fit.
     """
     x = image
     for channels, kernel, stride, padding, split in ((96, 11, 4, 0, 1), (256, 5, 1, 2, groups)):
@@ -50,7 +50,7 @@ def tensorflow_alexnet(net: NetBuilder, image: int, n_classes: int) -> int:
 
 
 def profet_alexnet(net: NetBuilder, image: int, n_classes: int) -> int:
-    """PROFET's form: stride 1 in the first convolution, padding layers, normalisation after every layer with weights."""
+    """PROFET's form: stride 1 in the first convolution, padding layers, every output normalised."""
 
     def unit(x: int, channels: int, kernel: int) -> int:
         return net.relu(net.batchnorm(net.conv(x, channels, kernel, bias=True)))

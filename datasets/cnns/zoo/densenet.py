@@ -15,7 +15,7 @@ def _dense_layer(net: NetBuilder, entering: list[int], growth: int) -> int:
 
 
 def densenet(
-    net: NetBuilder, image: int, n_classes: int, blocks: tuple[int, ...], growth: int = 32, stem: int = 64
+    net: NetBuilder, image: int, n_classes: int, *, blocks: tuple[int, ...], growth: int = 32, stem: int = 64
 ) -> int:
     """Blocks in which every layer reads all earlier ones, and pooling between them."""
     x = net.max_pool(net.conv_bn(image, stem, 7, 2), 3, 2, 1)

@@ -12,7 +12,7 @@ from trainlaw.datasets.cnns.zoo.mobilenet import gated, round_to_eight
 
 
 class Stage(NamedTuple):
-    """A run of blocks: expansion factor, kernel, stride of the first, output channels, count, fused convolution or not."""
+    """A run of blocks: expansion factor, kernel, stride of the first, channels, count, fused or not."""
 
     expansion: int
     kernel: int
@@ -60,7 +60,7 @@ _V2_LARGE = (
 
 
 def _filter(net: NetBuilder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
-    """Expansion, depthwise convolution and gate; the gate's hidden width follows the input or (wide) the expansion."""
+    """Expansion, depthwise convolution, gate; the gate's hidden width follows the input or the expansion."""
     entering = net.channels(x)
     expanded = round_to_eight(entering * stage.expansion)
     if expanded != entering:
@@ -69,7 +69,7 @@ def _filter(net: NetBuilder, x: int, stage: Stage, stride: int, wide_gate: bool)
     return gated(net, x, (expanded if wide_gate else entering) // 4, "silu", "sigmoid")
 
 
-def _block(net: NetBuilder, x: int, stage: Stage, channels: int, stride: int, wide_gate: bool) -> int:
+def _block(net: NetBuilder, x: int, stage: Stage, channels: int, *, stride: int, wide_gate: bool) -> int:
     if not stage.fused:
         y = net.conv_bn(_filter(net, x, stage, stride, wide_gate), channels, 1, activation=None)
     elif stage.expansion == 1:
@@ -84,6 +84,7 @@ def efficientnet(
     net: NetBuilder,
     image: int,
     n_classes: int,
+    *,
     stages: tuple[Stage, ...] = _V1,
     width: float = 1.0,
     depth: float = 1.0,
@@ -96,7 +97,8 @@ def efficientnet(
     for stage in stages:
         channels = round_to_eight(stage.channels * width)
         for position in range(ceil(stage.count * depth)):
-            x = _block(net, x, stage, channels, 1 if position else stage.stride, wide_gate)
+            stride = 1 if position else stage.stride
+            x = _block(net, x, stage, channels, stride=stride, wide_gate=wide_gate)
     x = net.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
     return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
 

@@ -12,8 +12,8 @@ Architecture = Callable[[NetBuilder, int, int], int]
 class Entry:
     """A network of the zoo: its architecture, kinship and usual input.
 
-    `architecture(net, image, n_classes)` adds the layers after the input and returns the position of the last one (the
-    class scores). `base` is the architecture with its variants, `family` the wider kinship. The side is in pixels.
+    `architecture(net, image, n_classes)` adds the layers after the input and returns the position of the
+    last one (the class scores). `base` is the architecture with its variants, `family` the wider kinship.
     """
 
     architecture: Architecture

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
-# Channels of the module's parts: 1 x 1; 1 x 1 and 3 x 3; 1 x 1 and 5 x 5; after the pooling (table 1 of the paper).
+# Channels of a module's parts: 1 x 1; 1 x 1 and 3 x 3; 1 x 1 and 5 x 5; after the pooling (paper, table 1).
 _MODULES = (
     (64, 96, 128, 16, 32, 32),
     (128, 128, 192, 32, 96, 64),
@@ -22,14 +22,15 @@ _MODULES = (
 
 
 def googlenet(net: NetBuilder, image: int, n_classes: int, batchnorm: bool = False) -> int:
-    """Nine modules of four branches; with `batchnorm` the 5 x 5 kernels are 3 x 3 and every convolution is normalised."""
+    """Nine modules of four branches; `batchnorm` normalises convolutions and makes 5 x 5 kernels 3 x 3."""
 
     def unit(x: int, channels: int, kernel: int, stride: int = 1) -> int:
         if batchnorm:
             return net.conv_bn(x, channels, kernel, stride)
         return net.relu(net.conv(x, channels, kernel, stride, bias=True))
 
-    def module(x: int, one: int, before3: int, three: int, before5: int, five: int, pooled: int) -> int:
+    def module(x: int, widths: tuple[int, ...]) -> int:
+        one, before3, three, before5, five, pooled = widths
         return net.concat(
             unit(x, one, 1),
             unit(unit(x, before3, 1), three, 3),
@@ -42,7 +43,7 @@ def googlenet(net: NetBuilder, image: int, n_classes: int, batchnorm: bool = Fal
     for position, widths in enumerate(_MODULES):
         if position in {2, 7}:
             x = net.max_pool(x, 3, 2, ceil=True)
-        x = module(x, *widths)
+        x = module(x, widths)
     return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
 
 

@@ -11,7 +11,7 @@ Step = tuple[int, Size] | tuple[int, Size, int]
 
 
 def _path(net: NetBuilder, x: int, *steps: Step) -> int:
-    """Convolutions in a row; a step is channels and kernel, and a stride where the image shrinks without padding."""
+    """Convolutions in a row; a step is channels and kernel, and a stride where there is no padding."""
     for step in steps:
         channels, kernel, *stride = step
         x = net.conv_bn(x, channels, kernel, *stride, padding="valid" if stride else "half")
@@ -135,7 +135,7 @@ def inception_v4(net: NetBuilder, image: int, n_classes: int) -> int:
 
 
 def _residual(net: NetBuilder, x: int, *branches: tuple[Step, ...], last: bool = False) -> int:
-    """Branches joined, brought back to the width of `x`, scaled and added to it; the last one has no activation."""
+    """Branches joined, brought to the width of `x`, scaled and added to it; the last has no activation."""
     joined = net.concat(*(_path(net, x, *steps) for steps in branches))
     x = net.add(x, net.scale(net.conv(joined, net.channels(x), 1, bias=True)))
     return x if last else net.relu(x)

@@ -82,12 +82,7 @@ _V2 = (
 
 
 def mobilenet_v2(
-    net: NetBuilder,
-    image: int,
-    n_classes: int,
-    width: float = 1.0,
-    dropout: bool = True,
-    padding: str = "half",
+    net: NetBuilder, image: int, n_classes: int, width: float = 1.0, dropout: bool = True
 ) -> int:
     """Inverted residuals; `width` multiplies the channels."""
     x = net.conv_bn(image, round_to_eight(32 * width), 3, 2, activation="relu6")

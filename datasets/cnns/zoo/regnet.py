@@ -1,4 +1,4 @@
-"""RegNet X and Y (Radosavovic et al. 2020, arXiv:2003.13678): widths, depths and group widths of the published nets."""
+"""RegNet X and Y (Radosavovic et al. 2020, arXiv:2003.13678): the published widths and depths."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -9,13 +9,12 @@ from trainlaw.datasets.cnns.zoo.entry import Entry
 from trainlaw.datasets.cnns.zoo.resnet import squeeze_excite
 
 
-def _block(net: NetBuilder, x: int, width: int, stride: int, group_width: int, squeeze: bool) -> int:
-    shortcut, hidden = x, net.channels(x) // 4 if net.channels(x) % 4 == 0 else round(net.channels(x) / 4)
+def _block(net: NetBuilder, x: int, width: int, stride: int, *, group_width: int, squeeze: bool) -> int:
+    shortcut, hidden = x, round(net.channels(x) / 4)
     if stride != 1 or net.channels(x) != width:
         shortcut = net.conv_bn(x, width, 1, stride, activation=None)
-    group_width = min(group_width, width)
     x = net.conv_bn(x, width, 1)
-    x = net.conv_bn(x, width, 3, stride, groups=width // group_width)
+    x = net.conv_bn(x, width, 3, stride, groups=width // min(group_width, width))
     if squeeze:
         x = squeeze_excite(net, x, hidden)
     x = net.conv_bn(x, width, 1, activation=None)
@@ -26,6 +25,7 @@ def regnet(
     net: NetBuilder,
     image: int,
     n_classes: int,
+    *,
     widths: tuple[int, ...],
     depths: tuple[int, ...],
     group_width: int,
@@ -35,11 +35,12 @@ def regnet(
     x = net.conv_bn(image, 32, 3, 2)
     for width, depth in zip(widths, depths, strict=True):
         for position in range(depth):
-            x = _block(net, x, width, 1 if position else 2, group_width, squeeze)
+            x = _block(net, x, width, 1 if position else 2, group_width=group_width, squeeze=squeeze)
     return net.dense(net.global_average_pool(x), n_classes)
 
 
-# Widths and depths of the four stages and the group width, from the paper's tables and its published configurations.
+# Widths and depths of the four stages and the group width: the authors' configurations; "torch" marks those
+# that torchvision changed.
 _X = MappingProxyType(
     {
         "200mf": ((24, 56, 152, 368), (1, 1, 4, 7), 8),

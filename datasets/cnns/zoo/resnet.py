@@ -50,8 +50,8 @@ def bottleneck_block(
 ) -> int:
     """Convolutions 1 x 1, 3 x 3, 1 x 1 beside a shortcut.
 
-    `early_stride` puts the stride into the first convolution (v1) instead of the 3 x 3 (v1.5); `pooled_shortcut`
-    is the variant D of He et al. 2018 (arXiv:1812.01187).
+    `early_stride` puts the stride into the first convolution (v1) instead of the 3 x 3 (v1.5);
+    `pooled_shortcut` is the variant D of He et al. 2018 (arXiv:1812.01187).
     """
     shortcut = x
     if stride != 1 or net.channels(x) != 4 * channels:
@@ -94,21 +94,16 @@ def resnet(net: NetBuilder, image: int, n_classes: int, depth: int, start=stem, 
     return net.dense(net.global_average_pool(x), n_classes)
 
 
-def preactivation_block(
-    net: NetBuilder, x: int, channels: int, stride: int, bottleneck: bool, early_stride: bool = True
-) -> int:
-    """Normalisation and activation before each convolution (He et al. 2016, arXiv:1603.05027)."""
-    leaving = 4 * channels if bottleneck else channels
-    y = net.relu(net.batchnorm(x))
-    changes = stride != 1 or net.channels(x) != leaving
-    shortcut = net.conv(y, leaving, 1, stride) if changes else x
-    if bottleneck:
-        y = net.relu(net.batchnorm(net.conv(y, channels, 1, stride if early_stride else 1)))
-        y = net.relu(net.batchnorm(net.conv(y, channels, 3, 1 if early_stride else stride)))
-        y = net.conv(y, leaving, 1)
-    else:
-        y = net.relu(net.batchnorm(net.conv(y, channels, 3, stride)))
-        y = net.conv(y, leaving, 3)
+def preactivation_block(net: NetBuilder, x: int, stride: int, *steps: tuple[int, int, int]) -> int:
+    """Normalisation and activation before each convolution (He et al. 2016, arXiv:1603.05027).
+
+    A step is channels, kernel and stride of a convolution.
+    """
+    leaving = steps[-1][0]
+    y = entry = net.relu(net.batchnorm(x))
+    shortcut = net.conv(entry, leaving, 1, stride) if stride != 1 or net.channels(x) != leaving else x
+    for position, (channels, kernel, step) in enumerate(steps):
+        y = net.conv(net.relu(net.batchnorm(y)) if position else y, channels, kernel, step)
     return net.add(shortcut, y)
 
 
@@ -119,10 +114,11 @@ def preactivation_resnet(
     x = stem(net, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
-            # The shortcut of the first block of a basic net is the input itself: no channel changes there.
-            x = preactivation_block(
-                net, x, 64 << stage, 2 if stage and not position else 1, depth >= 50, early_stride
-            )
+            channels, stride = 64 << stage, 2 if stage and not position else 1
+            first, second = (stride, 1) if early_stride else (1, stride)
+            basic = ((channels, 3, stride), (channels, 3, 1))
+            bottleneck = ((channels, 1, first), (channels, 3, second), (4 * channels, 1, 1))
+            x = preactivation_block(net, x, stride, *(basic if depth < 50 else bottleneck))
     x = net.relu(net.batchnorm(x))
     return net.dense(net.global_average_pool(x), n_classes)
 
@@ -130,12 +126,10 @@ def preactivation_resnet(
 def small_resnet(net: NetBuilder, image: int, n_classes: int) -> int:
     """PROFET's small residual net: four blocks of two 1 x 1 convolutions."""
     x = stem(net, image)
-    for channels, stride, count in ((64, 2, 1), (64, 1, 1), (128, 2, 1), (128, 1, 1)):
-        for _ in range(count):
-            shortcut = net.conv_bn(x, channels, 1, stride, activation=None) if stride != 1 else x
-            x = net.conv_bn(x, channels, 1, stride)
-            x = net.conv_bn(x, channels, 1, activation=None)
-            x = net.relu(net.add(shortcut, x))
+    for channels, stride in ((64, 2), (64, 1), (128, 2), (128, 1)):
+        shortcut = net.conv_bn(x, channels, 1, stride, activation=None) if stride != 1 else x
+        y = net.conv_bn(net.conv_bn(x, channels, 1, stride), channels, 1, activation=None)
+        x = net.relu(net.add(shortcut, y))
     return net.dense(net.global_average_pool(x), n_classes)
 
 

@@ -38,7 +38,7 @@ def cifar10_cnn(net: NetBuilder, image: int, n_classes: int) -> int:
 
 
 def plain_stack(net: NetBuilder, image: int, n_classes: int, depth: int, width: int) -> int:
-    """`depth` pairs of a 3 x 3 convolution and a pooling, channels doubling from `width`, and two dense layers."""
+    """`depth` pairs of a 3 x 3 convolution and a pooling, channels doubling from `width`; two dense."""
     x = image
     for position in range(depth):
         x = net.max_pool(net.relu(net.conv(x, width << position, 3, bias=True)), 2)

@@ -17,7 +17,7 @@ def _fire(net: NetBuilder, x: int, squeeze: int, expand: int) -> int:
 def squeezenet(
     net: NetBuilder, image: int, n_classes: int, stem: tuple[int, int], pooled_before: tuple[int, ...]
 ) -> int:
-    """Eight fire modules; `stem` is channels and kernel of the first convolution, `pooled_before` where pooling stands."""
+    """Eight fire modules; `stem` is the first layer's channels and kernel, `pooled_before` pooled modules."""
     x = net.relu(net.conv(image, stem[0], stem[1], 2, padding="valid", bias=True))
     widths = ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))
     for position, (squeeze, expand) in enumerate(widths):

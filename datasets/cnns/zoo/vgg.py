@@ -1,4 +1,4 @@
-"""VGG (Simonyan and Zisserman 2014, arXiv:1409.1556): plain, with batch normalisation, and PROFET's Keras form."""
+"""VGG (Simonyan and Zisserman 2014, arXiv:1409.1556): plain, normalised, and PROFET's Keras form."""
 
 from collections.abc import Mapping
 from functools import partial
