@@ -1,0 +1,7 @@
+"""The search: arrays and feature specs in, a Pareto front of formulas out."""
+
+from trainlaw.evolve.regressor import FormulaRegressor
+from trainlaw.evolve.search import Progress, SearchState
+from trainlaw.evolve.settings import SearchSettings
+
+__all__ = ["FormulaRegressor", "Progress", "SearchSettings", "SearchState"]

@@ -1,0 +1,141 @@
+"""Writes `machine_kernels.py`, the compiled machine's operators, from the one operator table.
+
+`python -m trainlaw.evolve.machine_source` writes the file anew after a row of the table has changed; a test
+holds file and table together. A checked-in file is what lets numba keep the compiled machine on disk.
+"""
+
+import re
+from pathlib import Path
+
+from trainlaw.formulas import (
+    OPERATORS,
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    fold,
+    parse_text,
+    write_text_atomically,
+)
+from trainlaw.formulas.operators import Operator
+
+# Codes 0 to 2 are the leaves of a program, so the first row of the table has code 3.
+FIRST_OPERATOR = 3
+KERNELS_PATH = Path(__file__).with_name("machine_kernels.py")
+# Operators whose `math` function has no vector form: the same values from `vector_maths`.
+VECTOR_FORMS = {
+    "cbrt": "cube_root(a)",
+    "cos": "cosine(a)",
+    "exp": "exponential(a)",
+    "log": "logarithm(a)",
+    "max": "larger(a, b)",
+    "min": "smaller(a, b)",
+    "pow": "power(a, b)",
+    "sin": "sine(a)",
+    "tanh": "hyperbolic_tangent(a)",
+}
+_HEADER = '''"""The operators of the compiled machine. Written by `trainlaw.evolve.machine_source`: do not edit."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from trainlaw.evolve.vector_maths import (
+    {imports},
+)
+
+OPERATOR_CODES = {codes}
+_kernel = njit(error_model="numpy", nogil=True, fastmath={{"contract"}}, cache=True)
+
+
+@_kernel
+def is_binary(code: int) -> bool:
+    """Whether the operator with this code takes two arguments."""
+    return {binary}
+
+
+'''
+
+
+def operator_codes() -> dict[str, int]:
+    """Code of each operator, in the order of the table."""
+    return {name: code for code, name in enumerate(OPERATORS, FIRST_OPERATOR)}
+
+
+def machine_text() -> str:
+    """The whole text of `machine_kernels.py`."""
+    codes = operator_codes()
+    imports = sorted(form.partition("(")[0] for form in VECTOR_FORMS.values())
+    binary = [f"code == {codes[name]}" for name, row in OPERATORS.items() if row.arity == 2]
+    header = _HEADER.format(
+        imports=",\n    ".join(imports),
+        codes="{\n" + "".join(f'    "{name}": {code},\n' for name, code in codes.items()) + "}",
+        binary="(\n        " + "\n        or ".join(binary) + "\n    )",
+    )
+    return header + _values_text(codes) + "\n\n" + _partials_text(codes)
+
+
+def _values_text(codes: dict[str, int]) -> str:
+    lines = [
+        "@_kernel",
+        "def apply_operator(code: int, values: np.ndarray, node: int, left: int, right: int, n: int) -> None:",
+        '    """Writes the first `n` values of `node` from those of its arguments; `values` is (nodes, block)."""',
+    ]
+    for position, (name, row) in enumerate(OPERATORS.items()):
+        lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
+        lines.append("        for i in range(n):")
+        lines.append("            a = values[left, i]")
+        if row.arity == 2:
+            lines.append("            b = values[right, i]")
+        lines.append(f"            values[node, i] = {VECTOR_FORMS.get(name, row.scalar)}")
+    return "\n".join(lines) + "\n"
+
+
+def _partials_text(codes: dict[str, int]) -> str:
+    lines = [
+        "@_kernel",
+        "def apply_partials(",
+        "    code: int, values: np.ndarray, adjoints: np.ndarray, node: int, left: int, right: int, n: int",
+        ") -> None:",
+        '    """Hands the first `n` adjoints of `node` on to its arguments; both arrays are (nodes, block)."""',
+    ]
+    for position, (name, row) in enumerate(OPERATORS.items()):
+        left, *right = (_python(parse_text(text), row) for text in row.partials)
+        used = set(re.findall(r"\b[abv]\b", left + " " + " ".join(right)))
+        lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
+        lines.append("        for i in range(n):")
+        for letter, source in (("a", "values[left, i]"), ("b", "values[right, i]"), ("v", "values[node, i]")):
+            if letter in used:
+                lines.append(f"            {letter} = {source}")
+        lines.append(f"            adjoints[left, i] = adjoints[node, i] * ({left})")
+        if right:
+            lines.append(f"            adjoints[right, i] = adjoints[node, i] * ({right[0]})")
+    return "\n".join(lines) + "\n"
+
+
+def _python(partial: Expression, row: Operator) -> str:
+    """Python text of a partial derivative; where the operator's own value occurs in it, the stored `v` is read."""
+    own_value = Apply(row.name, tuple(Variable(letter) for letter in "ab"[: row.arity]))
+
+    def text_of(node: Expression) -> str:
+        if node == own_value:
+            return "v"
+        if isinstance(node, Constant):
+            return repr(node.value)
+        if isinstance(node, Variable):
+            return node.name
+        form = VECTOR_FORMS.get(node.operator, OPERATORS[node.operator].scalar)
+        arguments = dict(zip("ab", (text_of(argument) for argument in node.arguments), strict=False))
+        return _fill(form, arguments)
+
+    return text_of(partial)
+
+
+def _fill(form: str, arguments: dict[str, str]) -> str:
+    """Puts argument texts, which are names or in parentheses, for the words a and b of an operator's form."""
+    return "(" + re.sub(r"\b[ab]\b", lambda word: arguments.get(word.group(), word.group()), form) + ")"
+
+
+if __name__ == "__main__":
+    write_text_atomically(KERNELS_PATH, machine_text())

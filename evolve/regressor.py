@@ -1,0 +1,250 @@
+"""The search as an estimator of scikit-learn's kind."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trainlaw.evolve.problem import Problem, make_problem
+from trainlaw.evolve.search import Progress, SearchState, run, start_state
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.evolve.validation import Candidate, choose, finish, make_front
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, ParetoFront, to_text
+
+GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
+
+
+class FormulaRegressor:
+    """Evolves a closed form of the target in the features.
+
+    features : specs of the columns, or None for columns without units (then the search is not typed).
+    target : spec of `y`, or None. settings : `SearchSettings`, or None for the defaults. progress : called after
+    each generation with a `Progress`, or None.
+
+    After `fit`: `formula_` the chosen formula, `front_` the Pareto front of training loss and complexity,
+    `candidates_` all polished formulas with their held-out losses, `state_` the last state of the search.
+    """
+
+    def __init__(
+        self,
+        features: tuple[FeatureSpec, ...] | None = None,
+        target: FeatureSpec | None = None,
+        settings: SearchSettings | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.features = features
+        self.target = target
+        self.settings = settings
+        self.progress = progress
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "FormulaRegressor":
+        """Searches; returns itself.
+
+        X : (n_rows, n_features) in the features' units, or a data frame with the features' names among its columns.
+        y : (n_rows,) in the target's unit. groups : labels (n_rows,) whose transfer to unseen ones counts.
+        sample_weight : (n_rows,), not negative. Raises InputError for tables of wrong shape or content.
+        """
+        problem = self._problem(X, y, groups, sample_weight)
+        self.state_ = run(start_state(problem), problem, self.progress)
+        self._conclude(problem, self.state_)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Target (n_rows,) in its unit for `X` as in `fit`; not a number where the formula is not valid."""
+        if not hasattr(self, "formula_"):
+            raise _not_fitted(self)
+        columns = _matrix(X, self.features_, fitting=False)
+        if columns.shape[1] != len(self.features_):
+            raise InputError(
+                f"X has {columns.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{len(self.features_)} features as input"
+            )
+        named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
+        return np.broadcast_to(self.formula_.predict(named), columns.shape[:1]).copy()
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination of the predictions for `X` (n_rows, n_features) against `y` (n_rows,)."""
+        truth = np.asarray(y, dtype=np.float64)
+        weight = np.ones_like(truth) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        error = float(np.sum(weight * (truth - self.predict(X)) ** 2))
+        spread = float(np.sum(weight * (truth - np.average(truth, weights=weight)) ** 2))
+        return 1.0 - error / spread if spread > 0.0 else float(error == 0.0)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> "FormulaRegressor":
+        """Sets arguments of the constructor; raises InputError for an unknown name."""
+        known = inspect.signature(type(self)).parameters
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"expected a parameter of {', '.join(known)}, came {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn wants to know of a regressor."""
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(poor_score=True),
+            input_tags=InputTags(),
+            non_deterministic=False,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has found a formula."""
+        return hasattr(self, "formula_")
+
+    def __repr__(self) -> str:
+        """The constructor's call with the arguments that were given."""
+        given = {name: value for name, value in self.get_params().items() if value is not None}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def _problem(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Problem:
+        settings = self.settings or SearchSettings()
+        if self.features is None:
+            settings = replace(settings, typed=False)
+        columns = _matrix(X, self.features, fitting=True)
+        if (
+            hasattr(X, "columns")
+            and all(isinstance(name, str) for name in X.columns)
+            and self.features is None
+        ):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        self.features_ = self.features or _generic_features(X, columns.shape[1])
+        self.target_ = self.target or GENERIC_TARGET
+        self.n_features_in_ = columns.shape[1]
+        truth = _target(y, columns.shape[0])
+        weight = None if sample_weight is None else _weights(sample_weight, truth.size)
+        labels = None if groups is None else np.asarray(groups).astype(str)
+        if labels is not None and labels.shape != truth.shape:
+            raise InputError(f"expected {truth.size} group labels, one per row, came shape {labels.shape}")
+        return make_problem(columns, truth, self.features_, self.target_, settings, labels, weight)
+
+    def _conclude(self, problem: Problem, state: SearchState) -> None:
+        self.candidates_: list[Candidate] = finish(state, problem)
+        if not self.candidates_:
+            raise InputError(
+                "expected at least one valid formula, came none: allow more operators or a larger budget"
+            )
+        columns = problem.rows.columns
+        ranges = {
+            spec.name: (float(column.min()), float(column.max()))
+            for spec, column in zip(self.features_, columns, strict=True)
+        }
+        chosen = choose(self.candidates_, problem.settings.choice, columns.shape[1])
+        provenance = {
+            "settings": {
+                **asdict(problem.settings),
+                "seeds": [to_text(seed) for seed in problem.settings.seeds],
+            },
+            "evaluations": state.evaluations,
+            "training_loss": chosen.loss,
+            "validation_loss": chosen.validation_loss,
+        }
+        template = Formula(
+            chosen.expression, self.features_, self.target_, ranges=ranges, provenance=provenance
+        )
+        self.front_: ParetoFront = make_front(self.candidates_, template)
+        self.formula_: Formula = template
+
+
+def _matrix(X: ArrayLike, features: tuple[FeatureSpec, ...] | None, fitting: bool) -> NDArray[np.float64]:
+    """float64 (n_rows, n_features) of finite numbers; of a data frame the columns that the features name."""
+    if hasattr(X, "columns") and features is not None:
+        missing = [spec.name for spec in features if spec.name not in X.columns]
+        if missing and (fitting or len(X.columns) != len(features)):
+            raise InputError(f"expected a column per feature, came a table without {', '.join(missing[:5])}")
+        if not missing:
+            X = X[[spec.name for spec in features]]
+    if hasattr(X, "toarray"):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    array = np.asarray(X)
+    if np.iscomplexobj(array):
+        raise InputError("Complex data not supported: expected real numbers in X")
+    array = array.astype(np.float64)
+    if array.ndim != 2:
+        raise InputError(
+            f"expected a table of rows and features, came {array.ndim} dimension(s). Reshape your data"
+        )
+    if array.shape[0] < 1:
+        raise InputError(
+            f"Found array with {array.shape[0]} sample(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
+    if array.shape[1] < 1:
+        raise InputError(
+            f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
+    if not np.all(np.isfinite(array)):
+        raise InputError("expected finite numbers in X, came NaN or inf: leave such rows out")
+    return array
+
+
+def _target(y: ArrayLike, rows: int) -> NDArray[np.float64]:
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    array = np.asarray(y)
+    if np.iscomplexobj(array):
+        raise InputError("Complex data not supported: expected real numbers in y")
+    array = array.astype(np.float64)
+    if array.ndim == 2 and array.shape[1] == 1:
+        _warn_column()
+        array = array[:, 0]
+    if array.shape != (rows,):
+        raise InputError(f"expected one target per row ({rows}), came shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise InputError("expected finite numbers in y, came NaN or inf: leave such rows out")
+    return array
+
+
+def _weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if (
+        weight.shape != (rows,)
+        or not np.all(np.isfinite(weight))
+        or np.any(weight < 0.0)
+        or not np.any(weight > 0.0)
+    ):
+        raise InputError(
+            f"expected {rows} weights, finite, none negative, one positive; came shape {weight.shape}"
+        )
+    return weight
+
+
+def _generic_features(X: ArrayLike, count: int) -> tuple[FeatureSpec, ...]:
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else [f"x{i}" for i in range(count)]
+    return tuple(FeatureSpec(name, name, DIMENSIONLESS, f"column {i}") for i, name in enumerate(names))
+
+
+def _warn_column() -> None:
+    import warnings
+
+    try:
+        from sklearn.exceptions import DataConversionWarning as Category
+    except ImportError:
+        Category = UserWarning
+    warnings.warn("A column-vector y was passed when a 1d array was expected", Category, stacklevel=4)
+
+
+def _not_fitted(estimator: object) -> Exception:
+    message = f"This {type(estimator).__name__} instance is not fitted yet: call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return InputError(message)
+    return NotFittedError(message)

@@ -1,0 +1,77 @@
+"""What does not change during a search."""
+
+from dataclasses import dataclass
+
+from trainlaw.formulas import OPERATORS, Expression, InputError, unknown_name
+
+TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
+UNTYPED_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
+LOSSES = (
+    "automatic",
+    "log_ratio",
+    "soft_l1_log",
+    "huber_log",
+    "relative_squares",
+    "absolute_percentage",
+    "squares",
+)
+CHOICES = ("one_standard_error", "validation", "description_length", "loss")
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Settings of one search; a search ends at `evaluations` fitted individuals or after `limit_seconds`.
+
+    A budget of evaluations gives the same result on every machine load and for any number of threads; a limit in
+    seconds does not. `operators` None takes those of the mode (typed or not). `loss` "automatic" is "soft_l1_log"
+    for a target with a unit and positive values, else "squares"; `loss_width` is where a robust loss bends.
+    `group_weight_power` p weighs each row by (rows of its group) ** -p: 0 every row the same, 1 every group.
+    `choice` picks the one formula from the front (`CHOICES`). Raises InputError or UnknownNameError when a value
+    makes no sense.
+    """
+
+    operators: tuple[str, ...] | None = None
+    typed: bool = True
+    nonnegative: bool = True
+    loss: str = "automatic"
+    loss_width: float = 0.25
+    group_weight_power: float = 0.5
+    evaluations: int | None = 50_000
+    limit_seconds: float | None = None
+    population: int = 300
+    islands: int = 1
+    migration_interval: int = 20
+    max_nodes: int = 60
+    max_constants: int = 24
+    fit_steps: int = 5
+    polish_steps: int = 60
+    held_out_selection: bool = True
+    choice: str = "one_standard_error"
+    exponent_limit: float = 4.0
+    required_features: tuple[str, ...] = ()
+    forbidden_features: tuple[str, ...] = ()
+    seeds: tuple[Expression, ...] = ()
+    random_seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the settings that a slip would turn into a strange search."""
+        for name in self.operators or ():
+            if name not in OPERATORS:
+                raise unknown_name("operator", name, OPERATORS)
+        if self.loss not in LOSSES:
+            raise unknown_name("loss", self.loss, LOSSES)
+        if self.choice not in CHOICES:
+            raise unknown_name("choice", self.choice, CHOICES)
+        if self.evaluations is None and self.limit_seconds is None:
+            raise InputError("expected a budget, came none: set evaluations or limit_seconds")
+        for name, low, high in (
+            ("population", 4, 1_000_000),
+            ("islands", 1, 1_000),
+            ("max_nodes", 1, 200),
+            ("max_constants", 1, 60),
+            ("fit_steps", 0, 10_000),
+            ("threads", 1, 1_024),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise InputError(f"expected {name} from {low} to {high}, came {getattr(self, name)}")

@@ -1,0 +1,163 @@
+"""From an archive to a front: constants fitted to the end, refitted without each group, and one formula chosen."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainlaw.evolve.problem import Problem
+from trainlaw.evolve.search import SearchState
+from trainlaw.evolve.trees import prune, to_expression
+from trainlaw.evolve.variation import Individual
+from trainlaw.formulas import (
+    Expression,
+    Formula,
+    ParetoFront,
+    ScoredFormula,
+    complexity,
+    constants,
+    evaluate,
+    variables,
+)
+
+# Candidates whose constants are refitted without each group.
+MOST_CANDIDATES = 60
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One polished formula: expression, training loss, complexity, losses (n_groups,) of held-out groups."""
+
+    expression: Expression
+    loss: float
+    complexity: int
+    held_out: NDArray[np.float64]
+
+    @property
+    def validation_loss(self) -> float:
+        """Mean over the groups, each held out in turn."""
+        return float(np.mean(self.held_out)) if np.all(np.isfinite(self.held_out)) else math.inf
+
+
+def finish(state: SearchState, problem: Problem) -> list[Candidate]:
+    """Candidates from the archive, from simple to complex, all with valid values on every training row."""
+    steps = problem.settings.polish_steps
+    chosen = _contenders(state, problem)
+    if not chosen:
+        return []
+    polished, _ = problem.fit(chosen, steps, start=False)
+    polished = [tree for tree in map(_pruned, polished) if math.isfinite(tree.loss)]
+    expressions = [to_expression(tree) for tree in polished]
+    sound = [is_sound(expression, problem) for expression in expressions]
+    polished = [tree for tree, keep in zip(polished, sound, strict=True) if keep]
+    expressions = [expression for expression, keep in zip(expressions, sound, strict=True) if keep]
+    held_out = held_out_losses_of(polished, problem, steps)
+    found = [
+        Candidate(expression, tree.loss, complexity(expression), losses)
+        for tree, expression, losses in zip(polished, expressions, held_out, strict=True)
+    ]
+    return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
+
+
+def _pruned(tree: Individual) -> Individual:
+    smaller = prune(tree)
+    smaller.loss = tree.loss
+    return smaller
+
+
+def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
+    """Of the archive, those that beat all simpler ones by score or by loss; the last ones where too many."""
+    found: dict[int, Individual] = {}
+    for measure in ("score", "loss"):
+        best = math.inf
+        for place in sorted(place for place in state.archive if place[0] == measure):
+            tree = state.archive[place]
+            if getattr(tree, measure) < best * (1.0 - 1e-4):
+                best = getattr(tree, measure)
+                found[id(tree)] = tree
+    required = set(problem.settings.required_features)
+    usable = [
+        tree for tree in found.values() if required <= {node.feature for node in tree if node.arity == 0}
+    ]
+    usable.sort(key=lambda tree: (tree.complexity, tree.loss))
+    return (
+        usable
+        if len(usable) <= MOST_CANDIDATES
+        else usable[:: math.ceil(len(usable) / MOST_CANDIDATES)] + usable[-1:]
+    )
+
+
+def is_sound(expression: Expression, problem: Problem) -> bool:
+    """Whether every node of the expression is finite on every training row, as the printed formula demands."""
+    names = variables(expression)
+    columns = {
+        spec.name: problem.rows.columns[i] for i, spec in enumerate(problem.features) if spec.name in names
+    }
+    return bool(np.all(evaluate(expression, columns)[1]))
+
+
+def held_out_losses_of(
+    trees: Sequence[Individual], problem: Problem, steps: int
+) -> list[NDArray[np.float64]]:
+    """Per tree, the loss (n_groups,) of each group with constants refitted on all others."""
+    groups = problem.case_count
+    if groups < 2:
+        return [np.array([tree.loss]) for tree in trees]
+    copies = [tree for tree in trees for _ in range(groups)]
+    skip = np.tile(np.arange(groups), len(trees))
+    refitted, _ = problem.fit(copies, steps, start=False, skip=skip)
+    losses = [tree.cases[group] for tree, group in zip(refitted, skip.tolist(), strict=True)]
+    return list(np.array(losses).reshape(len(trees), groups))
+
+
+def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:
+    """The front of the candidates by training loss; `template` gives all of a formula but its expression."""
+    return ParetoFront.of(scored(candidate, template) for candidate in candidates)
+
+
+def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
+    """The candidate as a scored formula."""
+    formula = Formula(
+        candidate.expression,
+        template.features,
+        template.target,
+        ranges=template.ranges,
+        provenance=template.provenance,
+    )
+    held_out = candidate.validation_loss
+    return ScoredFormula(
+        formula, candidate.loss, candidate.complexity, held_out if math.isfinite(held_out) else None
+    )
+
+
+def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
+    """One candidate by a rule of `CHOICES`.
+
+    one_standard_error : the simplest whose mean held-out loss exceeds the best one's by no more than the standard
+    error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
+    """
+    finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
+        candidates
+    )
+    best = min(finite, key=lambda candidate: (candidate.validation_loss, candidate.complexity))
+    if rule == "validation":
+        return best
+    if rule == "loss":
+        return min(candidates, key=lambda candidate: (candidate.loss, candidate.complexity))
+    if rule == "description_length":
+        return min(candidates, key=lambda candidate: description_length(candidate, row_count))
+    for candidate in finite:
+        difference = candidate.held_out - best.held_out
+        error = float(np.std(difference)) / math.sqrt(difference.size)
+        if float(np.mean(difference)) <= error:
+            return candidate
+    return best
+
+
+def description_length(candidate: Candidate, row_count: int) -> float:
+    """Bits per row scale: half n log loss, plus log n / 2 per constant and log 16 per node. Source: Rissanen 1978."""
+    held = len(constants(candidate.expression))
+    fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
+    return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)

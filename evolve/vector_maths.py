@@ -1,0 +1,209 @@
+"""Elementary functions without branches, so that LLVM turns a loop over them into vector instructions.
+
+The mathematics library is called one number at a time; these are the same functions as polynomials.
+Each is within a few units in the last place of `math` over the range that its docstring names
+(tests/evolve/test_vector_maths.py measures it). Arguments and results are float64 scalars, dimensionless.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+# Rounding to the nearest integer by adding and taking away 1.5 * 2**52.
+ROUNDER = 6755399441055744.0
+ROUNDER_BITS = 0x4338000000000000
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts, the first with trailing zeros (fdlibm e_log.c).
+LN2_HIGH = 6.93147180369123816490e-01
+LN2_LOW = 1.90821492927058770002e-10
+# pi/2 in three parts of 33 bits (fdlibm e_rem_pio2.c).
+TWO_OVER_PI = 0.6366197723675814
+HALF_PI_1 = 1.57079632673412561417e00
+HALF_PI_2 = 6.07710050630396597660e-11
+HALF_PI_3 = 2.02226624879595063154e-21
+
+
+@intrinsic
+def bits_of(typing_context: Any, value: Any) -> Any:
+    """The 64 bits of a float64 as an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def float_of(typing_context: Any, bits: Any) -> Any:
+    """The float64 that has these 64 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+# `contract` lets a product and a sum become one instruction; it cannot turn a valid value into an invalid one.
+inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+
+
+@inline_maths
+def exponential(x: float) -> float:
+    """e to the power `x`; below -708.39 the result is 0, above 709.78 infinite. Source: Taylor series, degree 13."""
+    bounded = x
+    if bounded < -708.39:
+        bounded = -708.39
+    if bounded > 709.78:
+        bounded = 709.78
+    shifted = bounded * LOG2_E + ROUNDER
+    k = shifted - ROUNDER
+    r = bounded - k * LN2_HIGH
+    r = r - k * LN2_LOW
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    # One factor 2 is kept apart: 2**1024 has no exponent field of its own.
+    scale = float_of((bits_of(shifted) - ROUNDER_BITS + 1022) << 52)
+    value = p * scale * 2.0
+    if x < -708.39:
+        value = 0.0
+    if x > 709.78:
+        value = math.inf
+    return value
+
+
+@inline_maths
+def logarithm(x: float) -> float:
+    """The natural logarithm; -infinity at 0, not a number below. Source: fdlibm e_log.c, polynomial Lg1..Lg7."""
+    tiny = x < 2.3e-308
+    scaled = x * 18014398509481984.0 if tiny else x
+    bits = bits_of(scaled)
+    offset = bits - 0x3FE6A09E00000000
+    exponent = offset >> 52
+    m = float_of(bits - (exponent << 52))
+    k = float_of(ROUNDER_BITS + exponent) - ROUNDER
+    k = k - 54.0 if tiny else k
+    f = m - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    even = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01))
+    odd = w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)
+    odd = z * (6.666666666666735130e-01 + w * 2.857142874366239149e-01 + w * odd)
+    half = 0.5 * f * f
+    value = k * LN2_HIGH - ((half - (s * (half + even + odd) + k * LN2_LOW)) - f)
+    if x == 0.0:
+        value = -math.inf
+    if x < 0.0:
+        value = math.nan
+    if x == math.inf:
+        value = math.inf
+    if x != x:
+        value = math.nan
+    return value
+
+
+@inline_maths
+def _circular(x: float, quarter_turns: int) -> float:
+    shifted = x * TWO_OVER_PI + ROUNDER
+    k = shifted - ROUNDER
+    r = x - k * HALF_PI_1
+    r = r - k * HALF_PI_2
+    r = r - k * HALF_PI_3
+    z = r * r
+    # fdlibm k_sin.c and k_cos.c, S1..S6 and C1..C6.
+    sine_part = -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10
+    sine_part = 2.75573137070700676789e-06 + z * sine_part
+    sine_part = -1.98412698298579493134e-04 + z * sine_part
+    sine_part = 8.33333333332248946124e-03 + z * sine_part
+    sine_part = -1.66666666666666324348e-01 + z * sine_part
+    sine_value = r + r * z * sine_part
+    cosine_part = 2.08757232129817482790e-09 + z * -1.13596475577881948265e-11
+    cosine_part = -2.75573143513906633035e-07 + z * cosine_part
+    cosine_part = 2.48015872894767294178e-05 + z * cosine_part
+    cosine_part = -1.38888888888741095749e-03 + z * cosine_part
+    cosine_part = 4.16666666666666019037e-02 + z * cosine_part
+    cosine_value = 1.0 - (0.5 * z - z * z * cosine_part)
+    quadrant = bits_of(shifted) + quarter_turns
+    value = cosine_value if (quadrant & 1) == 1 else sine_value
+    value = -value if (quadrant & 2) == 2 else value
+    # The reduction is exact up to here only; larger angles mean nothing in a law, so they are invalid.
+    return value if math.fabs(x) < 1.0e6 else math.nan
+
+
+@inline_maths
+def sine(x: float) -> float:
+    """The sine of `x` radians; not a number from 1e6 radians on."""
+    return _circular(x, 0)
+
+
+@inline_maths
+def cosine(x: float) -> float:
+    """The cosine of `x` radians; not a number from 1e6 radians on."""
+    return _circular(x, 1)
+
+
+@inline_maths
+def hyperbolic_tangent(x: float) -> float:
+    """The hyperbolic tangent. Source: Cephes tanh.c below 0.625, the exponential above."""
+    size = math.fabs(x)
+    z = x * x
+    top = (-9.64399179425052238628e-01 * z - 9.92877231001918586564e01) * z - 1.61468768441708447952e03
+    bottom = ((z + 1.12811678491632931402e02) * z + 2.23548839060100448583e03) * z + 4.84406305325125486048e03
+    small = x + x * z * (top / bottom)
+    large = 1.0 - 2.0 / (exponential(2.0 * size) + 1.0)
+    large = -large if x < 0.0 else large
+    return small if size < 0.625 else large
+
+
+@inline_maths
+def cube_root(x: float) -> float:
+    """The real cube root, negative for a negative `x`: exponential of a third of the logarithm, one Newton step."""
+    size = math.fabs(x)
+    guess = exponential(logarithm(size) / 3.0)
+    guess = guess - (guess - size / (guess * guess)) / 3.0
+    guess = 0.0 if size == 0.0 else guess
+    guess = size if size == math.inf else guess
+    return -guess if x < 0.0 else guess
+
+
+@inline_maths
+def power(a: float, b: float) -> float:
+    """`a` to the power `b`: relative error about 1e-16 * |b log a|. A negative base needs a whole exponent."""
+    value = exponential(b * logarithm(math.fabs(a)))
+    half = 0.5 * b
+    # The sign that a negative base brings: none for an even exponent, not a number for a broken one.
+    sign = 1.0 if np.floor(half) == half else -1.0
+    sign = sign if np.floor(b) == b else math.nan
+    sign = sign if a < 0.0 else 1.0
+    of_zero = 0.0 if b > 0.0 else math.inf
+    value = of_zero if a == 0.0 else value * sign
+    of_one = 1.0 if a == a else math.nan
+    return of_one if b == 0.0 else value
+
+
+@inline_maths
+def larger(a: float, b: float) -> float:
+    """The larger of two numbers; not a number where one of them is not."""
+    return a if (a > b or a != a) else b
+
+
+@inline_maths
+def smaller(a: float, b: float) -> float:
+    """The smaller of two numbers; not a number where one of them is not."""
+    return a if (a < b or a != a) else b
