@@ -1,4 +1,4 @@
-"""The ways to exchange gradients or activations that a run may name, and the feature with the time of each."""
+"""Ways to exchange gradients or activations that a run may name, and the feature with the time of each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

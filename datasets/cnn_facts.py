@@ -7,7 +7,6 @@ from functools import cache
 from types import MappingProxyType
 
 import pandas as pd
-
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
@@ -22,7 +21,8 @@ MAX_NAME_LENGTH = 200
 class CnnFacts:
     """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
 
-    `counts` are per image and forward pass, by the names, units and definitions of `trainlaw.datasets.cnns.explain`.
+    `counts` are per image and forward pass, by the names, units and definitions of
+    `trainlaw.datasets.cnns.explain`.
     """
 
     cnn: str
@@ -58,7 +58,7 @@ def shipped_facts() -> Mapping[tuple[str, int, int], CnnFacts]:
 
 
 def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
-    numbers = MappingProxyType({name: float(str(row[name])) for name in COUNT_COLUMNS})
+    numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
     texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
     return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers)
 

@@ -1,9 +1,10 @@
 """Time to exchange bytes between GPUs, in closed form: the textbook alpha-beta forms.
 
-Throughout: `size_bytes` M to be exchanged, `n` participants, `rate` B in bytes per second and direction, `latency` a in
-seconds; arrays of shape (n_runs,) or numbers; results in seconds. One participant exchanges nothing: 0 s.
-Forms as in Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
-IJHPCA 19(1), 2005, and Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69(2), 2009.
+Throughout: `size_bytes` M to be exchanged, `n` participants, `rate` B in bytes per second and direction,
+`latency` a in seconds; arrays of shape (n_runs,) or numbers; results in seconds. One participant exchanges
+nothing: 0 s. Forms as in Thakur, Rabenseifner and Gropp, "Optimization of collective communication
+operations in MPICH", IJHPCA 19(1), 2005, and Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms",
+JPDC 69(2), 2009.
 """
 
 import numpy as np
@@ -56,7 +57,7 @@ def parameter_server_s(
 
 
 def data_parallel_s(size_bytes: ArrayLike, n: ArrayLike, rate: ArrayLike, latency: ArrayLike) -> np.ndarray:
-    """Return the time of one GPU that sends the weights to n-1 others and collects their gradients, in seconds.
+    """Return the time of one GPU that sends weights to n-1 others and collects gradients, in seconds.
 
     The first GPU is the server of all others, 2 (n-1) (M/B + a): torch's DataParallel.
     """

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-
 from trainlaw.datasets.algorithms import ALGORITHMS, FEATURE_OF_ALGORITHM
 from trainlaw.datasets.communication import (
     butterfly_s,
@@ -103,7 +102,7 @@ COMMUNICATION_FEATURES: tuple[Feature, ...] = (
         "model_parallel_s",
         "t_mp",
         "s",
-        "n-1 cuts, each crossed forward and back by the mean convolution output: 2 (n-1) (b e A_c/n_c / B + a)",
+        "n-1 cuts, crossed forward and back by the mean convolution output: 2 (n-1) (b e A_c/n_c / B + a)",
         _model_parallel,
     ),
     derived_feature(

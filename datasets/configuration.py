@@ -3,7 +3,6 @@
 import math
 
 import pandas as pd
-
 from trainlaw.datasets.algorithms import ALGORITHMS
 from trainlaw.datasets.cnn_facts import CnnFacts, find_cnn_facts
 from trainlaw.datasets.cnns.graph import Cnn
@@ -33,12 +32,12 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name or a graph, `gpu` a name or a card; names of cards are looked up in `gpus` (None: the shipped ones).
-    The link defaults to the card's own, the algorithm to a ring. Raises UnknownNameError for an unknown name,
-    InputError for a number out of range.
+    `cnn` is a name or a graph, `gpu` a name or a card; names of cards are looked up in `gpus` (None: the
+    shipped ones). The link defaults to the card's own, the algorithm to a ring. Raises UnknownNameError for
+    an unknown name, InputError for a number out of range.
 
-    >>> float(configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).features(["macs"])["macs"].iloc[0])
-    4089184256.0
+    >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
+    array([[4.08918426e+09]])
     """
     catalog = gpus or built_in_gpus()
     card = catalog.find(gpu) if isinstance(gpu, str) else gpu
@@ -80,7 +79,7 @@ def configuration(
         "bench_year": math.nan,
         "pool": 1,
     }
-    facts = Facts(catalog.with_gpu(card), {known.key: known})
+    facts = Facts(catalog.with_gpu(card), (known,))
     return RunTable("configuration", pd.DataFrame([row]), facts)
 
 

@@ -15,9 +15,9 @@ def all_rows(frame: pd.DataFrame) -> pd.DataFrame:
 class Dataset:
     """One registered data set.
 
-    `kind` is "runs", "pairs" or "layers" (which schema its rows follow), `file` its shipped table and `select` the
-    part of it that belongs to the set. `coverage`, `licence`, `commit`, `anomalies` and `noise_floor` are text
-    for the reader; licence and commit of each row stand in the row.
+    `kind` is "runs", "pairs" or "layers" (which schema its rows follow), `file` its shipped table and
+    `select` the part of it that belongs to the set. `coverage`, `licence`, `commit`, `anomalies` and
+    `noise_floor` are text for the reader; licence and commit of each row stand in the row.
     """
 
     name: str

@@ -4,9 +4,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-
 from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.feature_rows import Columns, Feature, column_feature, derived_feature
+
+
+def _clock_ratio(columns: Columns) -> np.ndarray:
+    ratio = columns["base_clock_hz"] / columns["boost_clock_hz"]
+    return np.where(np.isnan(ratio), 1.0, ratio)
+
+
+def _other_conv_macs(columns: Columns) -> np.ndarray:
+    named = columns["conv1x1_macs"] + columns["conv3x3_macs"] + columns["conv5x5_macs"]
+    return np.maximum(columns["conv_macs"] - named, 0.0)
+
 
 RUN_FEATURES: tuple[Feature, ...] = (
     column_feature("batch_per_gpu", "b", "sample", "images per iteration and GPU", low=1),
@@ -40,7 +50,7 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "rho",
         "1",
         "base clock over boost clock; 1 where unknown",
-        lambda c: _clock_ratio(c),
+        _clock_ratio,
         high=1,
     ),
     derived_feature(
@@ -144,8 +154,8 @@ CNN_FEATURES: tuple[Feature, ...] = (
         "conv_other_macs",
         "M_o",
         "MAC/sample",
-        "MACs of the other ungrouped convolutions: not 1 x 1, not 3 x 3 of stride 1, not 5 or more high of stride 1",
-        lambda c: _other_conv_macs(c),
+        "MACs of the other ungrouped convolutions: neither 1 x 1, nor 3 x 3 or 5 high at stride 1",
+        _other_conv_macs,
     ),
     derived_feature(
         "n_kernels", "n_k", "1", "layers with MACs", lambda c: c["n_conv"] + c["n_depthwise"] + c["n_dense"]
@@ -184,13 +194,3 @@ LINK_FEATURES: tuple[Feature, ...] = (
         "gradient_bytes", "G", "B", "bytes of all gradients, 4 per learned element", lambda c: 4 * c["params"]
     ),
 )
-
-
-def _clock_ratio(columns: Columns) -> np.ndarray:
-    ratio = columns["base_clock_hz"] / columns["boost_clock_hz"]
-    return np.where(np.isnan(ratio), 1.0, ratio)
-
-
-def _other_conv_macs(columns: Columns) -> np.ndarray:
-    named = columns["conv1x1_macs"] + columns["conv3x3_macs"] + columns["conv5x5_macs"]
-    return np.maximum(columns["conv_macs"] - named, 0.0)

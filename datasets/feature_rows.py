@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import Unit
 
@@ -14,17 +13,20 @@ Columns = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: what it is, and its function from joined columns to float64, shape (n_runs,)."""
+    """One feature: what it is, and its function from joined columns to float64.
+
+    The function returns shape (n_runs,), or () where all runs have the same value.
+    """
 
     spec: FeatureSpec
     function: Callable[[Columns], np.ndarray]
 
 
 def column_feature(
-    name: str, symbol: str, unit: str, meaning: str, low: float = 0.0, high: float = inf
+    name: str, symbol: str, unit: str, meaning: str, *, low: float = 0.0, high: float = inf
 ) -> Feature:
     """Return the feature that is the joined column of the same name; `unit` as `Unit.parse` reads it."""
-    return derived_feature(name, symbol, unit, meaning, lambda columns: columns[name], low, high)
+    return derived_feature(name, symbol, unit, meaning, lambda columns: columns[name], low=low, high=high)
 
 
 def derived_feature(
@@ -33,6 +35,7 @@ def derived_feature(
     unit: str,
     meaning: str,
     function: Callable[[Columns], np.ndarray],
+    *,
     low: float = 0.0,
     high: float = inf,
 ) -> Feature:

@@ -1,11 +1,10 @@
-"""The table of all features: one row each, with name, symbol, unit, meaning and function of the joined columns."""
+"""The table of all features, one row each: name, symbol, unit, meaning, function of the joined columns."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import CNN_FEATURES, GPU_FEATURES, LINK_FEATURES, RUN_FEATURES
 from trainlaw.datasets.feature_rows import Feature
@@ -84,9 +83,10 @@ def feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]
 
 
 def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return the features of these names (None: all) of `runs`, joined with `facts`: float64, shape (n_runs, k).
+    """Return the features of these names (None: all) of `runs`: float64, shape (n_runs, k).
 
-    `runs` is a frame of the runs schema. Raises UnknownNameError for a feature, GPU, CNN or link without facts.
+    `runs` is a frame of the runs schema, `facts` what it is joined with. Raises UnknownNameError for a
+    feature, GPU, CNN or link without facts.
     """
     chosen = [spec.name for spec in feature_specs(names)]
     columns = _FeatureColumns(JoinedColumns(runs, facts))

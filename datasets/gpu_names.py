@@ -22,7 +22,7 @@ def name_key(text: str) -> str:
 
 
 def hard_stop(text: str) -> str:
-    """Return the word of `text` that names another product than the plain card (laptop, MIG slice, ...), or "".
+    """Return the word of `text` that names another product than the plain card (laptop, MIG, ...), or "".
 
     >>> hard_stop("NVIDIA GeForce RTX 4090 Laptop GPU")
     'laptop'

@@ -7,10 +7,9 @@ from functools import cache, cached_property
 from math import nan
 
 import pandas as pd
-
 from trainlaw.datasets.gpu_names import hard_stop, name_key, split_memory
 from trainlaw.datasets.storage import read_data_table
-from trainlaw.formulas.errors import InputError, UnknownNameError, shown
+from trainlaw.formulas.errors import UnknownNameError, shown
 
 MAX_NAME_LENGTH = 200
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
@@ -22,10 +21,10 @@ class Gpu:
     """Facts of one card as its maker states them; nan or "" where unknown. Dual-die boards: one die.
 
     `gpu` is the name, `gpu_group` chip and number of multiprocessors (what leaves together in validation).
-    Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so tensor
-    cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes, clocks in Hz,
-    `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where cards copy to each
-    other directly. `recalled` names the values without a sheet at hand, separated by spaces.
+    Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
+    tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
+    clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
+    cards copy to each other directly.
     """
 
     gpu: str
@@ -119,7 +118,7 @@ class GpuCatalog:
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}")
 
     def near_names(self, text: str, n: int = 3) -> list[str]:
-        """Return up to `n` names of cards that resemble `text`, nearest first: suggestions, never an answer."""
+        """Return up to `n` names of cards that resemble `text`, nearest first: suggestions, not an answer."""
         key = name_key(text)[:MAX_NAME_LENGTH]
         score = {
             gpu.gpu: max(_likeness(key, name_key(name)) for name in (*gpu.aliases, gpu.gpu))

@@ -1,13 +1,12 @@
-"""Runs joined with the facts of their GPU, CNN and links: columns made on demand, never stored with the runs."""
+"""Runs joined with the facts of their GPU, CNN and links: columns made on demand, never stored."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.datasets.algorithms import ALGORITHMS
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts, shipped_facts
 from trainlaw.datasets.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
@@ -28,18 +27,18 @@ RUN_NUMBERS = (
 
 @dataclass(frozen=True)
 class Facts:
-    """What runs are joined with: a catalog of cards, and networks beyond the shipped ones by their key."""
+    """What runs are joined with: a catalog of cards, and networks beyond the shipped ones."""
 
     gpus: GpuCatalog
-    cnns: Mapping[tuple[str, int, int], CnnFacts] = field(default_factory=lambda: MappingProxyType({}))
+    cnns: tuple[CnnFacts, ...] = ()
 
     def cnn(self, key: tuple[str, int, int]) -> CnnFacts:
         """Return the facts of a network by name, input size in pixels and number of classes.
 
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
-        known = self.cnns.get(key) or shipped_facts().get(key)
-        return known if known is not None else find_cnn_facts(*key)
+        added = next((cnn for cnn in self.cnns if cnn.key == key), None)
+        return added or shipped_facts().get(key) or find_cnn_facts(*key)
 
 
 @cache
@@ -93,7 +92,7 @@ class JoinedColumns(Mapping[str, np.ndarray]):
         return np.array([value_of(str(text)) for text in texts], dtype=np.float64)[codes]
 
     def texts(self, column: str) -> np.ndarray:
-        """Return a text column of the runs, of their GPUs (`gpu_group`, `generation`) or CNNs (`cnn_base`, ...)."""
+        """Return a text column of the runs, their GPUs (`gpu_group`, ...) or their CNNs (`cnn_base`, ...)."""
         if column in ("gpu_group", "generation"):
             return np.array([getattr(gpu, column) for gpu in self.gpus], dtype=object)[self.gpu_of_run]
         if column in ("cnn_base", "cnn_family"):

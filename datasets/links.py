@@ -6,7 +6,6 @@ from functools import cache
 from types import MappingProxyType
 
 import pandas as pd
-
 from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
@@ -15,8 +14,9 @@ from trainlaw.formulas.errors import unknown_name
 class Link:
     """One kind of link, seen from one GPU (scope "node") or one node (scope "network").
 
-    Rates in B/s and one direction, nan where unknown: `nominal_byte_per_s` as specified, `effective_byte_per_s`
-    as large messages see it; `latency_s` in seconds, from one end's memory to the other's.
+    Rates in B/s and one direction, nan where unknown: `nominal_byte_per_s` as specified,
+    `effective_byte_per_s` as large messages see it; `latency_s` in seconds, from one end's memory to the
+    other's.
     """
 
     link: str

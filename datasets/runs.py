@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.datasets.features import feature_frame
 from trainlaw.datasets.joining import Facts, JoinedColumns, built_in_facts
 from trainlaw.formulas.errors import InputError, unknown_name
@@ -27,7 +26,7 @@ LABELS = (
 
 
 def frame_sha256(frame: pd.DataFrame) -> str:
-    """Return the sha256 of names, types and values of a table's columns, in their order, as hexadecimal digits."""
+    """Return the sha256 of a table's names and values, columns in their order, as hexadecimal digits."""
     digest = hashlib.sha256()
     for name in frame.columns:
         digest.update(str(name).encode() + b"\x00")
@@ -41,22 +40,22 @@ def frame_sha256(frame: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class RunTable:
-    """One row per measured configuration; `runs` has the columns of the runs schema and is never changed.
+    """One row per measured configuration, in the columns of the runs schema; never changed.
 
     `name` says where the runs come from; `facts` are the cards and networks that they are joined with.
     """
 
     name: str
-    runs: pd.DataFrame = field(repr=False)
+    _runs: pd.DataFrame = field(repr=False)
     facts: Facts = field(default_factory=built_in_facts, repr=False)
 
     def __post_init__(self) -> None:
         """Keep a copy of the frame, with rows numbered from 0, so that nobody else can change it."""
-        object.__setattr__(self, "runs", self.runs.reset_index(drop=True).copy())
+        object.__setattr__(self, "_runs", self._runs.reset_index(drop=True).copy())
 
     def __len__(self) -> int:
         """Return the number of runs."""
-        return len(self.runs)
+        return len(self._runs)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both tables hold the same runs."""
@@ -69,26 +68,27 @@ class RunTable:
     @property
     def frame(self) -> pd.DataFrame:
         """The runs as a new frame, shape (n_runs, n_columns of the schema)."""
-        return self.runs.copy()
+        return self._runs.copy()
 
     @cached_property
     def sha256(self) -> str:
         """Identity of the runs: sha256 of all names and values, as hexadecimal digits."""
-        return frame_sha256(self.runs)
+        return frame_sha256(self._runs)
 
     @property
     def seconds(self) -> np.ndarray:
         """Measured iteration times in seconds, float64, shape (n_runs,); nan where not measured."""
-        return self.runs["time_s"].to_numpy(dtype=np.float64, copy=True)
+        return self._runs["time_s"].to_numpy(dtype=np.float64, copy=True)
 
     def where(self, mask: np.ndarray | None = None, **values: object) -> "RunTable":
-        """Return the runs where `mask` (bool, shape (n_runs,)) holds and each named column has the given value.
+        """Return the runs where `mask` (bool, shape (n_runs,)) holds and each named column has its value.
 
-        A value may be a list: any of them. Raises UnknownNameError for an unknown column, InputError for a bad mask.
+        A value may be a list: any of them. Raises UnknownNameError for an unknown column, InputError for a
+        bad mask.
 
         >>> from trainlaw.datasets import load
         >>> len(load("default").where(source="profet", gpu=["K80", "T4"]))
-        644
+        658
         """
         chosen = np.ones(len(self), dtype=bool) if mask is None else np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
@@ -96,18 +96,18 @@ class RunTable:
                 f"expected a bool mask of shape ({len(self)},), came {chosen.dtype} {chosen.shape}"
             )
         for column, value in values.items():
-            if column not in self.runs:
-                raise unknown_name("column", column, self.runs.columns)
+            if column not in self._runs:
+                raise unknown_name("column", column, self._runs.columns)
             wanted = list(value) if isinstance(value, (list, tuple, set)) else [value]
-            chosen = chosen & self.runs[column].isin(wanted).to_numpy(dtype=bool)
-        return RunTable(self.name, self.runs[chosen], self.facts)
+            chosen = chosen & self._runs[column].isin(wanted).to_numpy(dtype=bool)
+        return RunTable(self.name, self._runs[chosen], self.facts)
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return the features of these names (None: all), float64, shape (n_runs, k), in the units of `FEATURES`.
+        """Return the features of these names (None: all), float64, shape (n_runs, k), units as in `FEATURES`.
 
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_frame(self.runs, self.facts, names)
+        return feature_frame(self._runs, self.facts, names)
 
     def matrix(self, names: Iterable[str]) -> np.ndarray:
         """Return the features of these names as float64, shape (n_runs, k), in the units of `FEATURES`."""
@@ -115,7 +115,7 @@ class RunTable:
 
     def labels(self) -> pd.DataFrame:
         """Return what groups of runs are made by, as text columns `LABELS`, shape (n_runs, 10)."""
-        columns = JoinedColumns(self.runs, self.facts)
+        columns = JoinedColumns(self._runs, self.facts)
         return pd.DataFrame({name: columns.texts(name) for name in LABELS}, dtype=object)
 
     def merged(self, other: "RunTable") -> "RunTable":
@@ -124,6 +124,6 @@ class RunTable:
         for gpu in other.facts.gpus.gpus:
             if gpu not in gpus.gpus:
                 gpus = gpus.with_gpu(gpu)
-        facts = Facts(gpus, {**self.facts.cnns, **other.facts.cnns})
-        runs = pd.concat([self.runs, other.runs], ignore_index=True)
+        facts = Facts(gpus, (*self.facts.cnns, *other.facts.cnns))
+        runs = pd.concat([self._runs, other._runs], ignore_index=True)
         return RunTable(f"{self.name}+{other.name}", runs, facts)

@@ -25,7 +25,7 @@ def registered_files() -> Mapping[str, str]:
 def read_data_file(name: str) -> bytes:
     """Return the bytes of the shipped data file `name`.
 
-    Raises UnknownNameError for a name that is not registered, InputError when the file is missing or was altered.
+    Raises UnknownNameError for an unregistered name, InputError when the file is missing or was altered.
     """
     if name not in registered_files():
         raise unknown_name("data file", name, registered_files())
@@ -38,8 +38,8 @@ def read_data_file(name: str) -> bytes:
     came, expected = hashlib.sha256(data).hexdigest(), registered_files()[name]
     if came != expected:
         raise InputError(
-            f"the shipped data file {name} was altered: expected sha256 {expected[:12]}..., came {came[:12]}...; "
-            "install trainlaw again"
+            f"the shipped data file {name} was altered: expected sha256 {expected[:12]}..., "
+            f"came {came[:12]}...; install trainlaw again"
         )
     return data
 

@@ -1,13 +1,12 @@
-"""Features in seconds "at the data sheet's rates": work over peak rate, bytes over bandwidth, counts times a fixed cost.
+"""Features in seconds "at the data sheet's rates": work over peak, bytes over bandwidth, counts times a cost.
 
-A training iteration does each product three times (forward, gradient of the input, gradient of the weights), and one
-multiply-accumulate is two operations: 6 FLOP per MAC. The sums over im2col elements, convolution outputs and weights
-come from expanding the time of a matrix product that fills the GPU badly, 2MNK/P (1+K0/K)(1+N0/N)(1+M0/M), so they
-are counted at the same 6 FLOP per element and peak rate.
+A training iteration does each product three times (forward, gradient of the input, gradient of the
+weights), and one multiply-accumulate is two operations: 6 FLOP per MAC. The sums over im2col elements,
+convolution outputs and weights come from expanding the time of a matrix product that fills the GPU badly,
+2MNK/P (1+K0/K)(1+N0/N)(1+M0/M), so they are counted at the same 6 FLOP per element and peak rate.
 """
 
 import numpy as np
-
 from trainlaw.datasets.feature_rows import Columns, Feature, derived_feature
 
 FLOP_PER_MAC = 6.0
@@ -107,7 +106,7 @@ TIME_FEATURES: tuple[Feature, ...] = (
         "k_0",
         "s",
         "1 ms",
-        lambda c: np.full_like(c["batch_per_gpu"], ITERATION_OVERHEAD_S),
+        lambda _: np.array(ITERATION_OVERHEAD_S),
     ),
     derived_feature(
         "simple_elementwise_elements",

@@ -1,4 +1,4 @@
-"""Training times on 2 to 256 GPUs, with the time of the same configuration on one GPU where it was measured."""
+"""Training times on 2 to 256 GPUs, with the time on one GPU where it was measured."""
 
 from trainlaw.datasets.dataset_rows import Dataset
 

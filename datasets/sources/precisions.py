@@ -15,7 +15,7 @@ PRECISIONS = Dataset(
     commit="by row, column source_commit",
     anomalies=(
         "all anomalies of the set single-fp32",
-        "mixed precision in NHWC with vendor-tuned kernels (nvidia, paddlepaddle) is up to 1.7 times faster than plain",
+        "vendor-tuned mixed precision in NHWC (nvidia, paddlepaddle) is up to 1.7 times faster than plain",
         "pytorch-gpu-benchmark's fp16 on a GTX 1080 Ti has no fast fp16 units: half the bytes, the fp32 rate",
         "fp32 on Ampere and later is usually tf32 (precision, not precision_stated, says what ran)",
     ),

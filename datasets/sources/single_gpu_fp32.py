@@ -1,7 +1,6 @@
-"""Training times on one GPU in fp32, pooled over eleven public sources, and the part of it that is fit for pooling."""
+"""Training times on one GPU in fp32, pooled over eleven public sources."""
 
 import pandas as pd
-
 from trainlaw.datasets.dataset_rows import Dataset
 
 _COVERAGE = (
@@ -11,7 +10,7 @@ _COVERAGE = (
 _LICENCE = "MIT, Apache-2.0, BSD-3-Clause and CC-BY-4.0, by row"
 _COMMIT = "by row, column source_commit"
 _ANOMALIES = (
-    "pytorch-gpu-benchmark and cnn-benchmarks time forward + backward without the optimizer step (timed_parts)",
+    "pytorch-gpu-benchmark and cnn-benchmarks time forward + backward, no optimizer step (timed_parts)",
     "PROFET's AlexNet has stride 1 and its ResNets are pre-activation: not torchvision's",
     "cde-catapult's VGG16 rows are 1.8 times slower than everything else",
     "20 rows stated as fp32 on Ampere ran in tf32 (precision)",
