@@ -115,7 +115,7 @@ def _peer_access(columns: JoinedColumns) -> np.ndarray:
 
 
 def _link_column(column: str, fact: str) -> Callable[[JoinedColumns], np.ndarray]:
-    # No link has rate and latency 0: one GPU or one node sends nothing.
+    # Where there is no link (one GPU, one node), its facts are 0: it takes no time.
     return lambda columns: np.nan_to_num(
         columns.looked_up(column, lambda name: getattr(find_link(name), fact))
     )
@@ -135,8 +135,10 @@ _OWN_COLUMNS: Mapping[str, Callable[[JoinedColumns], np.ndarray]] = MappingProxy
         "algorithm_code": lambda c: c.looked_up("algorithm", ALGORITHMS.index),
         "peer_access": _peer_access,
         "link_byte_per_s": _link_column("link", "effective_byte_per_s"),
+        "link_s_per_byte": _link_column("link", "s_per_byte"),
         "link_latency_s": _link_column("link", "latency_s"),
         "network_byte_per_s": _link_column("network", "effective_byte_per_s"),
+        "network_s_per_byte": _link_column("network", "s_per_byte"),
         "network_latency_s": _link_column("network", "latency_s"),
     }
 )

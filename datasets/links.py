@@ -28,6 +28,11 @@ class Link:
     source: str
     remark: str
 
+    @property
+    def s_per_byte(self) -> float:
+        """Seconds per byte of a large message in one direction; nan for no link."""
+        return 1.0 / self.effective_byte_per_s
+
 
 def link_table() -> pd.DataFrame:
     """Return the links, one row a link, columns as the fields of `Link` (a new frame)."""

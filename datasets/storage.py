@@ -9,7 +9,6 @@ from importlib.resources import files
 from types import MappingProxyType
 
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError, unknown_name
 
 _FOLDER = "trainlaw.datasets.data"
