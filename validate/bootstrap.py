@@ -6,7 +6,6 @@ Method: cluster bootstrap, percentile interval (Efron and Tibshirani, An Introdu
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
 from trainlaw.formulas.errors import InputError
 
 

@@ -1,7 +1,7 @@
 """The guard: no estimator sees identities, held-out rows, or anything computed from them.
 
-Four checks run inside every study (features, fold, state before and after the fit, row-wise prediction); the fifth,
-`assert_blind`, is for whole procedures that prepare their data themselves.
+Four checks run inside every study (features, fold, state before and after the fit, row-wise prediction); the
+fifth, `assert_blind`, is for whole procedures that prepare their data themselves.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.validate.estimators import Estimator
 from trainlaw.validate.fitted_state import texts_and_numbers
@@ -22,8 +21,8 @@ IDENTITY_COLUMNS = frozenset(
     "time_s time_min_s time_max_s n_repeats row split".split()
 )
 
-# Two sums of the same 1,000 numbers in different order differ by less; two different statistics agree so closely by
-# chance once in 1e9, and two matches are asked for.
+# Two sums of the same 1,000 numbers in different order differ by less; two different statistics agree so
+# closely by chance once in 1e9, and two matches are asked for.
 _STATISTIC_TOLERANCE = 1e-10
 
 
@@ -34,8 +33,9 @@ class LeakError(TrainlawError, ValueError):
 def check_features(X: pd.DataFrame, seconds: np.ndarray) -> None:
     """Check that `X`, shape (n_runs, n_features), holds only honest numbers.
 
-    LeakError for a column that is an identity by name, that equals the target `seconds` (n_runs,) up to a factor, or
-    that was standardised over all rows, held-out ones included. InputError for a column that is not numeric.
+    LeakError for a column that is an identity by name, that equals the target `seconds` (n_runs,) up to a
+    factor, or that was standardised over all rows, held-out ones included. InputError for a column that is
+    not numeric.
     """
     log_seconds = np.log(seconds)
     for name in X.columns:
@@ -85,8 +85,8 @@ def check_fold(split: Split, labels: pd.DataFrame) -> None:
 class Secrets:
     """What an estimator cannot know if it saw the training rows only.
 
-    keys : held-out labels. statistics : means and deviations over all rows (of features, time and their logarithms)
-    that differ from those over the training rows; sorted, shape (n_statistics,).
+    keys : held-out labels. statistics : means and deviations over all rows (of features, time and their
+    logarithms) that differ from those over the training rows; sorted, shape (n_statistics,).
     """
 
     split_name: str
@@ -128,7 +128,8 @@ def fold_secrets(X: pd.DataFrame, seconds: np.ndarray, split: Split) -> Secrets:
 def check_state(estimator: object, secrets: Secrets, moment: str) -> None:
     """Check that nothing reachable from `estimator` is secret; `moment` is for the message, such as "before fit".
 
-    LeakError for a held-out key (a grouped constant, a weight by name) or two statistics of all rows (a scaler).
+    LeakError for a held-out key (a grouped constant, a weight by name) or two statistics of all rows (a
+    scaler).
     """
     texts, numbers = texts_and_numbers(estimator)
     known = sorted(texts & secrets.keys)
@@ -176,9 +177,10 @@ def assert_blind(
 ) -> None:
     """Check that a whole procedure, preparation of data included, is blind to what `split` holds out.
 
-    procedure : function of features, seconds, labels of ALL runs and the split; returns seconds for the test rows.
-    It is run twice. In between, the times and labels of all test rows and the features of every second test row are
-    replaced by nonsense; the predictions for the other test rows must not move. LeakError if they do.
+    procedure : function of features, seconds, labels of ALL runs and the split; returns seconds for the test
+    rows. It is run twice. In between, the times and labels of all test rows and the features of every second
+    test row are replaced by nonsense; the predictions for the other test rows must not move. LeakError if
+    they do.
     """
     random = np.random.default_rng(seed)
     kept, spoiled = split.test[::2], split.test[1::2]

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
 from trainlaw.formulas.errors import InputError
 
 
 def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | None = None) -> np.ndarray:
     """Return the x >= 0, shape (k,), that minimises |A x - b|; A has shape (n, k), b shape (n,).
 
-    Active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), on columns scaled to
-    unit length. InputError for unequal shapes or values that are not finite.
+    Active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), on columns
+    scaled to unit length. InputError for unequal shapes or values that are not finite.
 
     >>> nonnegative_least_squares(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0])).tolist()
     [2.0, 0.0]
@@ -88,9 +87,9 @@ def robust_least_squares(
     bounds : low and high, shape (k,); parameters never leave them. max_steps : of Levenberg-Marquardt.
     tolerance : relative gain of the cost below which an accepted step counts as convergence.
 
-    Levenberg-Marquardt (Marquardt 1963, damping by the diagonal), robust loss by reweighting (Triggs et al. 2000,
-    first-order), bounds by projection with the blocked parameters frozen in a step.
-    InputError where the residuals at the start are not finite.
+    Levenberg-Marquardt (Marquardt 1963, damping by the diagonal), robust loss by reweighting (Triggs et al.
+    2000, first-order), bounds by projection with the blocked parameters frozen in a step. InputError where
+    the residuals at the start are not finite.
     """
     problem = _Problem(residuals, soft_l1_scale, prior)
     low, high = bounds if bounds is not None else (np.full(len(start), -np.inf), np.full(len(start), np.inf))

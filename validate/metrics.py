@@ -1,15 +1,15 @@
 """How wrong predicted seconds are: functions of measured and predicted times.
 
-A prediction that is not finite or not positive counts as a prediction of zero seconds: 100 % error, outside every
-band. Leaving such rows out would flatter the estimator that fails on the hard ones; `invalid_rows` counts them.
-Only what needs a logarithm or an order (bias, Spearman, ranking of GPUs) is taken over the valid rows.
+A prediction that is not finite or not positive counts as a prediction of zero seconds: 100 % error, outside
+every band. Leaving such rows out would flatter the estimator that fails on the hard ones; `invalid_rows`
+counts them. Only what needs a logarithm or an order (bias, Spearman, ranking of GPUs) is taken over the valid
+rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
@@ -108,9 +108,9 @@ def faster_gpu_percent(
 ) -> float:
     """Return how often the faster of two GPUs is picked, percent: the decision that a person takes.
 
-    All pairs of GPUs that ran the same configuration (CNN, batch, precision, harness; one label per row) count once;
-    repeats are merged by their geometric mean, a predicted tie counts half, invalid rows are wrong picks.
-    nan where no configuration ran on two GPUs.
+    All pairs of GPUs that ran the same configuration (CNN, batch, precision, harness; one label per row)
+    count once; repeats are merged by their geometric mean, a predicted tie counts half, invalid rows are
+    wrong picks. nan where no configuration ran on two GPUs.
 
     >>> faster_gpu_percent([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["A100", "T4", "K80"], ["r50"] * 3)
     66.66666666666667

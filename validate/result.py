@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import bootstrap_interval
@@ -21,9 +20,11 @@ MACRO_COLUMNS = ("gpu_group", "cnn_base")
 class StudyResult:
     """Held-out predictions of a finished or interrupted study.
 
-    predictions : one row per held-out row of each finished split: `row` (position in the study's table), `split`,
+    predictions : one row per held-out row of each finished split: `row` (position in the study's table),
+    `split`,
         the label columns, `measured_s`, and one column of predicted seconds per estimator.
-    estimators : names, in the order given. missing_splits : names of the splits that an interruption left out.
+    estimators : names, in the order given. missing_splits : names of the splits that an interruption left
+    out.
     formulas : by (split, estimator), the fitted formula of an estimator that has one.
     """
 
@@ -141,8 +142,8 @@ class StudyResult:
     def to_json(self) -> dict[str, object]:
         """Return the result as plain JSON values; `from_json` reads it back."""
         columns = {
-            str(name): [None if value != value else value for value in self.predictions[name].tolist()]  # noqa: PLR0124
-            for name in self.predictions.columns
+            str(name): [None if value != value else value for value in self.predictions[name].tolist()]  #
+            noqa: PLR0124 for name in self.predictions.columns
         }
         return {
             "estimators": list(self.estimators),

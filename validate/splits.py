@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError, unknown_name
 
 
@@ -72,8 +71,8 @@ def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
 def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Split, ...]:
     """Return `k` splits; every group of `groups`, shape (n_runs,), is held out once, whole.
 
-    Folds have about equal numbers of rows: the largest group first, each to the fold with the fewest rows so far;
-    `seed` decides only among groups of equal size. InputError unless 2 <= k <= number of groups.
+    Folds have about equal numbers of rows: the largest group first, each to the fold with the fewest rows so
+    far; `seed` decides only among groups of equal size. InputError unless 2 <= k <= number of groups.
 
     >>> [s.held_out for s in grouped_k_fold(["a", "a", "a", "b", "c"], k=2)]
     [('a',), ('b', 'c')]
@@ -98,8 +97,9 @@ def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Spl
 def leave_pairs_out(groups: Sequence[object], others: Sequence[object]) -> tuple[Split, ...]:
     """Return one split per pair of labels that occurs: both are new to the fit.
 
-    `groups` and `others`, shape (n_runs,), are for example GPU groups and base CNNs. Test rows have both labels,
-    training rows have neither; rows with one of them are in neither part. Pairs that leave no training row are left out.
+    `groups` and `others`, shape (n_runs,), are for example GPU groups and base CNNs. Test rows have both
+    labels, training rows have neither; rows with one of them are in neither part. Pairs that leave no
+    training row are left out.
 
     >>> [(s.name, s.train.tolist()) for s in leave_pairs_out(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"])]
     [('T4 + vgg', [2]), ('V100 + lenet', [0])]
@@ -145,7 +145,8 @@ def listed_splits(groups: Sequence[object], lists: Mapping[str, Sequence[str]]) 
     return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
 
 
-#: What a study can hold out, by the name that a person writes; each makes the splits from the labels of the runs.
+#: What a study can hold out, by the name that a person writes; each makes the splits from the labels of the
+#: runs.
 SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
     "gpu": lambda labels: leave_one_group_out(labels["gpu_group"]),
     "gpu-5-fold": lambda labels: grouped_k_fold(labels["gpu_group"], min(5, labels["gpu_group"].nunique())),

@@ -9,7 +9,6 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.estimators import SHAREABLE_LABELS, EstimatorFactory
@@ -80,15 +79,19 @@ def run_study(
     """Fit every estimator anew on every split, in the order of the splits, and return the held-out predictions.
 
     X : numeric features, shape (n_runs, n_features). seconds : measured times, shape (n_runs,).
-    labels : string columns, shape (n_runs, n_labels), with `group_column`, whose training part is given to `fit` as
+    labels : string columns, shape (n_runs, n_labels), with `group_column`, whose training part is given to
+    `fit` as
         `groups`. No other label reaches an estimator, except those of `SHAREABLE_LABELS` that it asks for.
-    estimators : name to factory. With `workers` > 1 or an `executor` the factories must be importable by name: a
+    estimators : name to factory. With `workers` > 1 or an `executor` the factories must be importable by
+    name: a
         class, a function of a module, or a `functools.partial` of these with plain arguments.
-    workers : fits at the same time, in spawned processes (a script needs the usual `if __name__ == "__main__"`).
+    workers : fits at the same time, in spawned processes (a script needs the usual `if __name__ ==
+    "__main__"`).
         The result is the same for any number. executor : use this one instead (a cluster's, a warm pool).
     progress : called after each fit.
-    KeyboardInterrupt ends the study early: finished splits are kept, the others are named in `missing_splits`.
-    LeakError where the guard finds that an estimator can know what is held out; InputError for unfit input.
+    KeyboardInterrupt ends the study early: finished splits are kept, the others are named in
+    `missing_splits`. LeakError where the guard finds that an estimator can know what is held out; InputError
+    for unfit input.
     """
     X, seconds, labels = _checked(X, seconds, labels, group_column)
     _check_estimators(estimators, labels, workers > 1 or executor is not None)
@@ -136,7 +139,8 @@ def _checked(
 def configuration_labels(X: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
     """Return one text per row that is equal for runs of the same work on different GPUs, shape (n_runs,).
 
-    Made of the CNN, harness and precision in `labels` and of batch and work per image in `X`, as far as present.
+    Made of the CNN, harness and precision in `labels` and of batch and work per image in `X`, as far as
+    present.
     """
     parts = [labels[name] for name in ("cnn", "harness", "precision") if name in labels.columns]
     parts += [X[name].map("{:g}".format) for name in ("batch_per_gpu", "macs", "params") if name in X.columns]

@@ -24,8 +24,8 @@ def run_tasks(
     """Yield `function(task)` of each task as it ends; in order of the tasks only with one worker.
 
     workers : tasks that run at the same time; 1 without an executor runs them in this process.
-    executor : where to run them instead of in processes of our own (a cluster's, a warm pool); it is left running.
-    TrainlawError where a worker process dies. Whatever else `function` raises is raised here.
+    executor : where to run them instead of in processes of our own (a cluster's, a warm pool); it is left
+    running. TrainlawError where a worker process dies. Whatever else `function` raises is raised here.
     """
     if workers == 1 and executor is None:
         yield from map(function, tasks)

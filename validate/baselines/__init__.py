@@ -1,4 +1,4 @@
-"""Baselines: what others would do with the same rows. One file each; a new one is one file and one row here."""
+"""Baselines: what others would do with the same rows. Each is one file and one row here."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from trainlaw.validate.baselines.random_forest import RandomForest
 from trainlaw.validate.baselines.roofline import Roofline
 from trainlaw.validate.estimators import EstimatorFactory
 
-#: Baselines of the time of one training iteration on one GPU, from the simplest on; all are picklable factories.
+#: Baselines of the iteration time on one GPU, from the simplest on; all are picklable factories.
 BASELINES: Mapping[str, EstimatorFactory] = {
     "null_compute": null_compute,
     "null_memory": null_memory,

@@ -1,4 +1,4 @@
-"""CF21: the full closed form, CF12 with nine terms more for 1x1, grouped, dense, elementwise, concat, optimizer."""
+"""CF21: the full closed form, CF12 with 1x1, grouped, dense, elementwise, concat, optimizer."""
 
 from trainlaw.validate.baselines.cf12 import CF12_TERMS
 from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm

@@ -1,4 +1,4 @@
-"""CF9: nine terms, three exponents: CF5 with batch normalisation, depthwise layers, parameters and an overhead."""
+"""CF9: nine terms, three exponents: CF5 and batch norm, depthwise, parameters, overhead."""
 
 from trainlaw.validate.baselines.cf5 import CF5_TERMS
 from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm

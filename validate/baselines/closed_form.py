@@ -1,9 +1,10 @@
-"""Closed forms that are sums of times with positive constants, over rates that know clock and generation.
+"""Closed forms: sums of times with positive constants, over rates that know clock and generation.
 
-`time = compute sum / P_eff + memory sum / B_eff + the rest`, with P_eff = P rho^a exp(-k kappa), B_eff = B exp(-m kappa):
-rho = base clock / boost clock, kappa = 1 where an SM has more than 128 cores (Kepler). All constants are fitted anew in
-every fold. Their start is computed from the training rows, too: a start or a prior at figures fitted on a whole table
-would tell a fold about the GPU that it holds out.
+`time = compute sum / P_eff + memory sum / B_eff + the rest`, P_eff = P rho^a exp(-k kappa), B_eff = B exp(-m
+kappa), rho = base clock / boost clock, kappa = 1 where an SM has more than 128 cores (Kepler).
+
+All constants are fitted anew in every fold, from a start that is computed from its training rows: a start or
+a prior at figures that were once fitted on a whole table would tell a fold about the GPU that it holds out.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError
 from trainlaw.validate.baselines.columns import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
@@ -20,5 +20,134 @@ from trainlaw.validate.least_squares import Prior, robust_least_squares
 _RATE_FEATURES = ("clock_ratio", "wide_sm")
 _N_EXPONENTS = 3
 
-# A factor of e^5 = 150 either way: nothing against hundreds of runs, enough to hold a term that none of them has.
+# A factor of e^5 = 150 either way: nothing against hundreds of runs, enough to hold a term that no run has.
 _PRIOR_DEVIATION = 5.0
+_SOFT_L1_SCALE = 0.25
+_HARNESS_ROUNDS = 2
+# A harness with this many runs gets half of what its runs ask for.
+_HARNESS_SHRINKAGE_RUNS = 3.0
+
+
+@dataclass(frozen=True)
+class TimeTerm:
+    """One term: a column of seconds at the data sheet's rates, and which effective rate it is over."""
+
+    feature: str
+    over: Literal["compute", "memory", "host"]
+
+
+class ClosedForm:
+    """Sum of `terms` with positive constants and three exponents of the GPU.
+
+    harness_constants : multiply by one constant per harness (label column `harness`), 1 for an unknown one;
+    fitted in two rounds, in turn with the rest.
+
+    Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU group)^-0.35, weak log-normal prior.
+    """
+
+    def __init__(self, terms: Sequence[TimeTerm], harness_constants: bool = False) -> None:
+        """Keep the settings; `fit` checks them against the features."""
+        self.terms = tuple(terms)
+        self.harness_constants = harness_constants
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Labels that `fit` and `predict` need."""
+        return ("harness",) if self.harness_constants else ()
+
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, labels: pd.DataFrame | None = None
+    ) -> Self:
+        """Fit `constants_`, `exponents_`, `harness_` to seconds `y`, (n_runs,); `groups` (n_runs,) give the weights."""
+        times, rates = self._tables(X)
+        log_seconds, weights = np.log(y), np.sqrt(group_weights(groups))
+        names = self._harness_names(labels, len(y))
+        self.harness_: dict[str, float] = {}
+        parameters = np.concatenate([_equal_shares(times, log_seconds), np.zeros(_N_EXPONENTS)])
+        prior = Prior(parameters, np.full(len(parameters), _PRIOR_DEVIATION))
+        for rounds_left in range(_HARNESS_ROUNDS if self.harness_constants else 0, -1, -1):
+            target = log_seconds - self._log_harness(names)
+            parameters = robust_least_squares(
+                lambda p, target=target: self._residuals(p, times, rates, target, weights),
+                parameters,
+                soft_l1_scale=_SOFT_L1_SCALE,
+                prior=prior,
+            ).parameters
+            if rounds_left:
+                residuals = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
+                self.harness_ = _shrunk_means(residuals, names)
+        self.constants_ = np.exp(parameters[:-_N_EXPONENTS])
+        self.exponents_ = parameters[-_N_EXPONENTS:]
+        return self
+
+    def predict(self, X: pd.DataFrame, labels: pd.DataFrame | None = None) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        times, rates = self._tables(X)
+        parameters = np.concatenate([np.log(self.constants_), self.exponents_])
+        names = self._harness_names(labels, len(X))
+        return self._parts(parameters, times, rates).sum(axis=1) * np.exp(self._log_harness(names))
+
+    def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Return the terms' columns, seconds, (n_runs, n_terms), and ln(rho), kappa, (n_runs, 2)."""
+        times = columns(X, [term.feature for term in self.terms], "closed form")
+        rates = columns(X, _RATE_FEATURES, "closed form")
+        rates[:, 0] = np.log(rates[:, 0])
+        return times, rates
+
+    def _harness_names(self, labels: pd.DataFrame | None, n_runs: int) -> np.ndarray:
+        if not self.harness_constants:
+            return np.full(n_runs, "")
+        if labels is None:
+            raise InputError("harness constants need the label column 'harness'")
+        return labels["harness"].to_numpy(dtype=str)
+
+    def _log_harness(self, names: np.ndarray) -> np.ndarray:
+        return np.array([self.harness_.get(name, 0.0) for name in names])
+
+    def _parts(self, parameters: np.ndarray, times: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        """Return the seconds of each term, shape (n_runs, n_terms)."""
+        clock, wide_compute, wide_memory = parameters[-_N_EXPONENTS:]
+        slowdown = {
+            "compute": np.exp(-clock * rates[:, 0] + wide_compute * rates[:, 1]),
+            "memory": np.exp(wide_memory * rates[:, 1]),
+            "host": np.ones(len(rates)),
+        }
+        factors = np.column_stack([slowdown[term.over] for term in self.terms])
+        return times * factors * np.exp(parameters[:-_N_EXPONENTS])
+
+    def _residuals(
+        self,
+        parameters: np.ndarray,
+        times: np.ndarray,
+        rates: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return weighted log residuals, (n_runs,), and their derivatives, (n_runs, n_terms + 3)."""
+        parts = self._parts(parameters, times, rates)
+        total = parts.sum(axis=1)
+        shares = parts / total[:, None]
+        over = np.array([term.over for term in self.terms])
+        compute, memory = shares[:, over == "compute"].sum(axis=1), shares[:, over == "memory"].sum(axis=1)
+        slopes = np.column_stack(
+            [shares, -rates[:, 0] * compute, rates[:, 1] * compute, rates[:, 1] * memory]
+        )
+        return weights * (np.log(total) - target), weights[:, None] * slopes
+
+
+def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
+    """Return ln of the constants at which each term is an equal share of a typical run that has it, (n_terms,)."""
+    logs = np.zeros(times.shape[1])
+    for index, column in enumerate(times.T):
+        present = column > 0
+        if present.any():
+            logs[index] = np.median(log_seconds[present] - np.log(column[present]))
+    return logs - np.log(times.shape[1])
+
+
+def _shrunk_means(residuals: np.ndarray, names: np.ndarray) -> dict[str, float]:
+    """Return the mean residual of each name, shrunk towards zero where there are few rows."""
+    return {
+        str(name): float(residuals[names == name].sum() / ((names == name).sum() + _HARNESS_SHRINKAGE_RUNS))
+        for name in np.unique(names)
+    }

@@ -6,7 +6,6 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.formulas.errors import InputError, MissingDependencyError
 
 

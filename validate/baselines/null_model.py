@@ -4,7 +4,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.validate.baselines.columns import columns
 
 
@@ -15,6 +14,7 @@ class ScaledColumn:
     """
 
     def __init__(self, feature: str) -> None:
+        """Keep the settings."""
         self.feature = feature
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:

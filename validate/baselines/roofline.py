@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.validate.baselines.columns import columns
 from trainlaw.validate.least_squares import robust_least_squares
 
@@ -18,7 +17,7 @@ _STARTS = ((0.0, 0.0, 0.0, 0.0), (1.0, 3.0, 1.0, 1.0), (1.0, 2.0, 2.0, 0.0))
 
 
 class Roofline:
-    """`time = max(c0 compute, c1 memory) + c2 layers + c3`, constants positive, fitted to log residuals (soft L1)."""
+    """`time = max(c0 compute, c1 memory) + c2 layers + c3`, positive constants, log residuals, soft L1."""
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_`, shape (4,), to seconds `y`, shape (n_runs,); `groups` are not used."""
@@ -35,7 +34,7 @@ class Roofline:
 
     @staticmethod
     def _terms(table: np.ndarray, constants: np.ndarray) -> np.ndarray:
-        """Return the four times of each run, seconds, shape (n_runs, 4); the hidden one of the first two is zero."""
+        """Return the four times of each run, seconds, (n_runs, 4); of the first two the shorter is zero."""
         times = table * constants
         compute_bound = times[:, 0] >= times[:, 1]
         times[compute_bound, 1] = 0.0
