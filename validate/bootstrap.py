@@ -3,14 +3,14 @@
 Method: cluster bootstrap, percentile interval (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from trainlaw.formulas.errors import InputError
 
 
 def drawn_rows(groups: Sequence[object], resamples: int, seed: int) -> list[np.ndarray]:
-    """Return `resamples` arrays of row positions: as many groups as there are, drawn with replacement, whole."""
+    """Return `resamples` arrays of row positions: as many groups as there are, with replacement."""
     labels = np.asarray(groups, dtype=str)
     rows = [np.flatnonzero(labels == name) for name in np.unique(labels)]
     draws = np.random.default_rng(seed).integers(len(rows), size=(resamples, len(rows)))
@@ -40,3 +40,16 @@ def bootstrap_interval(
     values = [statistic(rows) for rows in drawn_rows(groups, resamples, seed)]
     low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def mean_interval(
+    values: Iterable[float], level: float = 0.9, resamples: int = 500, seed: int = 0
+) -> tuple[float, float, float]:
+    """Return the mean of one value per group, and low and high of its bootstrap interval.
+
+    >>> mean_interval([1.0, 1.0])
+    (1.0, 1.0, 1.0)
+    """
+    table = np.array(list(values), dtype=float)
+    low, high = bootstrap_interval(lambda rows: table[rows].mean(), range(len(table)), level, resamples, seed)
+    return float(table.mean()), low, high

@@ -64,7 +64,7 @@ def _is_standardised(values: np.ndarray) -> bool:
 
 
 def check_fold(split: Split, labels: pd.DataFrame) -> None:
-    """Check that no held-out key of `split` occurs among the training rows of `labels`, shape (n_runs, n_labels).
+    """Check that no held-out key of `split` is in the training rows of `labels` (n_runs, n_labels).
 
     LeakError where a label column has a held-out key in both parts; InputError where no test row has the key.
     """
@@ -126,7 +126,7 @@ def fold_secrets(X: pd.DataFrame, seconds: np.ndarray, split: Split) -> Secrets:
 
 
 def check_state(estimator: object, secrets: Secrets, moment: str) -> None:
-    """Check that nothing reachable from `estimator` is secret; `moment` is for the message, such as "before fit".
+    """Check that nothing reachable from `estimator` is secret; `moment` is for the message.
 
     LeakError for a held-out key (a grouped constant, a weight by name) or two statistics of all rows (a
     scaler).
@@ -173,7 +173,6 @@ def assert_blind(
     seconds: np.ndarray,
     labels: pd.DataFrame,
     split: Split,
-    seed: int = 0,
 ) -> None:
     """Check that a whole procedure, preparation of data included, is blind to what `split` holds out.
 
@@ -182,7 +181,7 @@ def assert_blind(
     test row are replaced by nonsense; the predictions for the other test rows must not move. LeakError if
     they do.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     kept, spoiled = split.test[::2], split.test[1::2]
     nonsense_X, nonsense_seconds, nonsense_labels = X.astype(float), seconds.copy(), labels.astype(object)
     nonsense_X.iloc[spoiled] = (

@@ -35,7 +35,7 @@ def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | Non
 
 
 def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """Return the least-squares solution over `passive`, from which members that turn negative are dropped in turn."""
+    """Return the least-squares solution over `passive`, less the members that turn negative."""
     while passive.any():
         target = np.zeros_like(x)
         target[passive] = np.linalg.lstsq(gram[np.ix_(passive, passive)], moment[passive], rcond=None)[0]
@@ -51,7 +51,7 @@ def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.n
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresFit:
-    """Result of `robust_least_squares`: parameters, shape (k,), the cost there, steps taken, and whether it converged."""
+    """Parameters, shape (k,), the cost there, the steps taken, and whether the last one gained nothing."""
 
     parameters: np.ndarray
     cost: float
@@ -97,8 +97,9 @@ def robust_least_squares(
     cost, gradient, hessian = problem.at(parameters)
     if not np.isfinite(cost):
         raise InputError("least squares: the residuals at the starting parameters are not finite")
-    damping, converged, step = 1e-3, False, 0
-    for step in range(1, max_steps + 1):
+    damping, converged, steps = 1e-3, False, 0
+    while not converged and steps < max_steps:
+        steps += 1
         free = ~(((parameters <= low) & (gradient > 0)) | ((parameters >= high) & (gradient < 0)))
         trial = parameters.copy()
         trial[free] -= _damped_step(hessian[np.ix_(free, free)], gradient[free], damping)
@@ -111,9 +112,7 @@ def robust_least_squares(
         else:
             damping *= 4.0
             converged = damping > 1e12
-        if converged:
-            break
-    return LeastSquaresFit(parameters, float(cost), step, bool(converged))
+    return LeastSquaresFit(parameters, float(cost), steps, bool(converged))
 
 
 def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:

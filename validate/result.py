@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.bootstrap import bootstrap_interval
-from trainlaw.validate.metrics import METRICS, Metric, faster_gpu_percent, macro, mape_percent
+from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval
+from trainlaw.validate.metrics import METRICS, Metric, by_group, faster_gpu_percent, macro, mape_percent
 
 MEASURED = "measured_s"
 CONFIGURATION = "configuration"
@@ -73,7 +74,7 @@ class StudyResult:
         return {name: metric(measured, predicted) for name, metric in metrics.items()}
 
     def summary(self) -> pd.DataFrame:
-        """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE over GPUs and CNNs, faster GPU picked.
+        """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE, share of faster GPUs picked.
 
         InputError where no split was finished.
         """
@@ -110,40 +111,23 @@ class StudyResult:
 
         Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the macro over `over`.
         """
-        groups = self.labels(over)
+        groups, measured = self.labels(over), self.measured_s
         rows = []
         for estimator in self.estimators:
-            measured, predicted = self.measured_s, self.predicted_s(estimator)
+            predicted = self.predicted_s(estimator)
             for name, metric in METRICS.items():
-                low, high = bootstrap_interval(
-                    lambda drawn, metric=metric, predicted=predicted: metric(measured[drawn], predicted[drawn]),
-                    groups, level, resamples, seed,
-                )  # fmt: skip
+                statistic = partial(_metric_of_rows, metric, measured, predicted)
+                low, high = bootstrap_interval(statistic, groups, level, resamples, seed)
                 rows.append((estimator, name, metric(measured, predicted), low, high))
-            rows.append(
-                (
-                    estimator,
-                    "macro_mape_percent",
-                    *self._macro_interval(estimator, over, level, resamples, seed),
-                )
-            )
+            values = by_group(mape_percent, measured, predicted, groups).values()
+            rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples, seed)))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
-
-    def _macro_interval(
-        self, estimator: str, over: str, level: float, resamples: int, seed: int
-    ) -> tuple[float, float, float]:
-        table = self.errors_by(over, {"mape_percent": mape_percent})
-        values = table.loc[table["estimator"] == estimator, "mape_percent"].to_numpy(dtype=float)
-        low, high = bootstrap_interval(
-            lambda drawn: float(values[drawn].mean()), np.arange(len(values)), level, resamples, seed
-        )
-        return float(values.mean()), low, high
 
     def to_json(self) -> dict[str, object]:
         """Return the result as plain JSON values; `from_json` reads it back."""
         columns = {
-            str(name): [None if value != value else value for value in self.predictions[name].tolist()]  #
-            noqa: PLR0124 for name in self.predictions.columns
+            str(name): [_json_value(value) for value in self.predictions[name].tolist()]
+            for name in self.predictions.columns
         }
         return {
             "estimators": list(self.estimators),
@@ -172,3 +156,12 @@ class StudyResult:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is no study result: {type(error).__name__} {error}") from None
+
+
+def _metric_of_rows(metric: Metric, measured: np.ndarray, predicted: np.ndarray, rows: np.ndarray) -> float:
+    return metric(measured[rows], predicted[rows])
+
+
+def _json_value(value: object) -> object:
+    """Return `value`, or None for a number that JSON cannot hold; `from_json` reads None as nan."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -58,7 +58,7 @@ class ClosedForm:
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, labels: pd.DataFrame | None = None
     ) -> Self:
-        """Fit `constants_`, `exponents_`, `harness_` to seconds `y`, (n_runs,); `groups` (n_runs,) give the weights."""
+        """Fit `constants_`, `exponents_`, `harness_` to seconds `y`, (n_runs,); `groups` give weights."""
         times, rates = self._tables(X)
         log_seconds, weights = np.log(y), np.sqrt(group_weights(groups))
         names = self._harness_names(labels, len(y))
@@ -136,7 +136,7 @@ class ClosedForm:
 
 
 def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
-    """Return ln of the constants at which each term is an equal share of a typical run that has it, (n_terms,)."""
+    """Return ln of the constants, (n_terms,), that make each term an equal share of a typical run."""
     logs = np.zeros(times.shape[1])
     for index, column in enumerate(times.T):
         present = column > 0
