@@ -1,5 +1,7 @@
 """What a closed form is: units, expressions, values, simplification, bounds, proofs and printed forms."""
 
+from trainlaw.formulas.bounds import bounds
+from trainlaw.formulas.derivative import derivative
 from trainlaw.formulas.errors import (
     InputError,
     MissingDependencyError,
@@ -34,7 +36,12 @@ from trainlaw.formulas.formula_file import load_formula, save_formula
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.operators import OPERATORS, Operator, operator_named
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
+from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
+from trainlaw.formulas.rounding import RoundedExpression, round_constants
+from trainlaw.formulas.simplify import simplify, simplify_all
+from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 from trainlaw.formulas.text import parse_text, to_text
+from trainlaw.formulas.tidy import fold_constants, tidy
 from trainlaw.formulas.unit_inference import constant_units, infer_unit
 from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
 
@@ -54,6 +61,8 @@ __all__ = [
     "MissingDependencyError",
     "Operator",
     "ParetoFront",
+    "Proof",
+    "RoundedExpression",
     "ScoredFormula",
     "TrainlawError",
     "Unit",
@@ -61,23 +70,34 @@ __all__ = [
     "UnknownNameError",
     "Variable",
     "additive_terms",
+    "bounds",
     "check_size",
     "complexity",
     "constant_units",
     "constants",
     "count_nodes",
     "depth",
+    "derivative",
     "evaluate",
     "fold",
+    "fold_constants",
     "from_json",
+    "from_sympy",
     "infer_unit",
     "load_formula",
     "operator_named",
     "parse_text",
+    "prove_monotone",
+    "prove_sign",
     "read_text",
+    "round_constants",
     "save_formula",
+    "simplify",
+    "simplify_all",
     "substitute",
+    "tidy",
     "to_json",
+    "to_sympy",
     "to_text",
     "unknown_name",
     "variables",

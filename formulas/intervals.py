@@ -67,6 +67,30 @@ def exponential(a: Interval) -> Interval:
     return outward(np.exp(a.low), np.maximum(np.exp(a.high), SMALLEST), a.total)
 
 
+def add(a: Interval, b: Interval) -> Interval:
+    """Return a+b, rounded outwards only where the floating-point sum is not exact."""
+    low, high = a.low + b.low, a.high + b.high
+    low = np.where(_rounding_error(a.low, b.low, low) < 0, np.nextafter(low, -np.inf), low)
+    high = np.where(_rounding_error(a.high, b.high, high) > 0, np.nextafter(high, np.inf), high)
+    return Interval(low, high, a.total & b.total & np.isfinite(low) & np.isfinite(high))
+
+
+def _rounding_error(a: Array, b: Array, total: Array) -> Array:
+    """Return what the floating-point sum `total` lacks to a+b, exactly (Knuth's two-sum)."""
+    back = total - a
+    return (a - (total - back)) + (b - back)
+
+
+def subtract(a: Interval, b: Interval) -> Interval:
+    """Return a-b."""
+    return add(a, negate(b))
+
+
+def negate(a: Interval) -> Interval:
+    """Return -a."""
+    return Interval(-a.high, -a.low, a.total)
+
+
 def _times(a: Array, b: Array) -> Array:
     """Return a*b as an end of an interval: 0 times infinity is 0, and an underflow keeps its sign."""
     zero = ((a == 0) & ~np.isnan(b)) | ((b == 0) & ~np.isnan(a))

@@ -73,13 +73,16 @@ def _cube_root(sympy: Any, a: Any) -> Any:
 
 # fmt: off
 _ROWS = (
-    Operator("add", 2, np.add, "a + b", lambda s, a, b: a + b, _SAME, 1, ("1", "1"), (1, 1)),
-    Operator("sub", 2, np.subtract, "a - b", lambda s, a, b: a - b, _SAME, 1, ("1", "-1"), (1, -1)),
+    Operator("add", 2, np.add, "a + b", lambda s, a, b: a + b, _SAME, 1, ("1", "1"), (1, 1),
+             intervals.add),
+    Operator("sub", 2, np.subtract, "a - b", lambda s, a, b: a - b, _SAME, 1, ("1", "-1"), (1, -1),
+             intervals.subtract),
     Operator("mul", 2, np.multiply, "a * b", lambda s, a, b: a * b, _product(1, 1), 1, ("b", "a"), (0, 0),
              intervals.multiply),
     Operator("div", 2, np.divide, "a / b", lambda s, a, b: a / b, _product(1, -1), 2,
              ("inv(b)", "-a / square(b)"), (0, 0), intervals.divide),
-    Operator("neg", 1, np.negative, "-a", lambda s, a: -a, _SAME, 1, ("-1",), (-1,)),
+    Operator("neg", 1, np.negative, "-a", lambda s, a: -a, _SAME, 1, ("-1",), (-1,),
+             intervals.negate),
     Operator("abs", 1, np.abs, "math.fabs(a)", lambda s, a: s.Abs(a), _SAME, 1, ("2 * step(a) - 1",), (0,),
              intervals.absolute),
     Operator("inv", 1, np.reciprocal, "1.0 / a", lambda s, a: 1 / a, _product(-1), 2, ("-inv(square(a))",),

@@ -1,0 +1,66 @@
+"""Bounds of an expression over boxes of its variables, by interval arithmetic rounded outwards."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.expression import Constant, Expression, fold, variables
+from trainlaw.formulas.intervals import Interval
+from trainlaw.formulas.operators import OPERATORS
+
+Box = Mapping[str, tuple[float, float]]
+Ranges = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+def bounds(expression: Expression, box: Box) -> tuple[float, float]:
+    """Return (low, high) such that every valid value of the expression over the box lies between them.
+
+    box : (low, high) per variable. The bounds are sound, not tight: an expression in which a variable occurs
+    twice may get wider ones than it has. Both are nan where the expression is valid nowhere in the box.
+    Raises UnknownNameError for a variable without a range, InputError for a range that is none.
+
+    >>> from trainlaw.formulas.text import parse_text
+    >>> low, high = bounds(parse_text("x * y"), {"x": (1, 2), "y": (-1, 3)})
+    >>> low <= -2 < -1.99, high >= 6
+    (True, True)
+    """
+    checked = check_box(expression, box)
+    ranges = {name: tuple(np.array([end]) for end in ends) for name, ends in checked.items()}
+    interval = enclose(expression, ranges)
+    return float(interval.low[0]), float(interval.high[0])
+
+
+def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]]:
+    """Return the range of each variable of the expression, sorted by name; raises as `bounds`."""
+    found = {}
+    for name in variables(expression):
+        if name not in box:
+            raise unknown_name("variable with a range", name, box)
+        low, high = (float(end) for end in box[name])
+        if not low <= high:
+            raise InputError(f"expected low <= high as range of {shown(name)}, came {low} and {high}")
+        found[name] = low, high
+    return found
+
+
+def enclose(expression: Expression, ranges: Ranges) -> Interval:
+    """Return bounds over many boxes at once.
+
+    ranges : per variable its lower and upper ends, each float64 of shape (n_boxes,); shape (1,) without
+    variables.
+    """
+    shape = next((low.shape for low, _ in ranges.values()), (1,))
+    everywhere = np.ones(shape, dtype=bool)
+
+    def point(node: Constant) -> Interval:
+        value = np.full(shape, node.value)
+        return Interval(value, value, everywhere & np.isfinite(value))
+
+    with np.errstate(all="ignore"):
+        return fold(
+            expression,
+            point,
+            lambda node: Interval(*ranges[node.name], everywhere),
+            lambda node, arguments: OPERATORS[node.operator].enclose(*arguments),
+        )

@@ -1,0 +1,52 @@
+"""The exact derivative of an expression, from the partial derivatives of the operator table."""
+
+from functools import cache
+
+from trainlaw.formulas.expression import Apply, Expression, fold, substitute
+from trainlaw.formulas.operators import OPERATORS
+from trainlaw.formulas.text import parse_text
+from trainlaw.formulas.tidy import ONE, ZERO, tidy
+
+
+def derivative(expression: Expression, name: str) -> Expression:
+    """Return the derivative with respect to the variable `name`; zero where it does not occur.
+
+    At a kink of abs, min or max it is the mean of both sides; the jump of a step has no derivative and counts
+    as zero.
+
+    >>> from trainlaw.formulas.text import to_text
+    >>> to_text(derivative(parse_text("3 * x^2 + exp(y)"), "x"))
+    '6 * x'
+    """
+    _, slope = fold(
+        expression,
+        lambda node: (node, ZERO),
+        lambda node: (node, ONE if node.name == name else ZERO),
+        _chain_rule,
+    )
+    return tidy(slope)
+
+
+def _chain_rule(
+    node: Apply, answers: tuple[tuple[Expression, Expression], ...]
+) -> tuple[Expression, Expression]:
+    """Return a node and its slope from the arguments and theirs."""
+    places = dict(zip("ab", node.arguments, strict=False))
+    slope: Expression = ZERO
+    for partial, (_, inner) in zip(partials(node.operator), answers, strict=True):
+        if inner != ZERO:
+            part = _times(substitute(partial, places), inner)
+            slope = part if slope == ZERO else Apply("add", (slope, part))
+    return node, slope
+
+
+def _times(left: Expression, right: Expression) -> Expression:
+    if left == ONE:
+        return right
+    return left if right == ONE else Apply("mul", (left, right))
+
+
+@cache
+def partials(operator: str) -> tuple[Expression, ...]:
+    """Return the partial derivatives of an operator, in the variables a and b."""
+    return tuple(parse_text(text) for text in OPERATORS[operator].partials)

@@ -1,0 +1,143 @@
+"""The child process that lets sympy rewrite expressions: JSON lines in, JSON lines out, no pickle.
+
+Input: one object {"expressions": [JSON form, ...], "positive": [names]}. Output: one line [index, JSON form]
+per candidate as soon as it is found, so that a parent that loses patience keeps what there is.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator
+from types import FrameType
+from typing import Any, TextIO
+
+from trainlaw.formulas.expression import (
+    Apply,
+    Constant,
+    Expression,
+    Variable,
+    complexity,
+    fold,
+    substitute,
+    variables,
+)
+from trainlaw.formulas.json_form import from_json, to_json
+from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
+from trainlaw.formulas.tidy import tidy
+
+# Counted function calls rather than seconds, so that a busy machine gives the same result; about a second.
+CALLS_PER_EXPRESSION = 2_000_000
+ROUNDS = 2
+LARGEST_PLAIN = 16
+
+
+class _OutOfCallsError(BaseException):
+    """The calls are used up; no `except Exception` inside sympy may catch it."""
+
+
+class _CountedCalls:
+    """A budget of function calls for computations that may never end."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        """Count one event of the interpreter's profiler."""
+        self.left -= 1
+        if self.left < 0:
+            raise _OutOfCallsError
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return function(*arguments), or None when it fails or the calls are used up."""
+        sys.setprofile(self)
+        try:
+            return function(*arguments)
+        except (_OutOfCallsError, Exception):
+            return None
+        finally:
+            sys.setprofile(None)
+
+
+def rewrites() -> tuple[Callable[[Any], Any], ...]:
+    """Return the functions of sympy that are tried, from cheap to dear."""
+    import sympy  # noqa: PLC0415
+
+    return (
+        lambda form: form,
+        sympy.powsimp,
+        sympy.factor_terms,
+        sympy.together,
+        sympy.expand,
+        lambda form: sympy.factor_terms(sympy.expand(form)),
+        lambda form: sympy.logcombine(sympy.expand_log(form)),
+        sympy.cancel,
+        sympy.factor,
+        sympy.simplify,
+    )
+
+
+def candidates(expression: Expression, positive: Collection[str]) -> Iterator[Expression]:
+    """Yield rewritten expressions that are no more complex; the variables named in `positive` are taken as
+    positive.
+
+    Values are not checked. The same arguments give the same candidates on any machine.
+    """
+    masked, values = _without_numbers(expression)
+    calls = _CountedCalls(CALLS_PER_EXPRESSION)
+    best, limit = masked, complexity(expression)
+    for _ in range(ROUNDS):
+        start = best
+        for rewrite in rewrites():
+            found = calls.run(_rewritten, start, rewrite, {*positive, *values})
+            if found is None:
+                continue
+            numbered = tidy(substitute(found, values))
+            if complexity(numbered) <= limit:
+                yield numbered
+            if complexity(found) < complexity(best):
+                best = found
+        if best is start:
+            return
+
+
+def _rewritten(
+    expression: Expression, rewrite: Callable[[Any], Any], positive: Collection[str]
+) -> Expression:
+    """Return the tidy form of what `rewrite` makes of the expression."""
+    from sympy.core.cache import clear_cache  # noqa: PLC0415
+
+    # Else the calls counted would depend on what was rewritten before.
+    clear_cache()
+    return tidy(from_sympy(rewrite(to_sympy(expression, positive))))
+
+
+def _without_numbers(expression: Expression) -> tuple[Expression, dict[str, Constant]]:
+    """Return the expression with fitted numbers replaced by names, and the number of each name.
+
+    sympy then works on exact symbols: floating-point coefficients and exponents make its polynomials slow and
+    inexact. Small whole numbers and halves stay, as they carry structure.
+    """
+    prefix = "#" * (1 + max((len(name) for name in variables(expression)), default=0))
+    values: dict[str, Constant] = {}
+
+    def masked(node: Constant) -> Expression:
+        size = abs(node.value)
+        if size <= LARGEST_PLAIN and (2 * size).is_integer():
+            return node
+        name = f"{prefix}{size!r}"
+        values[name] = Constant(size)
+        return Variable(name) if node.value > 0 else Apply("neg", (Variable(name),))
+
+    without = fold(expression, masked, lambda node: node, lambda node, parts: Apply(node.operator, parts))
+    return without, values
+
+
+def main(source: TextIO, sink: TextIO) -> None:
+    """Read a request from `source` and write the candidates of each expression to `sink`."""
+    request = json.load(source)
+    for index, item in enumerate(request["expressions"]):
+        for candidate in candidates(from_json(item), request["positive"]):
+            print(json.dumps([index, to_json(candidate)]), file=sink, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.stdin, sys.stdout)

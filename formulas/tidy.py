@@ -1,0 +1,234 @@
+"""Cheap rewrites in process: constants folded, like terms and like factors merged, inverse functions
+cancelled.
+
+A rewrite keeps the value wherever the expression was valid; it may make it valid at more points (x/x becomes
+1).
+"""
+
+import math
+from collections.abc import Iterable
+from functools import reduce
+
+import numpy as np
+from trainlaw.formulas.expression import Apply, Constant, Expression, complexity, fold
+from trainlaw.formulas.operators import OPERATORS
+
+ZERO, ONE = Constant(0.0), Constant(1.0)
+SUMS = frozenset({"add", "sub"})
+# Operators that are one factor, or a factor and a power: exponent of each argument.
+PRODUCTS = {
+    "mul": (1.0, 1.0),
+    "div": (1.0, -1.0),
+    "neg": (1.0,),
+    "inv": (-1.0,),
+    "square": (2.0,),
+    "cube": (3.0,),
+}
+POWERS = {"sqrt": 0.5}
+UNDONE_BY = {"exp": "log", "log": "exp"}
+BY_EXPONENT = {2.0: "square", 3.0: "cube", 0.5: "sqrt"}
+
+Factors = tuple[float, dict[Expression, float]]
+
+
+def fold_constants(expression: Expression) -> Expression:
+    """Return the expression with every sub-expression of constants alone replaced by its value, where finite.
+
+    >>> from trainlaw.formulas.text import parse_text
+    >>> fold_constants(parse_text("x + 2 * 3"))
+    Apply(operator='add', arguments=(Variable(name='x'), Constant(value=6.0)))
+    """
+    return fold(
+        expression, lambda node: node, lambda node: node, lambda node, parts: folded(node.operator, parts)
+    )
+
+
+def folded(operator: str, arguments: tuple[Expression, ...]) -> Expression:
+    """Return the node of `operator` over `arguments`, or its value where that is constant and finite."""
+    if all(isinstance(argument, Constant) for argument in arguments):
+        with np.errstate(all="ignore"):
+            value = OPERATORS[operator].function(*(np.float64(argument.value) for argument in arguments))
+        if np.isfinite(value):
+            return Constant(float(value))
+    return Apply(operator, arguments)
+
+
+def tidy(expression: Expression) -> Expression:
+    """Return an equal expression of at most the same complexity, with like terms and like factors merged.
+
+    >>> from trainlaw.formulas.text import parse_text, to_text
+    >>> to_text(tidy(parse_text("2 * x * y + y * x / 4 - 0 * z")))
+    '2.25 * x * y'
+    """
+    tidied = fold(expression, lambda node: node, lambda node: node, _tidy_node)
+    return tidied if complexity(tidied) <= complexity(expression) else fold_constants(expression)
+
+
+def _tidy_node(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    """Return the tidy form of one node whose arguments are tidy."""
+    plain = folded(node.operator, arguments)
+    if not isinstance(plain, Apply):
+        return plain
+    if plain.operator in SUMS:
+        return _sum(plain)
+    if plain.operator in PRODUCTS or _constant_exponent(plain) is not None:
+        return product(*factors(plain))
+    return _without_identities(plain)
+
+
+def _constant_exponent(node: Apply) -> float | None:
+    """Return the exponent of a root or of a power to a constant, None for other operators."""
+    if node.operator == "pow" and isinstance(node.arguments[1], Constant):
+        return node.arguments[1].value
+    return POWERS.get(node.operator)
+
+
+def _without_identities(node: Apply) -> Expression:
+    """Return the node, or what is left of it: exp(log(a)), max(a, a), abs(-a), 1^a."""
+    first = node.arguments[0]
+    inner = first if isinstance(first, Apply) else None
+    if len(node.arguments) == 2 and node.operator in ("min", "max") and first == node.arguments[1]:
+        return first
+    if inner and UNDONE_BY.get(node.operator) == inner.operator:
+        return inner.arguments[0]
+    if inner and node.operator == "abs" and inner.operator in ("abs", "neg"):
+        return Apply("abs", inner.arguments)
+    return ONE if node.operator == "pow" and first == ONE else node
+
+
+def _signed_terms(expression: Expression, sign: float) -> Iterable[tuple[float, Expression]]:
+    """Yield the terms of a sum with their signs."""
+    if isinstance(expression, Apply) and expression.operator in SUMS:
+        left, right = expression.arguments
+        yield from _signed_terms(left, sign)
+        yield from _signed_terms(right, -sign if expression.operator == "sub" else sign)
+    else:
+        yield sign, expression
+
+
+def _sum(node: Apply) -> Expression:
+    """Return a sum with like terms merged, in the order of first occurrence."""
+    collected: dict[frozenset[tuple[Expression, float]], Factors] = {}
+    for sign, term in _signed_terms(node, 1.0):
+        coefficient, bases = factors(term)
+        key = frozenset(bases.items())
+        total, bases = collected.get(key, (0.0, bases))
+        collected[key] = total + sign * coefficient, bases
+    terms = [term for term in collected.values() if term[0]]
+    if not all(math.isfinite(coefficient) for coefficient, _ in terms):
+        return node
+    # A positive term first, so that a difference needs no minus sign of its own.
+    terms.sort(key=lambda term: term[0] < 0)
+    return reduce(_plus, terms[1:], product(*terms[0])) if terms else ZERO
+
+
+def _plus(total: Expression, term: Factors) -> Expression:
+    """Return the sum of `total` and a term."""
+    coefficient, bases = term
+    return Apply("add" if coefficient > 0 else "sub", (total, product(abs(coefficient), bases)))
+
+
+def factors(expression: Expression) -> Factors:
+    """Return coefficient and {base: exponent} whose product the expression is."""
+    if isinstance(expression, Constant):
+        return expression.value, {}
+    opaque: Factors = (1.0, {expression: 1.0})
+    if not isinstance(expression, Apply):
+        return opaque
+    exponent = _constant_exponent(expression)
+    if exponent is not None:
+        parts = [_to_power(factors(expression.arguments[0]), exponent)]
+    elif expression.operator in PRODUCTS:
+        exponents = PRODUCTS[expression.operator]
+        parts = [_to_power(factors(item), n) for item, n in zip(expression.arguments, exponents, strict=True)]
+    else:
+        return opaque
+    return _merged(parts, -1.0 if expression.operator == "neg" else 1.0) or opaque
+
+
+def _merged(parts: list[Factors | None], coefficient: float) -> Factors | None:
+    """Return the product of the parts, None where it is not finite."""
+    merged: dict[Expression, float] = {}
+    for part in parts:
+        if part is None:
+            return None
+        coefficient *= part[0]
+        for base, exponent in part[1].items():
+            merged[base] = merged.get(base, 0.0) + exponent
+    return (coefficient, {base: n for base, n in merged.items() if n}) if math.isfinite(coefficient) else None
+
+
+def _to_power(factors_: Factors, exponent: float) -> Factors | None:
+    """Return the factors to a constant power, None where the coefficient has no such power."""
+    coefficient, bases = factors_
+    if exponent == 1:
+        return factors_
+    if coefficient == 0 or not math.isfinite(exponent):
+        return None
+    if exponent == round(exponent):
+        return _power_or_none(coefficient, exponent), {base: n * exponent for base, n in bases.items()}
+    if coefficient < 0:
+        # A root of a negative number times something: only the size of the coefficient can leave the root.
+        inner = product(-1.0, bases)
+        return _power_or_none(-coefficient, exponent), {inner: exponent}
+    return _power_or_none(coefficient, exponent), _root_of(bases, exponent)
+
+
+def _power_or_none(coefficient: float, exponent: float) -> float:
+    """Return coefficient**exponent, nan where it overflows or vanishes."""
+    try:
+        return math.pow(coefficient, exponent) or math.nan
+    except OverflowError:
+        return math.nan
+
+
+def _root_of(bases: dict[Expression, float], exponent: float) -> dict[Expression, float]:
+    """Return a product to a power that is no whole number: defined where the product is not negative."""
+    if len(bases) != 1:
+        return {product(1.0, bases): exponent} if bases else {}
+    ((base, inner),) = bases.items()
+    if inner % 2 == 0:
+        base = Apply("abs", (base,))
+    return {base: inner * exponent}
+
+
+def product(coefficient: float, bases: dict[Expression, float]) -> Expression:
+    """Return the expression of a coefficient and {base: exponent}, powers of one exponent joined."""
+    above: list[Expression] = []
+    below: list[Expression] = []
+    for size in dict.fromkeys(abs(exponent) for exponent in bases.values()):
+        upper = [base for base, exponent in bases.items() if exponent == size]
+        lower = [base for base, exponent in bases.items() if exponent == -size]
+        if size == 1:
+            above, below = above + upper, below + lower
+        elif upper:
+            above.append(_power(_quotient(1.0, upper, lower), size))
+        else:
+            below.append(_power(_quotient(1.0, lower, []), size))
+    return _quotient(coefficient, above, below)
+
+
+def _power(base: Expression, exponent: float) -> Expression:
+    """Return base^exponent by the cheapest operator."""
+    if exponent in BY_EXPONENT:
+        return Apply(BY_EXPONENT[exponent], (base,))
+    return Apply("pow", (base, Constant(exponent)))
+
+
+def _quotient(coefficient: float, above: list[Expression], below: list[Expression]) -> Expression:
+    """Return coefficient * above / below."""
+    if coefficient == 0 or not (above or below):
+        return Constant(coefficient)
+    negative = coefficient == -1.0
+    leading = [] if abs(coefficient) == 1.0 else [Constant(coefficient)]
+    numerator = leading + above
+    if below and numerator:
+        whole = Apply("div", (_chain(numerator), _chain(below)))
+    else:
+        whole = _chain(numerator) if numerator else Apply("inv", (_chain(below),))
+    return Apply("neg", (whole,)) if negative else whole
+
+
+def _chain(items: list[Expression]) -> Expression:
+    """Return the product of the items, from left to right."""
+    return reduce(lambda left, right: Apply("mul", (left, right)), items)
