@@ -20,6 +20,7 @@ from trainlaw.validate.metrics import (
     share_within_percent,
     spearman,
 )
+from trainlaw.validate.progress import StudyProgress
 from trainlaw.validate.result import StudyResult
 from trainlaw.validate.splits import (
     SCHEMES,
@@ -31,7 +32,7 @@ from trainlaw.validate.splits import (
     newest_out,
     splits_by_name,
 )
-from trainlaw.validate.study import StudyProgress, run_study
+from trainlaw.validate.study import run_study
 
 __all__ = [
     "BASELINES",

@@ -73,7 +73,7 @@ def invalid_rows(measured_s: Sequence[float], predicted_s: Sequence[float]) -> f
 
 
 def log_bias(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
-    """Return the mean of ln(predicted / measured) over valid rows; nan without one. Positive: predicted too slow."""
+    """Return the mean of ln(predicted / measured) over valid rows, positive for too slow; nan without one."""
     measured, predicted = _checked(measured_s, predicted_s)
     valid = predicted > 0
     return float(np.log(predicted[valid] / measured[valid]).mean()) if valid.any() else float("nan")

@@ -50,7 +50,7 @@ def _labels(groups: Sequence[object], what: str) -> np.ndarray:
 
 
 def _split(name: str, test: np.ndarray, held_out: Sequence[str]) -> Split:
-    return Split(name, np.flatnonzero(~test), np.flatnonzero(test), tuple(str(key) for key in held_out))
+    return Split(str(name), np.flatnonzero(~test), np.flatnonzero(test), tuple(str(key) for key in held_out))
 
 
 def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
