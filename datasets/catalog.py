@@ -4,28 +4,59 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.layers import LayerTable
+from trainlaw.datasets.pairs import PairTable
 from trainlaw.datasets.runs import RunTable
+from trainlaw.datasets.sources.cde_layers import CDE_LAYERS
 from trainlaw.datasets.sources.multi import MULTI
+from trainlaw.datasets.sources.neusight_layers import NEUSIGHT_LAYERS
 from trainlaw.datasets.sources.precisions import PRECISIONS
+from trainlaw.datasets.sources.profet_pairs import PROFET_PAIRS
 from trainlaw.datasets.sources.single_gpu_fp32 import DEFAULT, SINGLE_FP32
 from trainlaw.datasets.storage import read_data_table
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import UnknownNameError, unknown_name
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType(
-    {dataset.name: dataset for dataset in (DEFAULT, SINGLE_FP32, PRECISIONS, MULTI)}
-)
+_ROWS = (DEFAULT, SINGLE_FP32, PRECISIONS, MULTI, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS)
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ROWS})
 
 
 def load(name: str = "default") -> RunTable:
-    """Return the registered data set of that name.
+    """Return the registered set of runs of that name.
 
-    Raises UnknownNameError for an unregistered name, InputError when a shipped file was altered.
+    Raises UnknownNameError for an unregistered name or a set of another kind, InputError when a shipped file
+    was altered.
 
     >>> len(load("default"))
     1730
     """
+    return RunTable(name, _rows_of(name, "runs"))
+
+
+def load_layers(name: str) -> LayerTable:
+    """Return the registered set of layers of that name; raises as `load`.
+
+    >>> len(load_layers("cde-layers"))
+    60000
+    """
+    return LayerTable(name, _rows_of(name, "layers"))
+
+
+def load_pairs(name: str = "profet-pairs") -> PairTable:
+    """Return the registered set of anchor and target pairs of that name; raises as `load`.
+
+    >>> len(load_pairs())
+    3684
+    """
+    return PairTable(name, _rows_of(name, "pairs"))
+
+
+def _rows_of(name: str, kind: str):
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)
     dataset = DATASETS[name]
-    table = read_data_table(dataset.file, text_columns=("framework_version",))
-    return RunTable(name, dataset.select(table))
+    if dataset.kind != kind:
+        reader = {"runs": "load", "layers": "load_layers", "pairs": "load_pairs"}[dataset.kind]
+        raise UnknownNameError(
+            f"data set {name!r} holds {dataset.kind}, not {kind}: read it with {reader}({name!r})"
+        )
+    return dataset.select(read_data_table(dataset.file, text_columns=("framework_version",)))

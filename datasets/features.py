@@ -1,16 +1,14 @@
 """The table of all features, one row each: name, symbol, unit, meaning, function of the joined columns."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-import numpy as np
 import pandas as pd
 from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import CNN_FEATURES, GPU_FEATURES, LINK_FEATURES, RUN_FEATURES
-from trainlaw.datasets.feature_rows import Feature
+from trainlaw.datasets.feature_rows import Feature, chosen_features, feature_block
 from trainlaw.datasets.joining import Facts, JoinedColumns
 from trainlaw.datasets.time_features import TIME_FEATURES
-from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import SECOND
 
@@ -47,26 +45,6 @@ STUDY_FEATURES: tuple[str, ...] = (
 )
 
 
-class _FeatureColumns(Mapping[str, np.ndarray]):
-    """Joined columns and features under one roof, so that a feature may be made of other features."""
-
-    def __init__(self, joined: JoinedColumns) -> None:
-        self.joined = joined
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.joined:
-            return self.joined[name]
-        if name not in FEATURES:
-            raise unknown_name("feature", name, FEATURES)
-        return FEATURES[name].function(self)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.joined, *FEATURES)))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 def feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]:
     """Return what the features of these names are (None: all), in their order.
 
@@ -75,11 +53,7 @@ def feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]
     >>> [str(spec.unit) for spec in feature_specs(["macs", "conv_compute_s"])]
     ['MAC/sample', 's']
     """
-    chosen = tuple(FEATURES) if names is None else tuple(names)
-    for name in chosen:
-        if name not in FEATURES:
-            raise unknown_name("feature", name, FEATURES)
-    return tuple(FEATURES[name].spec for name in chosen)
+    return tuple(feature.spec for feature in chosen_features(FEATURES, names))
 
 
 def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
@@ -88,10 +62,4 @@ def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None 
     `runs` is a frame of the runs schema, `facts` what it is joined with. Raises UnknownNameError for a
     feature, GPU, CNN or link without facts.
     """
-    chosen = [spec.name for spec in feature_specs(names)]
-    columns = _FeatureColumns(JoinedColumns(runs, facts))
-    # One block by columns: no second copy of a million rows when the frame is made.
-    block = np.empty((len(runs), len(chosen)), order="F")
-    for position, name in enumerate(chosen):
-        block[:, position] = columns[name]
-    return pd.DataFrame(block, columns=chosen, index=runs.index, copy=False)
+    return feature_block(FEATURES, JoinedColumns(runs, facts), runs.index, names)

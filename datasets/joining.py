@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.algorithms import ALGORITHMS
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts, shipped_facts
-from trainlaw.datasets.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
+from trainlaw.datasets.gpu_joining import GpuColumns
+from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.links import find_link
-from trainlaw.datasets.precisions import PRECISIONS
 from trainlaw.formulas.errors import unknown_name
 
 RUN_NUMBERS = (
@@ -47,92 +47,71 @@ def built_in_facts() -> Facts:
     return Facts(built_in_gpus())
 
 
-class JoinedColumns(Mapping[str, np.ndarray]):
+class JoinedColumns(GpuColumns):
     """Columns of a run table and of the facts of each run by name; float64, shape (n_runs,)."""
 
     def __init__(self, runs: pd.DataFrame, facts: Facts) -> None:
         """Join `runs` (a frame of the runs schema) with `facts`.
 
-        Raises UnknownNameError or InputError for a GPU, CNN, link or precision without facts.
+        Raises UnknownNameError or InputError for a GPU, CNN, link, algorithm or precision without facts.
         """
-        self.runs = runs
-        self.gpu_of_run, names = pd.factorize(runs["gpu"])
-        self.gpus = [facts.gpus.find(name) for name in names]
-        index = pd.MultiIndex.from_frame(runs[["cnn", "input_size_px", "n_classes"]])
-        self.cnn_of_run, keys = pd.factorize(index)
-        self.cnns = [facts.cnn((str(name), int(size), int(classes))) for name, size, classes in keys]
+        super().__init__(runs, facts.gpus, RUN_NUMBERS, _COMPUTED)
+        key_columns = ["cnn", "input_size_px", "n_classes"]
+        self.cnn_of_run = runs.groupby(key_columns, sort=False, dropna=False).ngroup().to_numpy()
+        first = runs[key_columns].drop_duplicates().itertuples(index=False, name=None)
+        self.cnns = [facts.cnn((str(name), int(size), int(classes))) for name, size, classes in first]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return one column."""
+        """Return one column; raises UnknownNameError."""
         if name in COUNT_COLUMNS:
-            return np.array([cnn.counts[name] for cnn in self.cnns])[self.cnn_of_run]
-        if name in _OWN_COLUMNS:
-            return _OWN_COLUMNS[name](self)
-        if name in NUMBER_COLUMNS:
-            return np.array([getattr(gpu, name) for gpu in self.gpus])[self.gpu_of_run]
-        if name in RUN_NUMBERS:
-            return self.runs[name].to_numpy(dtype=np.float64)
-        raise unknown_name("column", name, self)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the columns."""
-        return iter(_COLUMN_NAMES)
-
-    def __len__(self) -> int:
-        """Return the number of columns."""
-        return sum(1 for _ in self)
+            return np.array([cnn.counts[name] for cnn in self.cnns], dtype=np.float64)[self.cnn_of_run]
+        return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a column of that name, without computing it."""
-        return name in _COLUMN_NAMES
+        return name in COUNT_COLUMNS or super().__contains__(name)
 
-    def looked_up(self, column: str, value_of: Callable[[str], float]) -> np.ndarray:
-        """Return `value_of` each text of a run column; it is asked once per different text."""
-        codes, texts = pd.factorize(self.runs[column])
-        return np.array([value_of(str(text)) for text in texts], dtype=np.float64)[codes]
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the columns."""
+        return iter((*super().__iter__(), *COUNT_COLUMNS))
 
     def texts(self, column: str) -> np.ndarray:
-        """Return a text column of the runs, their GPUs (`gpu_group`, ...) or their CNNs (`cnn_base`, ...)."""
-        if column in ("gpu_group", "generation"):
-            return np.array([getattr(gpu, column) for gpu in self.gpus], dtype=object)[self.gpu_of_run]
+        """Return a text of each run, dtype object: also of its CNN (`cnn_base`, `cnn_family`)."""
         if column in ("cnn_base", "cnn_family"):
             return np.array([getattr(cnn, column) for cnn in self.cnns], dtype=object)[self.cnn_of_run]
-        return self.runs[column].to_numpy(dtype=object)
+        return super().texts(column)
 
 
-def _peak(columns: JoinedColumns) -> np.ndarray:
-    # A code per precision and the peak of each, so that one pass over the runs suffices.
-    code = columns.looked_up("precision", lambda text: list(PRECISIONS).index(text)).astype(np.intp)
-    peaks = {row.peak_column: columns[row.peak_column] for row in PRECISIONS.values()}
-    order = [list(peaks).index(row.peak_column) for row in PRECISIONS.values()]
-    return np.choose(np.array(order)[code], list(peaks.values()))
+def _peer_access(columns: GpuColumns) -> np.ndarray:
+    stated = columns.table["peer_access"].to_numpy(dtype=np.float64)
+    return np.where(np.isnan(stated), columns.of_gpu("peer_access"), stated)
 
 
-def _peer_access(columns: JoinedColumns) -> np.ndarray:
-    stated = columns.runs["peer_access"].to_numpy(dtype=np.float64)
-    card = np.array([gpu.peer_access for gpu in columns.gpus])[columns.gpu_of_run]
-    return np.where(np.isnan(stated), card, stated)
-
-
-def _link_column(column: str, fact: str) -> Callable[[JoinedColumns], np.ndarray]:
+def _link_column(column: str, fact: str) -> Callable[[GpuColumns], np.ndarray]:
     # Where there is no link (one GPU, one node), its facts are 0: it takes no time.
     return lambda columns: np.nan_to_num(
         columns.looked_up(column, lambda name: getattr(find_link(name), fact))
     )
 
 
-_OWN_COLUMNS: Mapping[str, Callable[[JoinedColumns], np.ndarray]] = MappingProxyType(
+def _algorithm_code(text: str) -> float:
+    if text not in ALGORITHMS:
+        raise unknown_name("algorithm", text, ALGORITHMS)
+    return ALGORITHMS.index(text)
+
+
+def _times_part(part: str) -> Callable[[GpuColumns], np.ndarray]:
+    return lambda columns: columns.looked_up("timed_parts", lambda parts: part in parts.split("+"))
+
+
+_COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
     {
-        "peak_flop_per_s": _peak,
-        "bytes_per_element": lambda c: c.looked_up(
-            "precision", lambda text: PRECISIONS[text].bytes_per_element
-        ),
-        "has_optimizer": lambda c: c.looked_up("timed_parts", lambda parts: "optimizer" in parts.split("+")),
-        "has_input_copy": lambda c: c.looked_up("timed_parts", lambda parts: "copy" in parts.split("+")),
+        "has_optimizer": _times_part("optimizer"),
+        "has_input_copy": _times_part("copy"),
         "is_tensor_precision": lambda c: c.looked_up(
             "precision", lambda text: text not in ("fp32", "unknown")
         ),
-        "algorithm_code": lambda c: c.looked_up("algorithm", ALGORITHMS.index),
+        "algorithm_code": lambda c: c.looked_up("algorithm", _algorithm_code),
         "peer_access": _peer_access,
         "link_byte_per_s": _link_column("link", "effective_byte_per_s"),
         "link_s_per_byte": _link_column("link", "s_per_byte"),
@@ -142,4 +121,3 @@ _OWN_COLUMNS: Mapping[str, Callable[[JoinedColumns], np.ndarray]] = MappingProxy
         "network_latency_s": _link_column("network", "latency_s"),
     }
 )
-_COLUMN_NAMES = tuple(dict.fromkeys((*RUN_NUMBERS, *_OWN_COLUMNS, *NUMBER_COLUMNS, *COUNT_COLUMNS)))

@@ -1,0 +1,87 @@
+"""A frame held against its columns by pandera: typed values and one fault per cell that does not fit."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pandera
+from trainlaw.datasets.columns import MAX_TEXT_LENGTH, Column
+from trainlaw.datasets.faults import Fault
+
+# So many faults of one kind in one column are listed; a million equal lines help nobody.
+MAX_FAULTS = 20
+
+
+def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the known columns of `frame` with numbers as numbers, and a fault per cell that is none."""
+    faults: list[Fault] = []
+    typed: dict[str, pd.Series] = {}
+    for column in columns:
+        if column.name not in frame:
+            continue
+        values = frame[column.name]
+        if column.kind == "text":
+            typed[column.name] = values if values.dtype == object else values.astype(object)
+            continue
+        numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
+        bad = numbers.isna() & values.notna()
+        faults += _faults(column, values[bad])
+        typed[column.name] = numbers
+    return pd.DataFrame(typed, index=frame.index), faults
+
+
+def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
+    """Return a fault per cell of the typed `frame` that is missing or outside its column's values."""
+    by_name = {column.name: column for column in columns if column.name in frame}
+    schema = pandera.DataFrameSchema(
+        {name: pandera.Column(None, _checks(column), nullable=True) for name, column in by_name.items()}
+    )
+    try:
+        schema.validate(frame, lazy=True)
+    except pandera.errors.SchemaErrors as error:
+        cases = error.failure_cases
+        return [
+            fault
+            for name, of_column in cases.groupby("column", sort=False)
+            for fault in _faults(by_name[str(name)], frame.loc[list(of_column["index"]), str(name)])
+        ]
+    return []
+
+
+def _checks(column: Column) -> list[pandera.Check]:
+    options = {"n_failure_cases": MAX_FAULTS + 1, "raise_warning": False}
+    checks = [pandera.Check(lambda values: _fits(values, column), ignore_na=True, **options)]
+    if not column.may_be_empty:
+        checks.append(pandera.Check(lambda values: values.notna(), ignore_na=False, **options))
+    return checks
+
+
+def _fits(values: pd.Series, column: Column) -> pd.Series:
+    if column.kind != "text":
+        inside = values.between(column.low, column.high)
+        return inside & (values == np.floor(values)) if column.kind == "integer" else inside
+    codes, texts = pd.factorize(values)
+    fits = np.array(
+        [_is_text(text) and (not column.allowed or text in column.allowed) for text in texts], bool
+    )
+    return pd.Series(fits[codes], index=values.index)
+
+
+def _is_text(value: object) -> bool:
+    # A cell that begins so is run as a formula by spreadsheets that open the table later.
+    text = str(value)
+    return 0 < len(text) <= MAX_TEXT_LENGTH and text.isprintable() and text.strip()[:1] not in ("", *"=+-@")
+
+
+def _faults(column: Column, values: pd.Series) -> list[Fault]:
+    listed = [
+        Fault(int(row) + 1, column.name, None if pd.isna(value) else value, _wanted(column, value))
+        for row, value in values.iloc[:MAX_FAULTS].items()
+    ]
+    if len(values) > MAX_FAULTS:
+        listed.append(Fault(None, column.name, None, f"{column.expected}; more such rows follow"))
+    return listed
+
+
+def _wanted(column: Column, value: object) -> str:
+    return f"{column.expected}, came an empty cell" if pd.isna(value) else column.expected

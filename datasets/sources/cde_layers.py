@@ -1,0 +1,19 @@
+"""Single convolution and dense layers of Justus et al. 2018, forward and in training, on six GPUs."""
+
+from trainlaw.datasets.dataset_rows import Dataset
+
+CDE_LAYERS = Dataset(
+    name="cde-layers",
+    kind="layers",
+    file="layers_cde.csv.gz",
+    title="single convolution and dense layers, forward and training",
+    coverage="60,000 layers on GTX 1080 Ti, K40, K80, M60, P100 and V100; half convolutions, half training",
+    licence="Apache-2.0",
+    commit="e649f32d354d8246411b6adafdc65b46811dd111",
+    anomalies=(
+        "training includes the gradient of the input and an update of the input itself",
+        "padding and stride are random, so many layers are unlike those of real networks",
+        "the place inside the source is its data folder: rows name no file",
+    ),
+    noise_floor="five repeats of 50 iterations each: time_min_s and time_max_s",
+)
