@@ -16,13 +16,15 @@ import numpy as np
 from deap import gp
 from numpy.typing import NDArray
 
-from trainlaw.evolve.fitting import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, Unit, unknown_name
 from trainlaw.formulas.units import BASES
 
 MOST_UNITS = 24
+# Pull of a weight towards zero, relative to where its search begins: only what no row determines feels it.
+WEIGHT_PULL = 1e-7
 # One of each pair stands for both: the constant between them has a unit, and a fit finds it.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
 
@@ -34,13 +36,13 @@ class Leaf(gp.Terminal):
     whether the target is proportional to it. start : where its search begins. feature : name or None.
     """
 
-    __slots__ = ("constant", "feature", "lower", "scaling", "start", "token", "upper")
+    __slots__ = ("constant", "feature", "lower", "pull", "scaling", "start", "token", "upper")
 
     def __init__(self, token: int, ret: type, feature: str | None, label: str) -> None:
         self.token, self.ret, self.feature, self.name, self.value = token, ret, feature, label, label
         self.conv_fct = str
         self.constant: float | None = None
-        self.lower, self.upper, self.scaling, self.start = -np.inf, np.inf, False, 1.0
+        self.lower, self.upper, self.scaling, self.start, self.pull = -np.inf, np.inf, False, 1.0, 0.0
 
     def holding(self, constant: float) -> "Leaf":
         """The same leaf with another fitted number."""
@@ -53,7 +55,8 @@ class Leaf(gp.Terminal):
             self.value,
         )
         leaf.conv_fct, leaf.constant = self.conv_fct, constant
-        leaf.lower, leaf.upper, leaf.scaling, leaf.start = self.lower, self.upper, self.scaling, self.start
+        leaf.lower, leaf.upper, leaf.scaling = self.lower, self.upper, self.scaling
+        leaf.start, leaf.pull = self.start, self.pull
         return leaf
 
 
@@ -151,7 +154,7 @@ def make_grammar(
 
     Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown feature.
     """
-    allowed = _allowed_features(features, settings)
+    allowed = _allowed_features(features, columns, settings)
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
@@ -176,12 +179,22 @@ def make_grammar(
     )
 
 
-def _allowed_features(features: tuple[FeatureSpec, ...], settings: SearchSettings) -> list[int]:
+def _allowed_features(
+    features: tuple[FeatureSpec, ...], columns: NDArray[np.float64], settings: SearchSettings
+) -> list[int]:
+    """Indices of the features that may occur; a pure number that never changes tells nothing and is left out."""
     names = [spec.name for spec in features]
     for name in (*settings.required_features, *settings.forbidden_features):
         if name not in names:
             raise unknown_name("feature", name, names)
-    return [i for i, name in enumerate(names) if name not in settings.forbidden_features]
+    silent = {
+        spec.name
+        for spec, column in zip(features, columns, strict=True)
+        if settings.typed and spec.unit.is_dimensionless and np.ptp(column) == 0.0
+    }
+    return [
+        i for i, name in enumerate(names) if name not in settings.forbidden_features and name not in silent
+    ]
 
 
 def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
@@ -246,6 +259,7 @@ def _feature_leaves(
         weighted.constant = 1.0
         if unit.is_dimensionless:
             weighted.start = 1.0 if not settings.typed else 0.0
+            weighted.pull = settings.shrinkage if settings.typed else 0.0
             leaves += [plain, weighted]
         elif unit.exponents[0] < 0:
             leaves.append(plain)
@@ -253,6 +267,7 @@ def _feature_leaves(
             weighted.lower = 0.0 if settings.nonnegative else -np.inf
             weighted.scaling = True
             weighted.start = _typical_ratio(y, columns[i]) if unit == goal else 1.0
+            weighted.pull = WEIGHT_PULL / weighted.start**2
             leaves.append(weighted)
     return leaves
 
@@ -265,12 +280,14 @@ def _constant_leaves(
     number.constant = 1.0
     power = Leaf(CONSTANT, exponent, None, "exponent")
     power.constant, power.lower, power.upper = 1.0, -settings.exponent_limit, settings.exponent_limit
+    number.pull = power.pull = settings.shrinkage if settings.typed else 0.0
     leaves = [number, power]
     if not goal.is_dimensionless:
         overhead = Leaf(CONSTANT, types[goal], None, "overhead")
         overhead.constant, overhead.scaling = 1.0, True
         overhead.lower = 0.0 if settings.nonnegative else -np.inf
         overhead.start = 0.1 * _typical_ratio(y, np.ones_like(y))
+        overhead.pull = WEIGHT_PULL / overhead.start**2
         leaves.append(overhead)
     return leaves
 

@@ -7,20 +7,18 @@ holds file and table together. A checked-in file is what lets numba keep the com
 import re
 from pathlib import Path
 
+from trainlaw.evolve.arrays import FIRST_OPERATOR
 from trainlaw.formulas import (
     OPERATORS,
     Apply,
     Constant,
     Expression,
     Variable,
-    fold,
     parse_text,
     write_text_atomically,
 )
 from trainlaw.formulas.operators import Operator
 
-# Codes 0 to 2 are the leaves of a program, so the first row of the table has code 3.
-FIRST_OPERATOR = 3
 KERNELS_PATH = Path(__file__).with_name("machine_kernels.py")
 # Operators whose `math` function has no vector form: the same values from `vector_maths`.
 VECTOR_FORMS = {

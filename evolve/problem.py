@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trainlaw.evolve.batch import AFFINE, RESCALE, FitResult, Machine, make_rows
-from trainlaw.evolve.fitting import HUBER, SOFT_L1, SQUARES, Loss, Rows
+from trainlaw.evolve.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
+from trainlaw.evolve.batch import AFFINE, NOTHING, RESCALE
 from trainlaw.evolve.grammar import Grammar, make_grammar
+from trainlaw.evolve.machine import FitResult, Machine
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.trees import encode, with_fitted
 from trainlaw.evolve.variation import Individual
@@ -40,7 +41,6 @@ class Problem:
     settings: SearchSettings
     grammar: Grammar
     rows: Rows
-    loss: Loss
     machine: Machine
     grouped: bool
 
@@ -65,9 +65,9 @@ class Problem:
     ) -> tuple[list[Individual], FitResult]:
         """The trees with fitted constants, and the result of the fit; `start` sets the overall factor first."""
         programs = encode(trees, self.affine)
-        start_mode = (AFFINE if self.affine else RESCALE) if start else 0
+        start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         result = self.machine.fit(
-            programs, self.rows, self.loss, steps=steps, start_mode=start_mode, held_out=held_out, skip=skip
+            programs, self.rows, steps=steps, start_mode=start_mode, held_out=held_out, skip=skip
         )
         theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
         fitted = [
@@ -93,55 +93,49 @@ def make_problem(
     groups : labels (n_rows,) or None. sample_weight : (n_rows,), not negative, or None for ones.
     Raises InputError where a relative loss meets a target that is not positive.
     """
-    name = settings.loss
-    if name == "automatic":
-        name = (
-            "soft_l1_log"
-            if settings.typed and not target.unit.is_dimensionless and np.all(y > 0.0)
-            else "squares"
-        )
+    name = loss_name(settings, target, y)
     logarithmic, robust = LOSS_FORMS[name]
-    relative = name != "squares"
-    if relative and not np.all(y > 0.0):
-        raise InputError(
-            f"expected a positive target for the loss {name!r}, came {y.min():g}: use loss='squares'"
-        )
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    group = deal_rows(y.size, settings.random_seed) if groups is None else join_groups(np.asarray(groups))
-    if groups is not None:
-        labels, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)[1:]
-        weight = weight * counts[labels] ** -settings.group_weight_power
+    if groups is None:
+        group = deal_rows(y.size, settings.random_seed)
+    else:
+        _, numbers, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+        weight = weight * counts[numbers] ** -settings.group_weight_power
+        group = numbers % MOST_CASES
     used = weight > 0.0
-    spread = float(np.std(y)) or 1.0
-    scale = 1.0 / y if relative else np.full_like(y, 1.0 / spread)
+    scale = np.full_like(y, 1.0 / (float(np.std(y)) or 1.0)) if name == "squares" else 1.0 / y
     columns = np.ascontiguousarray(X.T[:, used])
-    _, dense = np.unique(group[used], return_inverse=True)
-    rows = make_rows(columns, y[used], scale[used], weight[used], dense, logarithmic)
-    width = PERCENTAGE_WIDTH if name == "absolute_percentage" else settings.loss_width
-    grammar = make_grammar(features, target, columns, y[used], settings)
-    machine = Machine(settings.threads)
-    return Problem(
-        features,
-        target,
-        settings,
-        grammar,
-        rows,
-        Loss(logarithmic, robust, width),
-        machine,
-        groups is not None,
+    rows = make_rows(
+        columns,
+        y[used],
+        scale[used],
+        weight[used],
+        np.unique(group[used], return_inverse=True)[1],
+        logarithmic=logarithmic,
+        robust=robust,
+        width=PERCENTAGE_WIDTH if name == "absolute_percentage" else settings.loss_width,
     )
+    grammar = make_grammar(features, target, columns, y[used], settings)
+    return Problem(features, target, settings, grammar, rows, Machine(settings.threads), groups is not None)
+
+
+def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float64]) -> str:
+    """The loss that "automatic" stands for; raises InputError where a relative loss meets a target not positive."""
+    positive = bool(np.all(y > 0.0))
+    if settings.loss == "automatic":
+        measured = settings.typed and not target.unit.is_dimensionless
+        return "soft_l1_log" if measured and positive else "squares"
+    if settings.loss != "squares" and not positive:
+        raise InputError(
+            f"expected a positive target for the loss {settings.loss!r}, came {y.min():g}: use loss='squares'"
+        )
+    return settings.loss
 
 
 def deal_rows(count: int, seed: int) -> NDArray[np.int64]:
     """Case of each of `count` rows when there are no groups: equal shares at random."""
     cases = max(1, min(DEALT_CASES, count // 5))
     return np.random.default_rng(seed).permutation(np.arange(count) % cases)
-
-
-def join_groups(groups: NDArray) -> NDArray[np.int64]:
-    """Number of the case of each row, groups in the order of their labels, dealt out where there are too many."""
-    _, numbers = np.unique(groups, return_inverse=True)
-    return numbers % MOST_CASES
 
 
 def case_mean(cases: NDArray[np.float64]) -> float:

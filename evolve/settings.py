@@ -48,6 +48,7 @@ class SearchSettings:
     held_out_selection: bool = True
     choice: str = "one_standard_error"
     exponent_limit: float = 4.0
+    shrinkage: float = 1e-4
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()

@@ -7,8 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from trainlaw.evolve.batch import Programs
-from trainlaw.evolve.fitting import NODE_LIMIT, VARIABLE, WEIGHTED
+from trainlaw.evolve.arrays import NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.grammar import Grammar, Leaf, Node
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.variation import Individual
@@ -31,15 +30,15 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
         (list(tree.affine) if affine else []) + [leaf.constant for leaf in own]
         for tree, own in zip(trees, held, strict=True)
     ]
-    free = [(-np.inf, np.inf, False)] * 2 if affine else []
+    free = [(-np.inf, np.inf, False, 0.0)] * 2 if affine else []
     facts = np.array(
         [
             fact
             for own in held
-            for fact in chain(free, ((leaf.lower, leaf.upper, leaf.scaling) for leaf in own))
+            for fact in chain(free, ((leaf.lower, leaf.upper, leaf.scaling, leaf.pull) for leaf in own))
         ],
         dtype=np.float64,
-    ).reshape(-1, 3)
+    ).reshape(-1, 4)
     return Programs(
         np.fromiter(chain.from_iterable(tokens), np.int64),
         np.cumsum([0, *map(len, tokens)]),
@@ -47,6 +46,7 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
         facts[:, 0].copy(),
         facts[:, 1].copy(),
         facts[:, 2] > 0.0,
+        facts[:, 3].copy(),
         np.cumsum([0, *map(len, constants)]),
     )
 
