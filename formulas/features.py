@@ -44,8 +44,8 @@ class FeatureSpec:
             "unit": str(self.unit),
             "meaning": self.meaning,
             "source": self.source,
-            "low": self.low if isfinite(self.low) else None,
-            "high": self.high if isfinite(self.high) else None,
+            "low": float(self.low) if isfinite(self.low) else None,
+            "high": float(self.high) if isfinite(self.high) else None,
         }
 
     @classmethod

@@ -40,7 +40,8 @@ class GroupedConstant:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON."""
-        return {"name": self.name, "key": self.key, "values": dict(self.values), "default": self.default}
+        values = {group: float(value) for group, value in self.values.items()}
+        return {"name": self.name, "key": self.key, "values": values, "default": float(self.default)}
 
     @classmethod
     def from_json(cls, value: object) -> "GroupedConstant":
@@ -103,16 +104,11 @@ class Formula:
         labels : the label columns of the grouped constants, each of shape (n_runs,).
         Raises UnknownNameError for a missing column.
         """
-        values, valid = evaluate(self.expression, self._columns(columns, labels))
-        return np.where(valid, values, np.nan)
-
-    def _columns(
-        self, columns: Mapping[str, ArrayLike], labels: Mapping[str, ArrayLike] | None
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return one float64 column per variable of the expression."""
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
-        return needed | {constant.name: constant.column(labels, length) for constant in self.grouped}
+        grouped = {constant.name: constant.column(labels, length) for constant in self.grouped}
+        values, valid = evaluate(self.expression, needed | grouped)
+        return np.broadcast_to(np.where(valid, values, np.nan), length).copy()
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
         """Return, per used feature with a training range, where a run lies outside it: bool, shape (n_runs,).
@@ -144,7 +140,7 @@ class Formula:
             "target": self.target.to_json(),
             "features": [spec.to_json() for spec in self.features],
             "grouped": [constant.to_json() for constant in self.grouped],
-            "ranges": {name: list(ends) for name, ends in self.ranges.items()},
+            "ranges": {name: [float(low), float(high)] for name, (low, high) in self.ranges.items()},
             "errors": dict(self.errors),
             "provenance": dict(self.provenance),
         }

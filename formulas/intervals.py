@@ -162,14 +162,17 @@ def _power_range(low: Array, high: Array, b: Interval) -> tuple[Array, Array]:
 
 def power(a: Interval, b: Interval) -> Interval:
     """Return a**b; a negative base is total only where the exponent is one whole number."""
-    whole = (b.low == b.high) & (b.low == np.round(b.low))
+    fixed = b.low == b.high
+    whole = fixed & (b.low == np.round(b.low))
     odd = np.mod(b.low, 2) == 1
     below, above = a.high < 0, a.low >= 0
+    # Below zero a fixed exponent that is no whole number gives nothing at all.
+    undefined = above | (fixed & ~whole)
     low, high = _power_range(
         np.where(below, np.nan, np.maximum(a.low, 0)), np.where(below, np.nan, a.high), b
     )
     least, most = _power_range(
-        np.where(above, np.nan, np.maximum(-a.high, 0)), np.where(above, np.nan, -a.low), b
+        np.where(undefined, np.nan, np.maximum(-a.high, 0)), np.where(undefined, np.nan, -a.low), b
     )
     low = np.fmin(low, np.where(whole & ~odd, least, -most))
     high = np.fmax(high, np.where(whole & odd, -least, most))

@@ -141,5 +141,6 @@ def agree(expression: Expression, other: Expression, columns: Columns) -> bool:
     """
     values, valid = evaluate(expression, columns)
     others, others_valid = evaluate(other, columns)
-    close = np.abs(values - others) <= AGREEMENT * np.maximum(np.abs(values), np.abs(others))
+    with np.errstate(all="ignore"):
+        close = np.abs(values - others) <= AGREEMENT * np.maximum(np.abs(values), np.abs(others))
     return bool(np.any(valid) and np.all((close & others_valid)[valid]))

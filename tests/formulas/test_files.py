@@ -1,0 +1,43 @@
+import os
+
+import pytest
+from trainlaw.formulas import InputError, read_text, write_bytes_atomically, write_text_atomically
+
+
+def test_writes_and_reads(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text_atomically(path, "tä\n")
+    assert read_text(path, 100) == "tä\n"
+    write_bytes_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_failed_write_leaves_the_old_file_and_no_rest(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InputError, match=r"cannot write .*: No space left"):
+        write_text_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_missing_folder_and_file(tmp_path):
+    with pytest.raises(InputError, match="cannot write"):
+        write_text_atomically(tmp_path / "none" / "a.txt", "x")
+    with pytest.raises(InputError, match="cannot read"):
+        read_text(tmp_path / "none.txt", 10)
+
+
+def test_too_large_or_not_utf8(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_text(path, 10)
+    with pytest.raises(InputError, match="at most 1 bytes"):
+        read_text(path, 1)

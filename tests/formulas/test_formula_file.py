@@ -1,0 +1,68 @@
+import json
+
+import pytest
+from trainlaw.formulas import InputError, TrainlawError, load_formula, save_formula
+
+
+def test_saves_and_loads_the_same_bytes(law, tmp_path):
+    save_formula(law, tmp_path / "a.json")
+    save_formula(load_formula(tmp_path / "a.json"), tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert load_formula(tmp_path / "a.json") == law
+
+
+def deep(law):
+    return json.dumps(law.to_json()).replace(
+        '"format"', '"deep": ' + "[" * 10_000 + "]" * 10_000 + ', "format"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda text, law: "", "JSON"), (lambda text, law: "{", "JSON"),
+     (lambda text, law: "[1]", "JSON object"),
+     (lambda text, law: text.replace("0.001", "NaN"), "finite"),
+     (lambda text, law: text.replace("0.001", "1e999"), "finite"),
+     (lambda text, law: text.replace('"add"', '"adddd"'), "did you mean 'add'"),
+     (lambda text, law: deep(law), "nested"),
+     (lambda text, law: text.replace('"format"', '"format": "x", "format"', 1), "twice"),
+     (lambda text, law: text.replace("0.001", "9" * 5000), "JSON"),
+     (lambda text, law: "x" * 10_000_001, "10000000 bytes"),
+     (lambda text, law: text.replace("FLOP/s", "furlong"), "unit")],
+)  # fmt: skip
+def test_bad_files_give_one_line_that_names_the_file(law, tmp_path, change, message):
+    path = tmp_path / "a.json"
+    save_formula(law, path)
+    path.write_text(change(path.read_text(), law))
+    with pytest.raises(TrainlawError, match=message) as caught:
+        load_formula(path)
+    assert "a.json" in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_nested_formula_of_10000_levels(law, tmp_path):
+    path = tmp_path / "a.json"
+    save_formula(law, path)
+    value = json.loads(path.read_text())
+    text = json.dumps({**value, "expression": "HERE"}).replace(
+        '"HERE"', '["neg",' * 10_000 + '"batch"' + "]" * 10_000
+    )
+    path.write_text(text)
+    with pytest.raises(InputError, match="nested"):
+        load_formula(path)
+
+
+def test_random_bytes(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(bytes(range(256)) * 100)
+    with pytest.raises(InputError, match="UTF-8"):
+        load_formula(path)
+
+
+def test_what_is_no_json_is_not_saved(law, tmp_path):
+    law.provenance["bad"] = float("nan")
+    with pytest.raises(InputError, match="plain, finite JSON"):
+        save_formula(law, tmp_path / "a.json")
+    law.provenance["bad"] = {1, 2}
+    with pytest.raises(InputError, match="plain, finite JSON"):
+        save_formula(law, tmp_path / "a.json")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,106 @@
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from trainlaw.formulas import complexity, evaluate, parse_text, simplify, simplify_all, sympy_worker, to_text
+from trainlaw.formulas.simplify import agree
+
+PATIENT = 120.0
+POSITIVE = {name: np.random.default_rng(seed).uniform(0.1, 9, 50) for seed, name in enumerate("abcxyz")}
+KNOWN = {
+    "(x * y + x * z) / x": "y + z",
+    "sin(x)^2 + cos(x)^2": "1",
+    "2 * (x + 1) + 3": "5 + 2 * x",
+    "(a * x * y + b * x * y^2) / (x * (a + b * y)) + exp(a) * exp(b)": "y + exp(a + b)",
+    "exp(2 * log(x))": "square(x)",
+}
+
+
+def test_known():
+    found = simplify_all([parse_text(text) for text in KNOWN], POSITIVE, PATIENT)
+    assert [to_text(item) for item in found] == list(KNOWN.values())
+
+
+def test_keeps_values_and_is_no_more_complex(random_expressions):
+    expressions = random_expressions(30, seed=11)
+    points = {name: np.random.default_rng(seed).normal(size=80) * 3 for seed, name in enumerate("xyz")}
+    for before, after in zip(expressions, simplify_all(expressions, points, PATIENT), strict=True):
+        assert complexity(after) <= complexity(before)
+        values, valid = evaluate(before, points)
+        others, others_valid = evaluate(after, points)
+        assert np.all(others_valid[valid])
+        np.testing.assert_allclose(others[valid], values[valid], rtol=1.0001e-9, atol=0)
+
+
+def test_same_result_every_time_and_in_any_company():
+    texts = list(KNOWN)[:2]
+    alone = [simplify(parse_text(text), POSITIVE, PATIENT) for text in texts]
+    together = simplify_all([parse_text(text) for text in reversed(texts)], POSITIVE, PATIENT)
+    assert alone == together[::-1]
+
+
+def test_overrun_is_killed_and_own_rules_remain(monkeypatch):
+    slow = parse_text("(x + y)^2 - x^2 + x * y * 0 + sin(x + y) * exp(x * y)")
+    started = time.monotonic()
+    found = simplify(slow, POSITIVE, limit_seconds=0.05)
+    assert time.monotonic() - started < 5
+    assert agree(slow, found, POSITIVE) and complexity(found) < complexity(slow)
+
+
+def test_no_child_process_where_nothing_can_be_found(monkeypatch):
+    def refuse(*arguments, **settings):
+        raise AssertionError("started")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert to_text(simplify(parse_text("1.5 * a + 2.5 * b / c + 3 + 0 * x"))) == "1.5 * a + 2.5 * b / c + 3"
+
+
+def test_own_rules_remain_where_no_interpreter_starts(monkeypatch):
+    monkeypatch.setattr(sys, "executable", os.devnull)
+    assert to_text(simplify(parse_text("x * x + exp(x) / exp(x)"))) == "square(x) + 1"
+
+
+def test_valid_nowhere_is_left_alone():
+    expression = parse_text("log(x - x - 1) + 1")
+    assert simplify(expression) == expression
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{"x": np.array([-3.0, -1.0])}, {"x": np.array([-1.0, 2.0])}, {"x": np.array([np.nan, np.inf])}],
+)
+def test_any_columns(columns):
+    expression = parse_text("sqrt(x * x) + sqrt(x^2)")
+    assert complexity(simplify(expression, columns, PATIENT)) <= complexity(expression)
+
+
+def test_sign_of_a_root_is_kept():
+    columns = {"x": np.array([-3.0, 2.0])}
+    found = simplify(parse_text("sqrt(x * x) * exp(x) / exp(x)"), columns, PATIENT)
+    assert evaluate(found, columns)[0].tolist() == [3, 2]
+
+
+def test_inside_a_spawned_worker_process():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(simplify_known) == "y + z"
+
+
+def simplify_known():
+    return to_text(simplify(parse_text("(x * y + x * z) / x"), None, PATIENT))
+
+
+def test_calls_are_counted_and_end():
+    calls = sympy_worker._CountedCalls(1000)
+
+    def endless():
+        while True:
+            len(())
+
+    assert calls.run(endless) is None and calls.left < 0
+    assert sympy_worker._CountedCalls(1000).run(lambda: 5) == 5
+    assert sympy_worker._CountedCalls(1000).run(lambda: 1 / 0) is None
+    assert sys.getprofile() is None

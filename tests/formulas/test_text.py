@@ -1,0 +1,83 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    InputError,
+    UnknownNameError,
+    Variable,
+    constants,
+    parse_text,
+    to_text,
+)
+
+expressions = st.from_type(Apply)
+
+
+@given(expressions)
+def test_exact_text_reads_back_as_the_same_tree(expression):
+    assert parse_text(to_text(expression)) == expression
+
+
+@given(expressions)
+def test_rounded_text_is_readable_by_the_parser(expression):
+    assert len(constants(parse_text(to_text(expression, digits=3)))) == len(constants(expression))
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_any_name_survives(name):
+    assert parse_text(to_text(Apply("exp", (Variable(name),)))) == Apply("exp", (Variable(name),))
+
+
+@given(st.text(alphabet="xy12.+-*/^(),e[]` \n", max_size=25))
+def test_any_text_gives_a_formula_or_one_clear_line(text):
+    try:
+        parse_text(text)
+    except (InputError, UnknownNameError) as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("-2^2", "-2^2"), ("2^3^x", "2^3^x"), ("(2^3)^x", "(2^3)^x"), ("x - (y - z)", "x - (y - z)"),
+     ("--x", "--x"),
+     ("x ** -y", "x^-y"), ("-(2)", "-(2)"), ("x*-3", "x * -3"), ("neg(x)*y", "-x * y"), ("1E3", "1000"),
+     ("C[harness] * x", "C[harness] * x"), ("max( x,min(y , 2))", "max(x, min(y, 2))"), (".5e-3", "0.0005")],
+)  # fmt: skip
+def test_reads(text, written):
+    assert to_text(parse_text(text)) == written
+
+
+def test_precedence():
+    assert parse_text("1 - x / y ^ 2 * z").operator == "sub"
+    assert parse_text("-x^2") == Apply("neg", (Apply("pow", (Variable("x"), Constant(2.0))),))
+    assert parse_text("(-2)^x") == Apply("pow", (Constant(-2.0), Variable("x")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "the end at character 1"), ("x +", "the end at character 4"),
+     ("(x", r"'\)' for the '\(' at character 1"),
+     ("x)", r"came '\)' at character 2"), ("exp(x, y)", "1 argument of exp, not 2"), ("x y", "came 'y'"),
+     ("min(x)", "2 arguments of min, not 1"), ("1e999", "finite"), ("x, y", "came ','"),
+     ("(x, y)", "came ','"),
+     ("x; y", "came ';'"), ("exp()", r"came '\)'"), ("0x10", "came 'x10'"), ("a.b", "came '.b'"),
+     ("`a", "came '`a'"), ("(" * 20_001, "more"), ("-" * 10_001 + "x", "10000"),
+     ("x" * 1_000_001, "1000000 char"),
+     ("neg(" * 300 + "x" + ")" * 300, "200 nested"), ("+".join(["x"] * 6000), "10000 nodes")],
+)  # fmt: skip
+def test_refuses_and_says_where(text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        parse_text(text)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+def test_unknown_function_suggests():
+    with pytest.raises(UnknownNameError, match="did you mean 'sqrt'"):
+        parse_text("sqrrt(x)")
+
+
+def test_text_is_never_executed():
+    with pytest.raises((InputError, UnknownNameError)):
+        parse_text("__import__('os').system('false')")
