@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 from trainlaw.datasets.cnns.graph import KINDS, Layer
 from trainlaw.datasets.cnns.windows import (
@@ -149,19 +150,23 @@ class NetBuilder:
             "dense", (x,), (c * h * w, 1, 1), (features, 1, 1), vector_parameters=features * bias
         )
 
+    def elementwise(self, x: int, kind: str, **fields: int) -> int:
+        """A layer of any kind that keeps the shape; `fields` are those of `Layer`."""
+        return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
+
     def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
         """A batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
-        return self._same("batchnorm", x, vector_parameters=learned_per_channel * self.channels(x))
+        return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
 
     def layernorm(self, x: int) -> int:
         """A layer normalisation over the channels, with scale and shift."""
-        return self._same("layernorm", x, vector_parameters=2 * self.channels(x))
+        return self.elementwise(x, "layernorm", vector_parameters=2 * self.channels(x))
 
     def activation(self, x: int, kind: str) -> int:
         """An activation or gate of a kind named in `KINDS`."""
         if KINDS.get(kind) not in {"activation", "gate"}:
             raise InputError(f"expected an activation, got {kind!r}")
-        return self._same(kind, x)
+        return self.elementwise(x, kind)
 
     def relu(self, x: int) -> int:
         """A rectified linear unit."""
@@ -173,15 +178,15 @@ class NetBuilder:
 
     def dropout(self, x: int) -> int:
         """A dropout."""
-        return self._same("dropout", x)
+        return self.elementwise(x, "dropout")
 
     def lrn(self, x: int) -> int:
         """A local response normalisation across channels."""
-        return self._same("lrn", x)
+        return self.elementwise(x, "lrn")
 
     def scale(self, x: int, learned: bool = False) -> int:
         """A multiplication by a constant, or by a learned number per channel."""
-        return self._same("scale", x, vector_parameters=self.channels(x) * learned)
+        return self.elementwise(x, "scale", vector_parameters=self.channels(x) * learned)
 
     def max_pool(
         self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
@@ -203,44 +208,43 @@ class NetBuilder:
 
     def adaptive_average_pool(self, x: int, side: int) -> int:
         """A mean over about equal windows such that the output is `side` pixels high and wide."""
+        return self.adaptive_pool(x, "average_pool", side, side)
+
+    def adaptive_pool(self, x: int, kind: str, height: int, width: int) -> int:
+        """A pooling of a kind over about equal windows that gives a height and width, pixels."""
         c, h, w = self.shape(x)
-        stride = (max(h // side, 1), max(w // side, 1))
-        kernel = (max(h - (side - 1) * stride[0], 1), max(w - (side - 1) * stride[1], 1))
-        x = self._append("average_pool", (x,), (c, h, w), (c, side, side))
-        return self._amend(
-            x,
-            kernel_height=kernel[0],
-            kernel_width=kernel[1],
-            stride_height=stride[0],
-            stride_width=stride[1],
-        )
+        stride = (max(h // height, 1), max(w // width, 1))
+        kernel = (max(h - (height - 1) * stride[0], 1), max(w - (width - 1) * stride[1], 1))
+        fields = window_fields(kernel, stride, 1)
+        return self._append(kind, (x,), (c, h, w), (c, height, width), **fields)
 
     def add(self, *xs: int) -> int:
         """A sum of layers of one shape (a side of 1 is repeated)."""
-        return self._merge("add", xs)
+        return self.merge("add", xs)
 
     def multiply(self, *xs: int) -> int:
         """A product of layers of one shape (a side of 1 is repeated)."""
-        return self._merge("multiply", xs)
+        return self.merge("multiply", xs)
 
-    def concat(self, *xs: int) -> int:
-        """The channels of all given layers, one after the other."""
-        shapes = [self.shape(x) for x in xs]
+    def concat(self, *xs: int, flat: bool = False) -> int:
+        """The channels of all given layers (with `flat`, all their elements), one after the other."""
+        shapes = [(prod(self.shape(x)), 1, 1) if flat else self.shape(x) for x in xs]
         if len({shape[1:] for shape in shapes}) != 1:
             raise InputError(f"concat: expected images of one size, got {shapes}")
         out = (sum(shape[0] for shape in shapes), *shapes[0][1:])
         return self._append("concat", xs, out, out)
 
-    def slice(self, x: int, channels: int) -> int:
-        """Some of the channels."""
+    def slice(self, x: int, channels: int, height: int | None = None, width: int | None = None) -> int:
+        """Some of the channels, and of the image where `height` and `width` (pixels) are given."""
         c, h, w = self.shape(x)
-        if not 0 < channels <= c:
-            raise InputError(f"slice: expected 1 to {c} channels, got {channels}")
-        return self._append("slice", (x,), (c, h, w), (channels, h, w))
+        leaving = (channels, h if height is None else height, w if width is None else width)
+        if any(not 0 < part <= whole for part, whole in zip(leaving, (c, h, w), strict=True)):
+            raise InputError(f"slice: expected a part of {(c, h, w)}, got {leaving}")
+        return self._append("slice", (x,), (c, h, w), leaving)
 
     def channel_shuffle(self, x: int, groups: int) -> int:
         """The channels of `groups` groups interleaved."""
-        return self._same("channel_shuffle", x, groups=groups)
+        return self.elementwise(x, "channel_shuffle", groups=groups)
 
     def pad(self, x: int, top: int, left: int, bottom: int, right: int) -> int:
         """Zeros around the image, pixels."""
@@ -249,11 +253,14 @@ class NetBuilder:
             "pad", (x,), (c, h, w), (c, h + top + bottom, w + left + right), pad_top=top, pad_left=left
         )
 
-    def upsample(self, x: int, factor: Size) -> int:
-        """The image enlarged by whole factors."""
+    def upsample(self, x: int, height: int, width: int) -> int:
+        """The image resampled to a height and width, pixels."""
         c, h, w = self.shape(x)
-        fh, fw = pair(factor)
-        return self._append("upsample", (x,), (c, h, w), (c, h * fh, w * fw))
+        return self._append("upsample", (x,), (c, h, w), (c, height, width))
+
+    def with_bias(self, x: int) -> int:
+        """The last layer, which has weights and no bias, given one."""
+        return self._amend(x, vector_parameters=self.channels(x))
 
     def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
         """`block` applied `count` times, each to the output of the one before."""
@@ -275,14 +282,18 @@ class NetBuilder:
         self._layers.append(layer)
         return len(self._layers) - 1
 
+    def fuse_last(self, count: int, kind: str) -> int:
+        """The last `count` layers, a chain that keeps the shape, as one layer of a kind."""
+        x = self._layers[-count].inputs[0]
+        del self._layers[-count:]
+        return self.elementwise(x, kind)
+
     def _amend(self, x: int, **fields: int) -> int:
         self._layers[x] = replace(self._layers[x], **fields)
         return x
 
-    def _same(self, kind: str, x: int, **fields: int) -> int:
-        return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
-
-    def _merge(self, kind: str, xs: tuple[int, ...]) -> int:
+    def merge(self, kind: str, xs: tuple[int, ...]) -> int:
+        """A sum or product (`add`, `multiply`) of layers."""
         shapes = [self.shape(x) for x in xs]
         out = tuple(max(sides) for sides in zip(*shapes, strict=True))
         if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):

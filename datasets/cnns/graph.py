@@ -152,30 +152,43 @@ class Cnn:
                 f"network {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}"
             )
         for position, layer in enumerate(self.layers):
-            fault = _fault(position, layer)
+            fault = _fault(position, layer) or _misfit(layer, [self.layers[i] for i in layer.inputs])
             if fault:
                 raise InputError(f"network {self.name!r}, layer {position} ({layer.name!r}): {fault}")
 
 
 def _fault(position: int, layer: Layer) -> str:
-    """What is wrong with a layer at a position of the list; empty when nothing is."""
+    """What is wrong with a layer by itself; empty when nothing is."""
     if layer.kind not in KINDS:
         return f"expected a known layer kind, got {layer.kind!r}"
     if (layer.kind == "input") == bool(layer.inputs) or any(not 0 <= i < position for i in layer.inputs):
         return f"expected predecessors before position {position} (none for an input), got {layer.inputs}"
-    sides = (
-        layer.in_channels,
-        layer.in_height,
-        layer.in_width,
-        layer.out_channels,
-        layer.out_height,
-        layer.out_width,
-    )
+    sides = (*_entering(layer), layer.out_channels, layer.out_height, layer.out_width)
     if not all(0 < side <= MAX_SIDE for side in sides):
         return f"expected channels and sizes from 1 to {MAX_SIDE}, got {sides}"
     if layer.group == "convolution":
+        kernel = (layer.kernel_height, layer.kernel_width)
         if layer.groups < 1 or layer.in_channels % layer.groups or layer.out_channels % layer.groups:
             return f"expected groups that divide the channels, got {layer.groups} groups"
-        if layer.kernel_height < 1 or layer.kernel_width < 1:
-            return "expected a kernel of at least 1 x 1"
+        if not all(0 < side <= MAX_SIDE for side in kernel):
+            return f"expected a kernel of 1 to {MAX_SIDE} pixels, got {kernel}"
     return ""
+
+
+def _entering(layer: Layer) -> tuple[int, int, int]:
+    return layer.in_channels, layer.in_height, layer.in_width
+
+
+def _misfit(layer: Layer, sources: list[Layer]) -> str:
+    """What does not fit between a layer and those that it reads; empty when all fits."""
+    shapes = [(source.out_channels, source.out_height, source.out_width) for source in sources]
+    if layer.kind == "concat":
+        fits = sum(source.output_elements for source in sources) == layer.input_elements
+    elif layer.kind in {"add", "multiply"}:
+        tops = [max(sides) for sides in zip(*shapes, strict=True)]
+        fits = all(side in {1, top} for shape in shapes for side, top in zip(shape, tops, strict=True))
+    elif layer.kind == "dense":
+        fits = len(sources) == 1 and sources[0].output_elements == layer.input_elements
+    else:
+        fits = layer.kind == "input" or shapes == [_entering(layer)]
+    return "" if fits else f"expected the outputs that it reads to fit {_entering(layer)}, got {shapes}"

@@ -1,0 +1,201 @@
+"""A builder for graphs of other programs: it follows the shapes in which they see each layer's output."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
+from trainlaw.datasets.cnns.windows import Padding, Size
+from trainlaw.formulas.errors import InputError
+
+MAX_SIDE_PX = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """The output of a layer as a foreign graph sees it: shape, batch first, and axis of the channels."""
+
+    layer: int
+    shape: tuple[int, ...]
+    channel_axis: int = 1
+
+
+class GraphTracer:
+    """Layers made from the operations of another program's graph.
+
+    Every method that takes and returns a `Tensor` raises `InputError` where it cannot follow the operation.
+    """
+
+    def __init__(self) -> None:
+        """An empty network."""
+        self.net = NetBuilder()
+        self.notes: list[str] = []
+
+    def input(self, shape: Sequence[int]) -> Tensor:
+        """An input of shape (batch, channels, height, width)."""
+        batch, channels, height, width = shape
+        if not all(1 <= side <= MAX_SIDE_PX for side in shape):
+            raise InputError(f"expected input sides from 1 to {MAX_SIDE_PX}, got {tuple(shape)}")
+        return Tensor(self.net.input(channels, height, width), (batch, channels, height, width))
+
+    def finish(self, name: str, outputs: Sequence[Tensor]) -> Cnn:
+        """The network, each output closed by a softmax (the loss has one where the network has none)."""
+        if not outputs:
+            raise InputError(f"network {name!r}: expected an output that depends on the input")
+        for output in outputs:
+            if self.net.layers[output.layer].kind != "softmax":
+                self.net.softmax(output.layer)
+        layers = self.net.layers
+        classes = layers[outputs[0].layer].out_channels
+        return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
+
+    def note(self, text: str) -> None:
+        """Remember what was assumed."""
+        self.notes.append(text)
+
+    def conv(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
+        """A convolution; options are those of `NetBuilder.conv`."""
+        return self._image(self.net.conv(self._channels_first(x), channels, kernel, **options), x)
+
+    def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
+        """A transposed convolution; options are those of `NetBuilder.conv_transpose`."""
+        return self._image(self.net.conv_transpose(self._channels_first(x), channels, kernel, **options), x)
+
+    def pool(self, x: Tensor, kind: str, kernel: Size, **options: Padding | bool) -> Tensor:
+        """A pooling of kind `max_pool` or `average_pool`; options are those of `NetBuilder.max_pool`."""
+        pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
+        return self._image(pool(self._channels_first(x), kernel, **options), x)
+
+    def global_pool(self, x: Tensor, kind: str, keep: bool = True) -> Tensor:
+        """A pooling over the whole image; `keep` keeps sides of 1."""
+        layer = self._whole(x)
+        pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
+        layer = pool(layer, self.net.shape(layer)[1:], 1)
+        sides = [side if axis in {0, x.channel_axis} else 1 for axis, side in enumerate(x.shape)]
+        if keep:
+            return Tensor(layer, tuple(sides), x.channel_axis)
+        return Tensor(layer, (x.shape[0], x.shape[x.channel_axis]))
+
+    def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
+        """A pooling to a height and width, pixels."""
+        return self._image(self.net.adaptive_pool(self._channels_first(x), kind, height, width), x)
+
+    def dense(self, x: Tensor, features: int, bias: bool) -> Tensor:
+        """A dense layer on the last axis; on an image with channels last that is a 1 x 1 convolution."""
+        if len(x.shape) == 2:
+            return Tensor(self.net.dense(x.layer, features, bias), (x.shape[0], features))
+        layer = self._whole(x)
+        if x.channel_axis != len(x.shape) - 1 and self.net.shape(layer)[1:] != (1, 1):
+            raise InputError(f"expected a dense layer on flat input or on channels last, got shape {x.shape}")
+        self.note("dense layers on the pixels of an image are counted as 1 x 1 convolutions")
+        return Tensor(self.net.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis)
+
+    def elementwise(self, x: Tensor, kind: str, vector_parameters: int = 0) -> Tensor:
+        """A layer that keeps the shape."""
+        layer = self.net.elementwise(x.layer, kind, vector_parameters=vector_parameters)
+        return Tensor(layer, x.shape, x.channel_axis)
+
+    def with_constant(self, x: Tensor, constant_shape: Sequence[int], adds: bool) -> Tensor:
+        """A sum or product with a constant: a bias where the layer lacks one, else a scale."""
+        size, last = prod(constant_shape), self.net.layers[x.layer]
+        newest = x.layer == len(self.net.layers) - 1
+        if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
+            return Tensor(self.net.with_bias(x.layer), x.shape, x.channel_axis)
+        return self.elementwise(x, "scale", size if size > 1 else 0)
+
+    def merge(self, kind: str, xs: Sequence[Tensor]) -> Tensor:
+        """A sum or product (`add`, `multiply`) of tensors."""
+        if len(xs) == 1:
+            return xs[0]
+        flat = [x for x in xs if prod(x.shape[1:]) != prod(self.net.shape(x.layer))]
+        if flat:
+            raise InputError(f"{kind}: cannot follow an operand of shape {flat[0].shape}")
+        largest = max(xs, key=lambda x: prod(x.shape))
+        return Tensor(self.net.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis)
+
+    def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
+        """Tensors one after the other along the channels, or along the only axis of flat ones."""
+        first = xs[0]
+        axis %= len(first.shape)
+        if axis != first.channel_axis or any(len(x.shape) != len(first.shape) for x in xs):
+            raise InputError(f"concat: expected the channel axis {first.channel_axis}, got axis {axis}")
+        layer = self.net.concat(*(x.layer for x in xs), flat=len(first.shape) == 2)
+        shape = list(first.shape)
+        shape[axis] = sum(x.shape[axis] for x in xs)
+        return Tensor(layer, tuple(shape), first.channel_axis)
+
+    def slice(self, x: Tensor, axis: int, length: int) -> Tensor:
+        """Some of the channels, rows or columns; the whole of an axis is no layer."""
+        axis %= len(x.shape)
+        if length == x.shape[axis]:
+            return x
+        if axis == 0 or self._flattened(x):
+            raise InputError(f"slice: cannot follow it along axis {axis} of shape {x.shape}")
+        shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+        order = (x.channel_axis, *(i for i in range(1, len(shape)) if i != x.channel_axis))
+        return Tensor(self.net.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
+
+    def pad(self, x: Tensor, sides: Sequence[int]) -> Tensor:
+        """Pixels added at top, left, bottom and right; none is no layer."""
+        layer = self._channels_first(x)
+        if not any(sides):
+            return x
+        if min(sides) < 0 or max(sides) > MAX_SIDE_PX:
+            raise InputError(f"expected a padding of 0 to {MAX_SIDE_PX} pixels, got {tuple(sides)}")
+        return self._image(self.net.pad(layer, *sides), x)
+
+    def resize(self, x: Tensor, height: int, width: int) -> Tensor:
+        """An image resampled to a height and width, pixels."""
+        if not (1 <= height <= MAX_SIDE_PX and 1 <= width <= MAX_SIDE_PX):
+            raise InputError(f"expected an image of 1 to {MAX_SIDE_PX} pixels a side, got {height} x {width}")
+        return self._image(self.net.upsample(self._channels_first(x), height, width), x)
+
+    def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        """The same elements in another shape; at most one side is -1 and 0 keeps a side (as in ONNX)."""
+        sides = [x.shape[i] if side == 0 and i < len(x.shape) else side for i, side in enumerate(shape)]
+        if sides.count(-1) == 1:
+            known = prod(side for side in sides if side != -1)
+            sides[sides.index(-1)] = prod(x.shape) // known if known else 0
+        if prod(sides) != prod(x.shape) or min(sides, default=0) < 1:
+            raise InputError(f"reshape: {x.shape} cannot become {tuple(shape)}")
+        channels = self.net.shape(x.layer)[0]
+        axis = len(sides) - 1 if len(sides) == 4 and sides[1] != channels == sides[-1] else 1
+        return Tensor(x.layer, tuple(sides), axis)
+
+    def flatten(self, x: Tensor, axis: int = 1) -> Tensor:
+        """All axes from `axis` on as one."""
+        return self.reshape(x, (*x.shape[:axis], prod(x.shape[axis:])))
+
+    def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
+        """Axes in another order: channels first or last, or the swap inside a channel shuffle."""
+        if sorted(order) != list(range(len(x.shape))) or order[0] != 0:
+            raise InputError(f"transpose: expected an order of axes that keeps the batch, got {tuple(order)}")
+        shape = tuple(x.shape[axis] for axis in order)
+        if tuple(order) == (0, 2, 1, 3, 4):
+            layer = self.net.channel_shuffle(x.layer, x.shape[1])
+            return Tensor(layer, shape)
+        if len(shape) > 4:
+            raise InputError(f"transpose: cannot follow the order {tuple(order)} of shape {x.shape}")
+        return Tensor(x.layer, shape, list(order).index(x.channel_axis))
+
+    def _flattened(self, x: Tensor) -> bool:
+        return len(x.shape) != 4 and self.net.shape(x.layer)[1:] != (1, 1)
+
+    def _whole(self, x: Tensor) -> int:
+        """The layer of an image with channels first or last."""
+        c, h, w = self.net.shape(x.layer)
+        seen = x.shape[1:]
+        if seen not in {(c, h, w), (h, w, c)} and not ((h, w) == (1, 1) and seen == (c,)):
+            raise InputError(f"expected an image of {c} channels, {h} x {w} pixels, got shape {x.shape}")
+        return x.layer
+
+    def _channels_first(self, x: Tensor) -> int:
+        if x.shape[1:] != self.net.shape(x.layer):
+            raise InputError(f"expected an image with channels first, got shape {x.shape}")
+        return x.layer
+
+    def _image(self, layer: int, like: Tensor) -> Tensor:
+        if layer >= MAX_LAYERS:
+            raise InputError(f"expected at most {MAX_LAYERS} layers")
+        return Tensor(layer, (like.shape[0], *self.net.shape(layer)))

@@ -1,0 +1,177 @@
+"""Ten small modules for the readers, each with its learned elements and MACs counted by hand.
+
+Inputs are 3 x 32 x 32. A convolution of k x k from c to d channels in g groups has d c/g k k weights and as many
+MACs a pixel of its output (of its input, if transposed); a batch normalisation has two learned elements a channel.
+"""
+
+import torch
+import torch.nn.functional as functional
+from torch import nn
+
+
+class Plain(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 16 * 16, 10)
+        )
+
+
+class Normalised(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(16, 32, 1, bias=False),
+            nn.BatchNorm2d(32),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Dropout(0.5),
+            nn.Linear(32, 10),
+        )
+
+
+class Grouped(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 12, 3, padding=1, bias=False),
+            nn.BatchNorm2d(12),
+            nn.ReLU(),
+            nn.Conv2d(12, 24, 3, padding=1, groups=3, bias=False),
+            nn.BatchNorm2d(24),
+            nn.ReLU(),
+            nn.AvgPool2d(4),
+            nn.Flatten(),
+            nn.Linear(24 * 8 * 8, 10),
+        )
+
+
+class Depthwise(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU6(),
+            nn.Conv2d(16, 16, 5, padding=2, groups=16, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU6(),
+            nn.Conv2d(16, 24, 1, bias=False),
+            nn.BatchNorm2d(24),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(24, 10),
+        )
+
+
+class Dilated(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 8, 3, padding=2, dilation=2),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3, dilation=3),
+            nn.LeakyReLU(0.1),
+            nn.MaxPool2d(3, stride=2, padding=1),
+            nn.Flatten(),
+            nn.Linear(8 * 13 * 13, 10),
+        )
+
+
+class Transposed(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 8, 4, stride=4),
+            nn.ReLU(),
+            nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(6, 4, 4, stride=2, padding=1, groups=2, bias=False),
+            nn.BatchNorm2d(4),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(4, 10),
+        )
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(16)
+        self.left = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16))
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = functional.relu(self.norm(self.stem(x)))
+        x = functional.relu(self.left(x) + x)
+        return self.head(x.mean((2, 3)))
+
+
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2d(3, 8, 1)
+        self.three = nn.Conv2d(3, 8, 3, padding=1)
+        self.wide = nn.Conv2d(3, 4, (1, 5), padding=(0, 2))
+        self.head = nn.Linear(20, 10)
+
+    def forward(self, x):
+        x = torch.cat([functional.relu(self.one(x)), functional.relu(self.three(x)), self.wide(x)], 1)
+        x = functional.max_pool2d(x, 2)
+        return self.head(torch.flatten(functional.adaptive_avg_pool2d(x, 1), 1))
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(16)
+        self.squeeze = nn.Conv2d(16, 4, 1)
+        self.excite = nn.Conv2d(4, 16, 1)
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = functional.silu(self.norm(self.stem(x)))
+        gate = torch.sigmoid(self.excite(functional.relu(self.squeeze(functional.adaptive_avg_pool2d(x, 1)))))
+        x = functional.hardswish(x * gate)
+        return self.head(functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+class Shuffled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(16)
+        self.right = nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False)
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = functional.relu(self.norm(self.stem(x)))
+        kept, x = x.chunk(2, 1)
+        x = torch.cat([kept, self.right(x)], 1)
+        batch, channels, height, width = x.shape
+        x = x.view(batch, 2, channels // 2, height, width).transpose(1, 2).contiguous()
+        x = x.view(batch, channels, height, width)
+        x = functional.interpolate(x, scale_factor=2.0)
+        return self.head(x.mean([2, 3]))
+
+
+# Hand counts: class -> (learned elements, MACs, layers but the input, the final softmax included).
+HAND_COUNTS = {
+    Plain: (8 * 27 + 8 + 2048 * 10 + 10, 8 * 27 * 1024 + 2048 * 10, 5),
+    Normalised: (16 * 27 + 32 + 32 * 16 + 64 + 330, 16 * 27 * 256 + 32 * 16 * 256 + 320, 9),
+    Grouped: (12 * 27 + 24 + 24 * 4 * 9 + 48 + 15370, (12 * 27 + 24 * 4 * 9) * 1024 + 15360, 9),
+    Depthwise: (
+        16 * 27 + 32 + 16 * 25 + 32 + 24 * 16 + 48 + 250,
+        (16 * 27 + 16 * 25 + 24 * 16) * 256 + 240,
+        11,
+    ),
+    Dilated: (8 * 27 + 8 + 8 * 72 + 8 + 13530, 8 * 27 * 1024 + 8 * 72 * 26 * 26 + 13520, 7),
+    Transposed: (
+        8 * 48 + 8 + 6 * 72 + 6 + 2 * 6 * 16 + 8 + 50,
+        8 * 48 * 64 + 6 * 72 * 64 + 2 * 6 * 16 * 256 + 40,
+        9,
+    ),
+    Residual: (16 * 27 + 32 + 16 * 144 + 32 + 170, (16 * 27 + 16 * 144) * 1024 + 160, 10),
+    Branching: (32 + 8 * 27 + 8 + 64 + 210, (24 + 8 * 27 + 60) * 1024 + 200, 10),
+    Gated: (16 * 27 + 32 + 68 + 80 + 170, 16 * 27 * 256 + 64 + 64 + 160, 13),
+    Shuffled: (16 * 27 + 32 + 72 + 170, (16 * 27 + 72) * 256 + 160, 12),
+}
