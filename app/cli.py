@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Examples:  trainlaw study  |  trainlaw predict --cnn resnet50 --gpu T4 --batch 64  |  trainlaw cnn list",
+    epilog="\b\nExamples:\n  trainlaw study\n  trainlaw predict --cnn resnet50 --gpu T4 --batch 64\n  trainlaw cnn list",
 )
 app.command("study")(study.study)
 app.command("predict")(predict.predict)

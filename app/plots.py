@@ -1,9 +1,10 @@
 """The report's three drawings: predicted against measured, error per name, Pareto front."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainlaw.app import svg
+from trainlaw.app.error_tables import ErrorLine
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 
 _TICK_SIZE = 4.0
@@ -20,22 +21,12 @@ class PointGroup:
 
 
 @dataclass(frozen=True)
-class ErrorRow:
-    """Errors of one architecture or GPU: estimator name to percent; `rows` is the number of runs."""
-
-    name: str
-    rows: int
-    errors: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class FrontPoint:
-    """A member of the Pareto front: complexity (nodes weighted by cost), loss, formula text, whether chosen."""
+    """A formula in the plane of complexity (nodes weighted by cost) and loss on training rows."""
 
     complexity: float
     loss: float
     text: str
-    chosen: bool
 
 
 def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
@@ -46,7 +37,7 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
     """
     times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
     low, high = min(times) / 1.15, max(times) * 1.15
-    across, up = svg.LogAxis(low, high, 52, 390), svg.LogAxis(low, high, 348, 10)
+    across, up = svg.LogAxis(low, high, 60, 390), svg.LogAxis(low, high, 348, 10)
     parts = [*_log_grid(across, up), svg.line(across(low), up(low), across(high), up(high), "diagonal")]
     for factor in (1.25, 0.75):
         end = min(high, high / factor)
@@ -59,8 +50,8 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
             if predicted > 0
         ]
         parts.append(svg.dots(points, f"c{index}", f"{group.name}: {len(points)} runs"))
-    parts.append(svg.text(221, 382, "measured time of an iteration", "middle"))
-    parts.append(f'<g transform="rotate(-90 12 180)">{svg.text(12, 180, "predicted, GPU held out", "middle")}</g>')
+    parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
+    parts.append(f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, GPU held out", "middle")}</g>')
     return svg.drawing(390, parts, "Predicted against measured iteration time on held-out GPUs, log axes")
 
 
@@ -74,7 +65,7 @@ def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
     return parts
 
 
-def error_dots(rows: Sequence[ErrorRow], estimators: Sequence[str], title: str) -> str:
+def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str) -> str:
     """A dot plot of errors, one line per name, sorted by the first estimator's error.
 
     rows : at least one; estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in this order.
@@ -91,46 +82,44 @@ def error_dots(rows: Sequence[ErrorRow], estimators: Sequence[str], title: str) 
         parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
     for index, row in enumerate(ordered):
         height = 12 + _ROW_HEIGHT * (index + 0.5)
-        parts.append(svg.text(114, height + 3.5, row.name, "end", "tick"))
+        parts.append(svg.text(114, height + 3.5, row.label, "end", "tick"))
         parts.append(svg.line(118, height, 388, height, "guide"))
         parts.extend(_error_row(row, estimators, axis, height))
     parts.append(svg.text(255, bottom + 30, "mean absolute error, %", "middle"))
     return svg.drawing(bottom + 38, parts, title)
 
 
-def _error_row(row: ErrorRow, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
+def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
     drawn = []
     for index in reversed(range(len(estimators))):
         error = row.errors.get(estimators[index], float("nan"))
         if error > 0:
-            hint = f"{row.name}, {estimators[index]}: {show_percent(error)} % over {row.rows} runs"
+            hint = f"{row.label}, {estimators[index]}: {show_percent(error)} % over {row.rows} runs"
             drawn.append(svg.circle(axis(error), height, 4.5 if index == 0 else 3.2, f"e{index}", hint))
     return drawn
 
 
-def pareto_front(points: Sequence[FrontPoint]) -> str:
-    """The front as steps: error against complexity, the chosen formula marked.
+def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
+    """Return the front as steps, loss against complexity, and the chosen formula, which need not be on it.
 
-    points : at least one, complexity rising.
-    Returns SVG text.
+    members : at least one, complexity rising; losses positive.
     """
-    most = max(point.complexity for point in points)
-    losses = [point.loss for point in points if point.loss > 0]
-    across = svg.LinearAxis(0, most * 1.05 + 1, 52, 390)
+    points = [*members, chosen]
+    across = svg.LinearAxis(0, max(point.complexity for point in points) * 1.05 + 1, 60, 390)
+    losses = [point.loss for point in points]
     up = svg.LogAxis(min(losses) / 1.2, max(losses) * 1.2, 228, 10)
-    parts = []
-    for tick in across.ticks():
-        parts.append(svg.text(across(tick), 243, f"{tick:g}", "middle", "tick"))
+    parts = [svg.text(across(tick), 243, f"{tick:g}", "middle", "tick") for tick in across.ticks()]
     for tick in up.ticks((1.0, 2.0, 5.0)):
-        parts.append(svg.line(52, up(tick), 390, up(tick), "grid"))
-        parts.append(svg.text(48, up(tick) + 3.5, show_number(tick), "end", "tick"))
-    for left, right in zip(points, points[1:], strict=False):
-        parts.append(svg.line(across(left.complexity), up(left.loss), across(right.complexity), up(left.loss), "step"))
-        parts.append(svg.line(across(right.complexity), up(left.loss), across(right.complexity), up(right.loss), "step"))
+        parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
+        parts.append(svg.text(56, up(tick) + 3.5, show_number(tick), "end", "tick"))
+    for left, right in zip(members, members[1:], strict=False):
+        corner = (across(right.complexity), up(left.loss))
+        parts.append(svg.line(across(left.complexity), up(left.loss), *corner, "step"))
+        parts.append(svg.line(*corner, across(right.complexity), up(right.loss), "step"))
     for point in points:
         hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.text}"
-        parts.append(svg.circle(across(point.complexity), up(point.loss), 5 if point.chosen else 3.2,
-                                "chosen" if point.chosen else "member", hint))
-    parts.append(svg.text(221, 262, "complexity of the formula", "middle"))
-    parts.append(f'<g transform="rotate(-90 12 120)">{svg.text(12, 120, "loss on training rows", "middle")}</g>')
+        kind, radius = ("chosen", 5.0) if point is chosen else ("member", 3.2)
+        parts.append(svg.circle(across(point.complexity), up(point.loss), radius, kind, hint))
+    parts.append(svg.text(225, 262, "complexity of the formula", "middle"))
+    parts.append(f'<g transform="rotate(-90 11 120)">{svg.text(11, 120, "loss on training rows", "middle")}</g>')
     return svg.drawing(270, parts, "Pareto front: loss against complexity")

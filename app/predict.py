@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trainlaw.app.error_tables import interval_of
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
 from trainlaw.datasets import RunTable
@@ -66,11 +67,10 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     formula : a law of the iteration time; runs : configurations, times are not needed.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined.
     """
-    names = [spec.name for spec in formula.features]
+    names = [spec.name for spec in formula.used_features]
     columns = {name: column for name, column in zip(names, runs.matrix(names).T, strict=True)}
     seconds = formula.predict(columns, dict(runs.labels()))
-    interval = formula.errors.get("interval")
-    factor = float(interval["factor"]) if isinstance(interval, Mapping) and interval.get("factor") else None
+    factor = interval_of(formula)
     warnings = _warnings(formula, columns, seconds)
     frame = runs.frame
     return [
@@ -86,7 +86,7 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
 def _warnings(formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> list[tuple[str, ...]]:
     outside = formula.out_of_range(columns)
     found: list[list[str]] = [[] for _ in seconds]
-    for spec in formula.features:
+    for spec in formula.used_features:
         if spec.name not in outside:
             continue
         low, high = formula.ranges[spec.name]

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import isfinite
 
 from trainlaw.app.conformal import LEVEL
+from trainlaw.app.error_tables import OURS, overall_error
 from trainlaw.app.predict import Prediction
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.text_table import text_table
@@ -53,5 +55,5 @@ def _many(predictions: Sequence[Prediction]) -> str:
 
 
 def _error_note(formula: Formula) -> str:
-    macro = formula.errors.get("macro_gpu_percent")
-    return f"; error on held-out GPUs {show_percent(float(macro))} %" if isinstance(macro, int | float) else ""
+    error = overall_error(formula, OURS)
+    return f"; error on held-out GPUs {show_percent(error)} %" if isfinite(error) else ""

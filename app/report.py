@@ -1,57 +1,58 @@
 """The report: one HTML file that needs nothing else, drawn from a study's outcome."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from string import Template
 
-import pandas as pd
-
 from trainlaw.app import plots
-from trainlaw.app.outcome import BY_CNN, BY_GPU, OURS, OVERALL, StudyOutcome
+from trainlaw.app.error_tables import BY_CNN, BY_GPU, MACRO, OURS, ErrorLine, error_lines, estimators, overall_error
+from trainlaw.app.outcome import StudyOutcome
+from trainlaw.app.formula_text import equation_text, headline
+from trainlaw.app.plain_json import plain_text
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
-from trainlaw.app.term_shares import term_shares
-from trainlaw.formulas import to_text
+from trainlaw.app.terms import plain_expression, terms
+from trainlaw.formulas import complexity, to_text
 
 _COLOURS = 10  # classes c0 to c9 of the style sheet
 
 
 def report_html(outcome: StudyOutcome) -> str:
-    """The whole report as one HTML text.
+    """Return the whole report as one HTML text.
 
     outcome : a study with at least one finished fold.
-    Returns HTML without any reference to another file; every text of a user or a file is escaped.
+    It refers to no other file, and every text of a user or a file is escaped.
     """
     template = resources.files("trainlaw.app").joinpath("templates/report.html").read_text(encoding="utf-8")
-    groups = _point_groups(outcome.held_out)
+    names, groups = estimators(outcome.formula), _point_groups(outcome)
     return Template(template).substitute(
-        title=escape(f"CNN training time: {outcome.provenance.get('table', 'study')}"),
+        title=escape(f"Time of a CNN training iteration: {outcome.provenance.get('table', 'study')}"),
         version=escape(outcome.provenance.get("trainlaw_version", "")),
         subtitle=escape(_subtitle(outcome)),
         warning=_warning(outcome.missing),
         figures=_figures(outcome),
-        formula=escape(outcome.formula.text()),
+        formula=escape(equation_text(outcome.formula)),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         protocol=escape(_protocol(outcome)),
         scatter=plots.predicted_against_measured(groups),
         scatter_legend=_legend([group.name for group in groups], "c"),
-        gpu_dots=_dots(outcome, BY_GPU, "Error per GPU group"),
-        cnn_dots=_dots(outcome, BY_CNN, "Error per architecture"),
-        dots_legend=_legend(outcome.estimators, "e"),
+        gpu_dots=plots.error_dots(error_lines(outcome.formula, BY_GPU), names, "Error per GPU group"),
+        cnn_dots=plots.error_dots(error_lines(outcome.formula, BY_CNN), names, "Error per architecture"),
+        dots_legend=_legend(names, "e"),
         front=_front(outcome),
         error_tables=_error_tables(outcome),
         front_rows=_front_rows(outcome),
-        fold_rows=_rows((", ".join(fold.held_out), fold.text) for fold in outcome.folds),
-        provenance=_rows((key, _plain(value)) for key, value in outcome.provenance.items()),
+        fold_rows=_fold_rows(outcome),
+        provenance=_rows((key, plain_text(value)) for key, value in outcome.provenance.items()),
     )
 
 
 def _subtitle(outcome: StudyOutcome) -> str:
-    labels = outcome.held_out
+    runs = outcome.result.predictions
     return (
-        f"{len(labels):,} measured runs, {labels[BY_GPU].nunique()} GPU groups, {labels[BY_CNN].nunique()} "
-        f"architectures; seed {outcome.provenance.get('seed')}, trainlaw {outcome.provenance.get('trainlaw_version')}"
+        f"{len(runs):,} measured runs, {runs[BY_GPU].nunique()} GPU groups, {runs[BY_CNN].nunique()} architectures; "
+        f"seed {outcome.provenance.get('seed')}, trainlaw {outcome.provenance.get('trainlaw_version')}"
     )
 
 
@@ -62,31 +63,30 @@ def _warning(missing: Sequence[str]) -> str:
 
 
 def _figures(outcome: StudyOutcome) -> str:
-    overall = outcome.errors[outcome.errors["level"] == OVERALL].set_index("estimator")
     items = []
-    for name in outcome.estimators:
-        kind, row = ("ours" if name == OURS else "rival"), overall.loc[name]
+    for name in estimators(outcome.formula):
+        macro, median = (overall_error(outcome.formula, name, metric) for metric in (MACRO, "median_ape_percent"))
+        kind = "ours" if name == OURS else "rival"
         items.append(
-            f'<li class="{kind}"><b>{show_percent(row["macro_gpu_percent"])} %</b><span>{escape(name)}: '
-            f"mean over GPU groups (median of rows {show_percent(row['median_ape_percent'])} %)</span></li>"
+            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(name)}: error, mean over GPU groups '
+            f"(median of runs {show_percent(median)} %)</span></li>"
         )
     return "\n".join(items)
 
 
 def _protocol(outcome: StudyOutcome) -> str:
-    text = (
-        f"{len(outcome.folds)} folds, each with a search of its own; whole GPU groups are held out, each at most "
-        "once. The delivered formula comes from one more search on all rows; its error is stated from the folds."
-    )
-    for name, remedy in outcome.absent_rivals.items():
+    text = f"Measured on {outcome.formula.errors.get('protocol', '')}. "
+    text += "The delivered formula comes from one more search on all rows; its error is stated from the folds. "
+    text += f"The {headline(outcome.formula)}."
+    for name, remedy in outcome.absent.items():
         text += f" Not compared: {name} ({remedy})."
     return text
 
 
-def _point_groups(held_out: pd.DataFrame) -> list[plots.PointGroup]:
+def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
     groups = [
         plots.PointGroup(str(name), part["measured_s"].tolist(), part[OURS].tolist())
-        for name, part in held_out.groupby("generation", sort=True)
+        for name, part in outcome.result.predictions.groupby("generation", sort=True)
     ]
     return sorted(groups, key=lambda group: -len(group.measured))[:_COLOURS]
 
@@ -99,38 +99,29 @@ def _legend(names: Iterable[str], prefix: str) -> str:
     )
 
 
-def _dots(outcome: StudyOutcome, level: str, title: str) -> str:
-    table = outcome.error_table(level)
-    rows = [
-        plots.ErrorRow(str(name), int(row["rows"]), {key: float(row[key]) for key in outcome.estimators})
-        for name, row in table.iterrows()
-    ]
-    return plots.error_dots(rows, outcome.estimators, title)
-
-
 def _front(outcome: StudyOutcome) -> str:
-    return plots.pareto_front([
-        plots.FrontPoint(
-            member.complexity, member.loss, member.formula.text(),
-            to_text(member.formula.expression) == to_text(outcome.formula.expression),
-        )
-        for member in outcome.front
-    ])
+    members = [plots.FrontPoint(item.complexity, item.loss, item.formula.text()) for item in outcome.front]
+    chosen = outcome.formula
+    return plots.pareto_front(
+        members,
+        plots.FrontPoint(complexity(chosen.expression), outcome.training_loss, chosen.text()),
+    )
 
 
 def _terms(outcome: StudyOutcome) -> str:
+    pairs = zip(terms(plain_expression(outcome.formula)), outcome.shares, strict=True)
     return "\n".join(
-        f'<tr><td class="formula">{escape(text)}</td><td class="n">{100 * share:.1f} %</td></tr>'
-        for text, share in term_shares(outcome.formula)
+        f'<tr><td class="formula">{escape(to_text(term, 3))}</td><td class="n">{100 * share:.1f} %</td></tr>'
+        for term, share in sorted(pairs, key=lambda pair: -pair[1])
     )
 
 
 def _symbols(outcome: StudyOutcome) -> str:
     rows = []
-    for spec in (outcome.formula.target, *outcome.formula.features):
-        low, high = outcome.formula.ranges.get(spec.name, (float("nan"), float("nan")))
+    for spec in outcome.formula.used_features:
+        low, high = outcome.formula.ranges[spec.name]
         rows.append(
-            f'<tr><td class="formula">{escape(spec.name)}</td><td>{escape(spec.unit)}</td>'
+            f'<tr><td class="symbol">{escape(spec.name)}</td><td>{escape(spec.unit)}</td>'
             f'<td class="long">{escape(spec.meaning)}</td>'
             f'<td class="n">{show_number(low)}</td><td class="n">{show_number(high)}</td></tr>'
         )
@@ -146,18 +137,22 @@ def _error_tables(outcome: StudyOutcome) -> str:
 
 
 def _error_table(outcome: StudyOutcome, level: str, caption: str) -> str:
-    names = outcome.estimators
+    names = estimators(outcome.formula)
     head = "".join(f'<th class="n">{escape(name)}</th>' for name in names)
     body = "\n".join(
-        f'<tr><td>{escape(name)}</td><td class="n">{int(row["rows"])}</td>'
-        + "".join(f'<td class="n">{show_percent(row[key])}</td>' for key in names)
+        f'<tr><td>{escape(_long_label(line))}</td><td class="n">{line.rows}</td>'
+        + "".join(f'<td class="n">{show_percent(line.errors[name])}</td>' for name in names)
         + "</tr>"
-        for name, row in outcome.error_table(level).iterrows()
+        for line in error_lines(outcome.formula, level)
     )
     return (
         f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr><th></th>'
         f'<th class="n">runs</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def _long_label(line: ErrorLine) -> str:
+    return f"{line.name}: {', '.join(line.members)}" if line.members else line.name
 
 
 def _front_rows(outcome: StudyOutcome) -> str:
@@ -168,15 +163,12 @@ def _front_rows(outcome: StudyOutcome) -> str:
     )
 
 
+def _fold_rows(outcome: StudyOutcome) -> str:
+    found = {split: formula for (split, name), formula in outcome.result.formulas.items() if name == OURS}
+    return _rows((", ".join(outcome.held_out[split]), formula.text()) for split, formula in found.items())
+
+
 def _rows(pairs: Iterable[tuple[object, object]]) -> str:
     return "\n".join(
         f'<tr><td>{escape(key)}</td><td class="long">{escape(value)}</td></tr>' for key, value in pairs
     )
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_plain(item)}" for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_plain(item) for item in value)
-    return str(value)

@@ -1,6 +1,10 @@
 """Tables for a terminal: plain text, aligned, the same on a screen and in a pipe."""
 
+import re
 from collections.abc import Sequence
+
+# A number, perhaps with a unit of one word.
+_QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
@@ -34,7 +38,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], 
 
 def _looks_numeric(cells: Sequence[str]) -> bool:
     shown = [cell for cell in cells if cell.strip() not in ("", "-")]
-    return bool(shown) and all(cell[0].isdigit() or cell[0] in "+-.±" for cell in shown)
+    return bool(shown) and all(map(_QUANTITY.fullmatch, shown))
 
 
 def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> str:

@@ -17,7 +17,10 @@ def export(
 ) -> None:
     """Write a formula in another form, chosen by the suffix of the file.
 
-    Examples:  trainlaw export --to formula.xlsx  |  trainlaw export trainlaw-run --to iteration_time.py
+    \b
+    Examples:
+      trainlaw export --to formula.xlsx
+      trainlaw export trainlaw-run --to iteration_time.py
     """
     from trainlaw.app.exports import export_formula
     from trainlaw.app.predict import find_formula

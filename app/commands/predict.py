@@ -20,8 +20,11 @@ def predict(
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
 
-    Examples:  trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64  |
-    trainlaw predict --cnn vgg16 --batch 32 --all-gpus  |  trainlaw predict --runs plans.csv --json
+    \b
+    Examples:
+      trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
+      trainlaw predict --cnn vgg16 --batch 32 --all-gpus
+      trainlaw predict --runs plans.csv --json
     """
     from trainlaw.app.predict import find_formula, predict_runs
     from trainlaw.app.predictions_text import predictions_json, predictions_text

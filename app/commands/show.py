@@ -11,16 +11,19 @@ def show(
         Path | None, typer.Argument(help="formula.json or run folder; default: the newest run here, else the built-in one.")
     ] = None,
     cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
-    gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "Tesla V100-SXM2-16GB",
+    gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
 ) -> None:
     """Print a formula: its terms with their shares of the time, symbols with units, and its held-out error.
 
-    Examples:  trainlaw show  |  trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
+    \b
+    Examples:
+      trainlaw show
+      trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
     """
     from trainlaw.app.formula_text import formula_text
     from trainlaw.app.predict import find_formula
-    from trainlaw.app.wanted_runs import wanted_runs
+    from trainlaw.app.wanted_runs import one_run
 
     law, origin = find_formula(formula, Path.cwd())
-    print(formula_text(law, origin, wanted_runs(cnn, gpu, batch)))
+    print(formula_text(law, origin, one_run(cnn, gpu, batch)))

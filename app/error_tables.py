@@ -1,0 +1,144 @@
+"""The held-out errors of a study in the two forms that outlive it: the table of `errors.csv`, and JSON inside the formula."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trainlaw.app.conformal import LEVEL, coverage_percent, interval_factor
+from trainlaw.formulas import Formula
+from trainlaw.validate import StudyResult
+
+OURS = "trainlaw"  # the name of the evolved formula among the estimators
+OVERALL = "all"
+BY_GPU = "gpu_group"
+BY_CNN = "cnn_base"
+MACRO = "macro_gpu_group_mape_percent"
+_DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """Mean absolute percentage errors of one architecture or GPU group, by estimator.
+
+    `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture.
+    """
+
+    name: str
+    rows: int
+    errors: Mapping[str, float]
+    members: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short text that a person recognises: the architecture, or one GPU of the group.
+
+        >>> ErrorLine("GV100-80", 300, {}, ("V100-PCIE-16GB", "V100-SXM2-16GB")).label
+        'V100-PCIE-16GB +1'
+        """
+        if not self.members:
+            return self.name
+        shortest = min(self.members, key=len)
+        return shortest if len(self.members) == 1 else f"{shortest} +{len(self.members) - 1}"
+
+
+def errors_frame(result: StudyResult) -> pd.DataFrame:
+    """Return the errors as a long table: level, name, estimator, n_rows and one column per metric.
+
+    result : a study with at least one finished fold.
+    Levels are `OVERALL`, `BY_GPU` and `BY_CNN`; metrics that exist on one level only are nan on the others.
+    """
+    summary = result.summary()
+    summary.insert(0, "name", OVERALL)
+    parts = [summary.assign(level=OVERALL)]
+    for level in (BY_GPU, BY_CNN):
+        parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
+    frame = pd.concat(parts, ignore_index=True)
+    first = ["level", "name", "estimator", "n_rows"]
+    return frame[[*first, *(column for column in frame.columns if column not in first)]].round(_DECIMALS)
+
+
+def errors_json(result: StudyResult, protocol: str) -> dict[str, Any]:
+    """Return the errors as plain JSON, for `Formula.errors`; `protocol` says in words how they were measured."""
+    frame = errors_frame(result)
+    overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
+    measured, predicted = result.measured_s, result.predicted_s(OURS)
+    groups = result.labels(BY_GPU)
+    factor = interval_factor(measured, predicted, groups)
+    return {
+        "protocol": protocol,
+        "missing": list(result.missing_splits),
+        "interval": {
+            "level": LEVEL,
+            "factor": factor,
+            "coverage_percent": _number(round(coverage_percent(measured, predicted, groups), _DECIMALS)),
+        },
+        "estimators": list(result.estimators),
+        "summary": {
+            str(name): {str(metric): _number(value) for metric, value in row.items()} for name, row in overall.iterrows()
+        },
+        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], result.estimators, _members(result)),
+        BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], result.estimators, {}),
+    }
+
+
+def _members(result: StudyResult) -> dict[str, list[str]]:
+    """The GPUs of each GPU group."""
+    pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
+    return {group: [gpu for other, gpu in pairs if other == group] for group, _ in pairs}
+
+
+def _lines_json(
+    part: pd.DataFrame, estimators: tuple[str, ...], members: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    table = part.pivot(index="name", columns="estimator", values="mape_percent")
+    rows = part.groupby("name")["n_rows"].first()
+    ordered = table.sort_values(OURS, kind="stable").index
+    return [
+        {
+            "name": str(name),
+            "rows": int(rows[name]),
+            "errors": {estimator: _number(table.loc[name, estimator]) for estimator in estimators},
+            "members": [str(member) for member in members.get(name, [])],
+        }
+        for name in ordered
+    ]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
+    """Return the held-out errors that a formula carries, best first; empty where it carries none.
+
+    level : `BY_GPU` or `BY_CNN`.
+    """
+    return [
+        ErrorLine(
+            str(line["name"]),
+            int(line["rows"]),
+            {name: math.nan if value is None else float(value) for name, value in line["errors"].items()},
+            tuple(map(str, line.get("members", ()))),
+        )
+        for line in formula.errors.get(level, [])
+    ]
+
+
+def estimators(formula: Formula) -> tuple[str, ...]:
+    """Return the names of the estimators whose errors a formula carries, itself (`OURS`) first."""
+    return tuple(formula.errors.get("estimators", ()))
+
+
+def overall_error(formula: Formula, estimator: str, metric: str = MACRO) -> float:
+    """Return one figure of the summary that a formula carries; nan where it carries none."""
+    value = formula.errors.get("summary", {}).get(estimator, {}).get(metric)
+    return math.nan if value is None else float(value)
+
+
+def interval_of(formula: Formula) -> float | None:
+    """Return the factor of the interval that a formula carries (see `interval_factor`), or None."""
+    return formula.errors.get("interval", {}).get("factor")

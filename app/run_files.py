@@ -1,0 +1,64 @@
+"""Writes the files of a run folder from a study's outcome."""
+
+import csv
+import hashlib
+import io
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from trainlaw.app.error_tables import errors_frame
+from trainlaw.app.outcome import StudyOutcome
+from trainlaw.app.report import report_html
+from trainlaw.app.workbook import workbook_bytes
+from trainlaw.formulas import save_formula
+
+_LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy", "xlsxwriter")
+
+
+def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
+    """Write all files of a run into `folder`.
+
+    circumstances : what does not belong to the result but to this run of it (command, duration, workers).
+    """
+    save_formula(outcome.formula, folder / "formula.json")
+    front = outcome.front.to_rows()
+    _write_csv(folder / "front.csv", list(front[0]), [list(row.values()) for row in front])
+    errors = errors_frame(outcome.result)
+    _write_csv(folder / "errors.csv", list(errors.columns), errors.astype(object).where(errors.notna(), "").to_numpy().tolist())
+    (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
+    (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
+    written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    provenance = {
+        **outcome.provenance,
+        "missing": list(outcome.missing),
+        "absent_rivals": dict(outcome.absent),
+        **circumstances,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "sha256": written,
+    }
+    text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([inert(cell) for cell in row] for row in rows)
+    path.write_text(buffer.getvalue(), encoding="utf-8")
+
+
+def inert(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe.
+
+    >>> inert("=1+1"), inert("resnet50"), inert(-0.5)
+    ("'=1+1", 'resnet50', -0.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -1,0 +1,93 @@
+"""The evolved formula as an estimator of a study, and the pool of processes that searches run in."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Event
+
+import numpy as np
+import pandas as pd
+
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
+from trainlaw.formulas import Formula, ParetoFront
+
+# Each library that brings threads of its own reads one of these when it is loaded.
+_THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the study and its worker processes share: formulas tried so far by all, and the wish to stop."""
+
+    tried: "Synchronized[int]"
+    stop: Event
+
+
+# The one module-level state of the project: a spawned process receives shared memory through its initializer only.
+_signals: Signals | None = None
+
+
+def _start_worker(signals: Signals) -> None:
+    global _signals  # noqa: PLW0603 (see above)
+    _signals = signals
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which asks the workers to stop
+
+
+class SearchReporter:
+    """Called by a search after each generation: counts what was tried, and ends the search when asked to."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Add the formulas tried since the last call; KeyboardInterrupt makes the search return what it has."""
+        if _signals is None:
+            return
+        with _signals.tried.get_lock():
+            _signals.tried.value += progress.evaluations - self.counted
+        self.counted = progress.evaluations
+        if _signals.stop.is_set():
+            raise KeyboardInterrupt
+
+
+def evolved(features: Sequence[str], settings: SearchSettings) -> FormulaRegressor:
+    """Return the estimator that evolves a formula of the iteration time in the named features."""
+    return FormulaRegressor(feature_specs(features), TARGET, settings, SearchReporter())
+
+
+def search_all_rows(
+    features: Sequence[str], settings: SearchSettings, X: pd.DataFrame, seconds: np.ndarray, groups: np.ndarray
+) -> tuple[Formula, ParetoFront]:
+    """Search on all rows; for use in a worker process.
+
+    X : the named features at least, shape (n_runs, k). seconds, groups : shape (n_runs,).
+    Returns the chosen formula and the front that it was chosen from.
+    """
+    regressor = evolved(features, settings).fit(X, seconds, groups)
+    return regressor.formula_, regressor.front_
+
+
+@contextmanager
+def search_pool(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Signals]]:
+    """Give a pool of spawned processes, each with one thread, and the signals that they share with us.
+
+    When the block ends, for whatever reason, running searches are asked to stop and the pool is closed.
+    """
+    context = multiprocessing.get_context("spawn")
+    signals = Signals(context.Value("q", 0), context.Event())
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,))
+    try:
+        yield pool, signals
+    finally:
+        signals.stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

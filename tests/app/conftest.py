@@ -1,0 +1,63 @@
+"""A formula written by hand, with errors as a study leaves them, for tests that need no search."""
+
+import os
+import signal
+
+import pytest
+
+from trainlaw.datasets import TARGET, feature_specs, load
+from trainlaw.formulas import Formula, parse_text, save_formula, variables
+
+TEXT = (
+    "(1.5 * conv_other_compute_s + 78 * im2col_compute_s) * clock_ratio ^ -0.15 * exp(0.7 * wide_sm)"
+    " + (27 * conv_output_memory_s + 14 * batchnorm_memory_s + 75 * depthwise_output_memory_s) * exp(0.68 * wide_sm)"
+    " + max(0.1 * kernel_launch_s, 3 * optimizer_memory_s) + 8 * layer_launch_s + 0.001"
+)
+
+
+def errors_by_hand() -> dict:
+    line = {"name": "vgg", "rows": 4, "errors": {"trainlaw": 12.5, "roofline": 30.0}, "members": []}
+    group = {"name": "TU104-40", "rows": 4, "errors": {"trainlaw": 11.0, "roofline": None}, "members": ["T4", "T4G"]}
+    metrics = {"macro_gpu_group_mape_percent": 15.25, "mape_percent": 18.0, "median_ape_percent": 12.0}
+    return {
+        "protocol": "5 folds over GPU groups",
+        "missing": [],
+        "interval": {"level": 0.9, "factor": 1.5, "coverage_percent": 88.0},
+        "estimators": ["trainlaw", "roofline"],
+        "summary": {"trainlaw": metrics, "roofline": {"macro_gpu_group_mape_percent": 36.8, "mape_percent": None}},
+        "gpu_group": [group],
+        "cnn_base": [line],
+    }
+
+
+@pytest.fixture(scope="session")
+def formula() -> Formula:
+    expression = parse_text(TEXT)
+    names = variables(expression)
+    columns = load("default").features(names)
+    ranges = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
+    provenance = {"trainlaw_version": "0.1.0", "table": "default", "seed": 0, "precisions": ["fp32"]}
+    return Formula(
+        expression, feature_specs(names), TARGET, ranges=ranges, provenance=provenance, errors=errors_by_hand()
+    )
+
+
+@pytest.fixture
+def formula_file(formula, tmp_path):
+    path = tmp_path / "by-hand.json"
+    save_formula(formula, path)
+    return path
+
+
+@pytest.fixture
+def in_empty_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_interrupts_left():
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, f"a test of process {os.getpid()} left SIGINT changed"
