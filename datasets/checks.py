@@ -21,7 +21,8 @@ def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.Data
             continue
         values = frame[column.name]
         if column.kind == "text":
-            typed[column.name] = values if values.dtype == object else values.astype(object)
+            is_text = pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
+            typed[column.name] = values if is_text else values.astype(object).map(str, na_action="ignore")
             continue
         numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
         bad = numbers.isna() & values.notna()

@@ -1,6 +1,5 @@
 """CNNs as the features see them: aggregate counts of a network at one input size and class count."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ import pandas as pd
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
+from trainlaw.datasets.names import joined_name
 from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknown_name
 
@@ -64,13 +64,14 @@ def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
 
 
 @cache
+def known_cnns() -> tuple[str, ...]:
+    """Return the names of all networks of the zoo and of the shipped table, each once."""
+    return tuple(dict.fromkeys((*zoo_names(), *(name for name, _, _ in shipped_facts()))))
+
+
+@cache
 def _names_by_key() -> Mapping[str, str]:
-    names = (*zoo_names(), *dict.fromkeys(name for name, _, _ in shipped_facts()))
-    return MappingProxyType({_key(name): name for name in names})
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s\-_]+", "", name.lower())
+    return MappingProxyType({joined_name(name): name for name in known_cnns()})
 
 
 def cnn_name(text: str) -> str:
@@ -81,10 +82,12 @@ def cnn_name(text: str) -> str:
     >>> cnn_name("ResNet-50")
     'resnet50'
     """
-    if len(text) > MAX_NAME_LENGTH or _key(text) not in _names_by_key():
-        known = dict.fromkeys(_names_by_key().values())
-        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], known)
-    return text if text in _names_by_key().values() else _names_by_key()[_key(text)]
+    if text in known_cnns():
+        return text
+    key = joined_name(text[: MAX_NAME_LENGTH + 1])
+    if len(text) > MAX_NAME_LENGTH or key not in _names_by_key():
+        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], known_cnns())
+    return _names_by_key()[key]
 
 
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:

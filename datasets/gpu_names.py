@@ -2,6 +2,8 @@
 
 import re
 
+from trainlaw.datasets.names import joined_name
+
 # Words that say who made or sells the card, not which card it is; "Quadro", "RTX", "Radeon" do say which.
 _VENDOR_WORDS = re.compile(
     r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu)\b"
@@ -16,9 +18,9 @@ def name_key(text: str) -> str:
     """Return what remains of a GPU's name without vendor words, separators and case.
 
     >>> name_key("NVIDIA GeForce RTX 3090"), name_key("Tesla V100-SXM2-16GB")
-    ('rtx3090', 'v100sxm216gb')
+    ('rtx3090', 'v100sxm2_16gb')
     """
-    return re.sub(r"[\s\-_,/]+", "", _VENDOR_WORDS.sub(" ", _LISTING.sub(" ", text.lower())))
+    return joined_name(_VENDOR_WORDS.sub(" ", _LISTING.sub(" ", text.lower())))
 
 
 def hard_stop(text: str) -> str:

@@ -127,7 +127,7 @@ class LayerTable(MeasuredTable):
     """One row per measured layer, in the columns of the layers schema; `time_s` of the phase, in seconds."""
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return features of the layers (None: all), float64, shape (n_layers, k), units as in `LAYER_FEATURES`.
+        """Return layer features (None: all), float64, shape (n_layers, k), units as in `LAYER_FEATURES`.
 
         Raises UnknownNameError for an unknown feature.
         """

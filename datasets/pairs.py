@@ -13,8 +13,9 @@ WORKLOAD = ("cnn", "input_size_px", "n_classes", "batch_per_gpu")
 def pairs_of_profiles(profiles: pd.DataFrame) -> pd.DataFrame:
     """Return one row per workload and ordered pair of different GPUs that both profiled it.
 
-    `profiles` has one row per GPU and workload: `gpu`, `time_s` and the seconds of each operation in one step.
-    The result has `anchor_gpu`, `anchor_time_s`, `target_gpu`, `time_s` (of the target) and the anchor's profile.
+    `profiles` has one row per GPU and workload: `gpu`, `time_s` and the seconds of each operation in one
+    step. The result has `anchor_gpu`, `anchor_time_s`, `target_gpu`, `time_s` (of the target) and the
+    anchor's profile.
     """
     anchors = profiles.rename(columns={"gpu": "anchor_gpu", "time_s": "anchor_time_s"})
     targets = profiles[["gpu", *WORKLOAD, "time_s"]].rename(columns={"gpu": "target_gpu"})

@@ -11,6 +11,10 @@ from types import MappingProxyType
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 
+# From pandas 3.1 on, read_csv is exact by itself and warns about the option that older ones need.
+EXACT_FLOATS: Mapping[str, str] = MappingProxyType(
+    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+)
 _FOLDER = "trainlaw.datasets.data"
 
 
@@ -57,4 +61,5 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
         keep_default_na=False,
         na_values=[""],
         dtype=dict.fromkeys(text_columns, str),
+        **EXACT_FLOATS,
     )

@@ -1,0 +1,161 @@
+"""Users' own runs: checked cell by cell, then a run table like the built-in ones."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.checks import MAX_FAULTS, typed_frame, value_faults
+from trainlaw.datasets.cnn_facts import cnn_name, find_cnn_facts
+from trainlaw.datasets.faults import Fault
+from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.joining import Facts
+from trainlaw.datasets.links import find_link
+from trainlaw.datasets.mapping import absence_faults, renamed
+from trainlaw.datasets.run_schema import RUN_COLUMNS, with_defaults
+from trainlaw.datasets.runs import RunTable
+from trainlaw.datasets.table_files import read_table_file
+from trainlaw.formulas.errors import InputError, TrainlawError
+
+_TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
+_INTEGERS = tuple(
+    column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
+)
+
+
+class FaultsError(InputError):
+    """A table has faults; `faults` lists them, the message tells the first and their number."""
+
+    def __init__(self, path: str | os.PathLike[str], faults: tuple[Fault, ...]) -> None:
+        """Keep the faults of the file at `path`."""
+        self.faults = faults
+        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+        super().__init__(f"{Path(path).name}: {faults[0]}{more}")
+
+
+def check_runs(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str] | None = None,
+    gpus: GpuCatalog | None = None,
+) -> list[Fault]:
+    """Return the faults of the runs in a file, none when it can be imported; arguments as `import_runs`.
+
+    Raises InputError when the file is no table at all.
+    """
+    try:
+        import_runs(path, columns, gpus=gpus)
+    except FaultsError as error:
+        return list(error.faults)
+    return []
+
+
+def import_runs(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str] | None = None,
+    name: str | None = None,
+    gpus: GpuCatalog | None = None,
+) -> RunTable:
+    """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
+
+    `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that states
+    another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards (None:
+    the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no table.
+    """
+    table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
+    return runs_of_frame(table, name or Path(path).name, gpus)
+
+
+def runs_of_frame(table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None) -> RunTable:
+    """Return the runs in a frame with columns of the runs schema as a run table named `name`.
+
+    Raises FaultsError as `import_runs`.
+    """
+    catalog = gpus or built_in_gpus()
+    _refuse(name, absence_faults(table, RUN_COLUMNS))
+    if table.empty:
+        _refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+    typed, faults = typed_frame(table, RUN_COLUMNS)
+    faults = _merged(faults, value_faults(typed, RUN_COLUMNS))
+    runs, unknown = _named(with_defaults(typed), catalog)
+    _refuse(name, _merged(faults, unknown))
+    runs, faults = _sized(runs)
+    _refuse(name, faults + _contradictions(runs))
+    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog))
+
+
+def _merged(faults: list[Fault], others: list[Fault]) -> list[Fault]:
+    """Return both lists without a second fault of one cell."""
+    seen = {(fault.row, fault.column) for fault in faults}
+    return faults + [fault for fault in others if (fault.row, fault.column) not in seen]
+
+
+def _refuse(name: str, faults: list[Fault]) -> None:
+    if faults:
+        raise FaultsError(name, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
+
+
+def _named(runs: pd.DataFrame, catalog: GpuCatalog) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
+    faults: list[Fault] = []
+    names = {
+        "gpu": lambda text: catalog.find(text).gpu,
+        "cnn": cnn_name,
+        "link": lambda text: find_link(text).link,
+        "network": lambda text: find_link(text).link,
+    }
+    return runs.assign(
+        **{column: _known(runs[column], known, faults) for column, known in names.items()}
+    ), faults
+
+
+def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
+    codes, different = pd.factorize(texts)
+    ours = np.empty(len(different), dtype=object)
+    for code, text in enumerate(different):
+        try:
+            ours[code] = known(str(text))
+        except TrainlawError as error:
+            row = int(np.flatnonzero(codes == code)[0]) + 1
+            faults.append(
+                Fault(row, str(texts.name), text, f"a known name ({str(error).partition(': ')[2]})")
+            )
+    return pd.Series(ours[codes], index=texts.index)
+
+
+def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the runs with the usual input size and classes where none are given, and a fault per bad size."""
+    faults: list[Fault] = []
+    key = ["cnn", "input_size_px", "n_classes"]
+    different = runs[key].drop_duplicates()
+    sizes = different.copy()
+    for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
+        try:
+            facts = find_cnn_facts(
+                cnn, *(None if np.isnan(value) else int(value) for value in (size, classes))
+            )
+            sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
+        except TrainlawError as error:
+            faults.append(
+                Fault(int(row) + 1, "input_size_px", size, f"a size at which it can be built ({error})")
+            )
+    code = runs.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
+    return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
+
+
+def _contradictions(runs: pd.DataFrame) -> list[Fault]:
+    """Return a fault per row whose columns contradict each other."""
+    many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
+    rules = (
+        ("n_gpus", runs["n_gpus"] % runs["n_nodes"] != 0, "a multiple of n_nodes"),
+        ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
+        ("network", several & (runs["network"] == "none"), "a network where there are several nodes"),
+        ("algorithm", (runs["n_gpus"] > 1) & (runs["algorithm"] == "none"), "an algorithm for several GPUs"),
+        ("time_min_s", runs["time_min_s"] > runs["time_s"] * (1 + 1e-9), "at most time_s"),
+        ("time_max_s", runs["time_max_s"] < runs["time_s"] * (1 - 1e-9), "at least time_s"),
+    )
+    return [
+        Fault(int(row) + 1, column, runs[column].iloc[row], expected)
+        for column, wrong, expected in rules
+        for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
+    ]
