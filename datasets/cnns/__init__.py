@@ -1,7 +1,35 @@
-"""Convolutional networks as graphs of layers: a zoo by name, readers of other forms, aggregate counts."""
+"""Convolutional networks as graphs of layers: a zoo by name, readers of other forms, counts, memory."""
 
+from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.keras_reader import read_keras
+from trainlaw.datasets.cnns.layer_table import cnn_of_rows, layer_rows, read_layer_table, write_layer_table
+from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
+from trainlaw.datasets.cnns.onnx_reader import read_onnx
+from trainlaw.datasets.cnns.paths import longest_path
+from trainlaw.datasets.cnns.readers import read_cnn
+from trainlaw.datasets.cnns.torch_reader import read_torch
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 
-__all__ = ["Cnn", "Layer", "build", "counts", "explain", "zoo_entry", "zoo_names"]
+__all__ = [
+    "Cnn",
+    "Layer",
+    "NetBuilder",
+    "TrainingMemory",
+    "build",
+    "cnn_of_rows",
+    "counts",
+    "explain",
+    "layer_rows",
+    "longest_path",
+    "read_cnn",
+    "read_keras",
+    "read_layer_table",
+    "read_onnx",
+    "read_torch",
+    "training_memory",
+    "write_layer_table",
+    "zoo_entry",
+    "zoo_names",
+]

@@ -10,8 +10,8 @@ from types import ModuleType
 
 from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError, shown
 
-MAX_TEXT_BYTES = 64 * 2**20
-MAX_BINARY_BYTES = 768 * 2**20
+# Python needs up to 25 bytes for a byte of JSON.
+MAX_TEXT_BYTES = 16 * 2**20
 
 
 @contextmanager

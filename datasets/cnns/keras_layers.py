@@ -177,6 +177,15 @@ def _merge(kind: str) -> Callable[[KerasLayer], Tensor]:
     return lambda layer: layer.tracer.merge(kind, layer.sources)
 
 
+def _layer_scale(layer: KerasLayer) -> Tensor:
+    return layer.tracer.elementwise(layer.x, "scale", layer.config["projection_dim"])
+
+
+def _scaled_residual(layer: KerasLayer) -> Tensor:
+    shortcut, residual = layer.sources
+    return layer.tracer.merge("add", [shortcut, layer.tracer.elementwise(residual, "scale")])
+
+
 def _concat(layer: KerasLayer) -> Tensor:
     axis, rank = layer.config.get("axis", -1), len(layer.sources[0].shape)
     if axis % rank != rank - 1:
@@ -249,6 +258,8 @@ LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
         "Average": _merge("add"),
         "Multiply": _merge("multiply"),
         "Concatenate": _concat,
+        "LayerScale": _layer_scale,
+        "CustomScaleLayer": _scaled_residual,
         "ZeroPadding2D": _zero_padding,
         "Cropping2D": _cropping,
         "UpSampling2D": _upsampling,

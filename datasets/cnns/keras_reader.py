@@ -11,6 +11,7 @@ from trainlaw.datasets.cnns.keras_layers import LAYERS, KerasLayer
 from trainlaw.datasets.cnns.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
 
+_Key = tuple[str, int]
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
 
 
@@ -59,37 +60,33 @@ class _Reader:
         return x
 
     def _graph(
-        self, config: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], entering: list[Tensor]
+        self, config: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], entering: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Layers in the order of the file, as often as their sources are known; Keras lists them so."""
-        made: dict[tuple[str, int], Tensor] = {}
-        waiting = list(layers)
+        """Outputs of a functional model: each call of a layer is made once its sources are."""
+        calls = _calls(layers)
+        made = dict(zip(_references(config["input_layers"]), entering, strict=False))
+        outputs = list(_references(config["output_layers"]))
+        waiting, seen = list(outputs), set()
         while waiting:
-            later = []
-            for layer in waiting:
-                if not self._make(layer, made, entering):
-                    later.append(layer)
-            if len(later) == len(waiting):
-                raise InputError(f"expected sources for layer {shown(later[0].get('name'))}")
-            waiting = later
-        return [made[key] for key in _references(config["output_layers"])]
+            key = waiting[-1]
+            layer, sources = calls[key]
+            missing = [source for source in sources if source not in made]
+            if key in made or not missing:
+                waiting.pop()
+                if key not in made:
+                    made[key] = self._made(layer, [made[source] for source in sources])
+            elif key in seen:
+                raise InputError(f"expected layers without a circle, got one at {shown(key[0])}")
+            else:
+                seen.add(key)
+                waiting += missing
+        return [made[key] for key in outputs]
 
-    def _make(
-        self, layer: Mapping[str, Any], made: dict[tuple[str, int], Tensor], entering: list[Tensor]
-    ) -> bool:
-        name = str(layer.get("name") or layer["config"]["name"])
+    def _made(self, layer: Mapping[str, Any], sources: list[Tensor]) -> Tensor:
         if layer["class_name"] == "InputLayer":
-            made[name, 0] = entering.pop(0) if entering else self._input(layer["config"])
-            return True
-        for call, node in enumerate(layer["inbound_nodes"]):
-            sources = list(_references(node))
-            if (name, call) in made:
-                continue
-            if not sources or any(source not in made for source in sources):
-                return False
-            with faults_of(f"layer {shown(name)} ({shown(layer['class_name'])})"):
-                made[name, call] = self._apply(layer, [made[source] for source in sources])[0]
-        return True
+            return self._input(layer["config"])
+        with faults_of(f"layer {shown(layer.get('name'))} ({shown(layer['class_name'])})"):
+            return self._apply(layer, sources)[0]
 
     def _apply(self, layer: Mapping[str, Any], sources: list[Tensor]) -> list[Tensor]:
         kind = layer["class_name"]
@@ -113,7 +110,18 @@ class _Reader:
         return self.tracer.input((1, channels, height, width))
 
 
-def _references(node: Any) -> Iterator[tuple[str, int]]:
+def _calls(layers: Sequence[Mapping[str, Any]]) -> dict[_Key, tuple[Mapping[str, Any], list[_Key]]]:
+    """Each call of a layer, by layer name and number of the call, with the calls that it reads."""
+    calls: dict[_Key, tuple[Mapping[str, Any], list[_Key]]] = {}
+    for layer in layers:
+        name = str(layer.get("name") or layer["config"]["name"])
+        # An input layer is called once, by nobody.
+        for number, node in enumerate(layer.get("inbound_nodes") or [[]]):
+            calls[name, number] = (layer, list(_references(node)))
+    return calls
+
+
+def _references(node: Any) -> Iterator[_Key]:
     """The (layer name, call) pairs of tensors that a part of the configuration names, in order."""
     if isinstance(node, Mapping):
         history = node.get("keras_history")

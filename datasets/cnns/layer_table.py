@@ -26,9 +26,10 @@ _DIGITS = re.compile(r"\d{1,12}")
 def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     """Read a network from a CSV or JSON table of layers.
 
-    Columns are the fields of `Layer`; those with a default, and `name`, may be left out. `inputs` are positions or
-    names of earlier layers, separated by spaces (in JSON: a list); left out, a layer reads the one before it. JSON
-    is a list of rows, or an object with `layers` and, if wanted, `name`, `base`, `family`. Raises `InputError`.
+    Columns are the fields of `Layer`; those with a default, and `name`, may be left out. `inputs` are
+    positions or names of earlier layers, separated by spaces (in JSON: a list); without them a layer reads
+    the one before it. JSON is a list of rows, or an object with `layers` and, if wanted, `name`, `base`,
+    `family`. Raises `InputError`.
     """
     with faults_of(str(path)):
         data = read_bytes(path, MAX_TEXT_BYTES)

@@ -7,8 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from trainlaw.datasets.cnns.foreign import MAX_BINARY_BYTES, optional_package, read_bytes
+from trainlaw.datasets.cnns.foreign import optional_package
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
+from trainlaw.datasets.cnns.onnx_weights import read_without_weights
 from trainlaw.formulas.errors import InputError, shown
 
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
@@ -72,10 +73,9 @@ def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
     """
     onnx = optional_package("onnx", "cnn")
     decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
-    data = read_bytes(path, MAX_BINARY_BYTES)
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
+        model.ParseFromString(read_without_weights(path, keep_bytes=8 * MAX_VALUES))
     except (decode_error, RuntimeError) as error:
         raise InputError(f"expected an ONNX model, got another file ({shown(str(error))})") from None
     graph = model.graph

@@ -67,7 +67,7 @@ class _Recording:
         try:
             with _mode(self._torch, self._follow), self._torch.no_grad():
                 result = self._torch.func.functional_call(self._module, self._state, (image,))
-        except (RuntimeError, NotImplementedError) as error:
+        except (AssertionError, RuntimeError) as error:
             raise InputError(f"its forward pass fails on the meta device: {shown(str(error), 160)}") from None
         outputs = [self._values[id(tensor)] for tensor in _leaves(result) if id(tensor) in self._values]
         cnn = self._tracer.finish(name, outputs)

@@ -1,6 +1,6 @@
 """ResNet (He et al. 2015, arXiv:1512.03385) and its kin: v1d, pre-activation, ResNeXt, wide, SE, CIFAR."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -84,7 +84,14 @@ def cifar_stem(net: NetBuilder, x: int) -> int:
     return net.conv_bn(x, 64, 3)
 
 
-def resnet(net: NetBuilder, image: int, n_classes: int, depth: int, start=stem, **block: int | bool) -> int:
+def resnet(
+    net: NetBuilder,
+    image: int,
+    n_classes: int,
+    depth: int,
+    start: Callable[[NetBuilder, int], int] = stem,
+    **block: int | bool,
+) -> int:
     """A residual network of four stages; `block` are options of `bottleneck_block`."""
     one = basic_block if depth < 50 else partial(bottleneck_block, **block)
     x = start(net, image)

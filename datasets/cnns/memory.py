@@ -1,0 +1,154 @@
+"""What a training step keeps in the memory of a device, and whether it can fit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.formulas.errors import InputError, unknown_name
+
+# Bytes of a stored activation. Mixed precision keeps weights of 4 bytes.
+_ACTIVATION_BYTES: Mapping[str, int] = MappingProxyType(
+    {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
+)
+_MIXED = frozenset({"amp"})
+# Values that an optimizer keeps for each learned element, beside the element and its gradient.
+OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
+    {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
+)
+# What the backward pass of a kind reads: its input, its output, or neither.
+_READS_INPUT = frozenset(
+    {
+        "conv",
+        "conv_transpose",
+        "dense",
+        "batchnorm",
+        "layernorm",
+        "groupnorm",
+        "instancenorm",
+        "max_pool",
+        "relu6",
+        "leaky_relu",
+        "prelu",
+        "gelu",
+        "silu",
+        "mish",
+        "softplus",
+        "hardswish",
+        "hardsigmoid",
+        "multiply",
+        "lrn",
+    }
+)
+_READS_OUTPUT = frozenset({"relu", "sigmoid", "tanh", "softmax", "elu", "selu", "lrn"})
+_INDEX_BYTES = 8
+_MASK_BYTES = 1
+# A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a card.
+CONTEXT_BYTES = 450_000_000
+# Libraries choose convolution algorithms by the memory left; frameworks allow them tens to hundreds of MB.
+MAX_WORKSPACE_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingMemory:
+    """Memory of one training step on one device, bytes, by what it is for.
+
+    `activations` are the outputs kept from the forward for the backward pass, `working` the gradients of
+    activations alive at once, `workspace` what convolution algorithms may use, `context` the driver's share.
+    """
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    working: int
+    workspace: int
+    context: int
+
+    @property
+    def needed(self) -> int:
+        """What cannot be done without, bytes: weights, gradients, optimizer, activations."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+    @property
+    def total(self) -> int:
+        """Everything, bytes."""
+        return self.needed + self.working + self.workspace + self.context
+
+    def warning(self, memory_bytes: float) -> str:
+        """One line where the step cannot or may not fit into a device's memory (bytes); empty where it fits.
+
+        >>> step = TrainingMemory(10, 10, 10, 60, 10, 10, 10)
+        >>> step.warning(80), step.warning(200)
+        ('cannot fit: the step keeps 9e-08 GB at least, the device has 8e-08 GB', '')
+        """
+        device = f"the device has {memory_bytes / 1e9:.3g} GB"
+        if self.needed > memory_bytes:
+            return f"cannot fit: the step keeps {self.needed / 1e9:.3g} GB at least, {device}"
+        if self.total > memory_bytes:
+            return f"may not fit: the step takes about {self.total / 1e9:.3g} GB, {device}"
+        return ""
+
+
+def training_memory(
+    cnn: Cnn, batch: int, precision: str = "fp32", optimizer: str = "momentum"
+) -> TrainingMemory:
+    """Estimate the memory of one training step with `batch` samples on one device.
+
+    `precision` is one of fp32, tf32, amp, fp16, bf16, fp64; `optimizer` one of `OPTIMIZER_VALUES`. Counted
+    without gradient checkpointing, and with each tensor kept once that a backward pass reads. Raises
+    `InputError`.
+
+    >>> from trainlaw.datasets.cnns.zoo import build
+    >>> round(training_memory(build("resnet50"), 32).total / 1e9, 1)
+    3.9
+    """
+    if precision not in _ACTIVATION_BYTES:
+        raise unknown_name("precision", precision, _ACTIVATION_BYTES)
+    if optimizer not in OPTIMIZER_VALUES:
+        raise unknown_name("optimizer", optimizer, OPTIMIZER_VALUES)
+    if batch < 1:
+        raise InputError(f"expected a batch of at least 1 sample, got {batch}")
+    value_bytes = _ACTIVATION_BYTES[precision]
+    weight_bytes = 4 if precision in _MIXED else value_bytes
+    parameters = sum(layer.parameters for layer in cnn.layers)
+    # Mixed precision casts the weights once a step and keeps the copies for the backward pass.
+    casts = 2 * parameters if precision in _MIXED else 0
+    unfolded = max((_unfolded_elements(layer) for layer in cnn.layers), default=0)
+    return TrainingMemory(
+        weights=weight_bytes * parameters + casts,
+        gradients=weight_bytes * parameters,
+        optimizer=weight_bytes * OPTIMIZER_VALUES[optimizer] * parameters,
+        activations=batch * _kept_bytes(cnn, value_bytes),
+        working=batch * value_bytes * max(_gradient_elements(layer) for layer in cnn.layers),
+        workspace=min(batch * value_bytes * unfolded, MAX_WORKSPACE_BYTES),
+        context=CONTEXT_BYTES,
+    )
+
+
+def _kept_bytes(cnn: Cnn, value_bytes: int) -> int:
+    """Bytes kept from the forward to the backward pass, for one sample."""
+    kept: set[int] = set()
+    extra = 0
+    for position, layer in enumerate(cnn.layers):
+        if layer.kind in _READS_INPUT or (layer.kind == "scale" and layer.vector_parameters):
+            kept.update(layer.inputs)
+        if layer.kind in _READS_OUTPUT:
+            kept.add(position)
+        if layer.kind == "max_pool":
+            extra += _INDEX_BYTES * layer.output_elements
+        if layer.kind == "dropout":
+            extra += _MASK_BYTES * layer.output_elements
+    return value_bytes * sum(cnn.layers[i].output_elements for i in kept) + extra
+
+
+def _gradient_elements(layer: Layer) -> int:
+    """Elements of the gradients that the backward pass of a layer reads and writes."""
+    return layer.input_elements + layer.output_elements
+
+
+def _unfolded_elements(layer: Layer) -> int:
+    if layer.group != "convolution":
+        return 0
+    kernel = layer.kernel_height * layer.kernel_width
+    return layer.in_channels // layer.groups * kernel * layer.out_height * layer.out_width
