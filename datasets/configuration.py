@@ -7,9 +7,11 @@ from trainlaw.datasets.algorithms import ALGORITHMS
 from trainlaw.datasets.cnn_facts import CnnFacts, find_cnn_facts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hypothetical import wanted_gpu
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.links import find_link
 from trainlaw.datasets.precisions import PRECISIONS
+from trainlaw.datasets.run_schema import with_defaults
 from trainlaw.datasets.runs import RunTable
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
@@ -32,7 +34,7 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name or a graph, `gpu` a name or a card; names of cards are looked up in `gpus` (None: the
+    `cnn` is a name or a graph, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names are of `gpus` (None: the
     shipped ones). The link defaults to the card's own, the algorithm to a ring. Raises UnknownNameError for
     an unknown name, InputError for a number out of range.
 
@@ -40,7 +42,7 @@ def configuration(
     array([[4.08918426e+09]])
     """
     catalog = gpus or built_in_gpus()
-    card = catalog.find(gpu) if isinstance(gpu, str) else gpu
+    card = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
     if precision not in PRECISIONS:
@@ -59,28 +61,16 @@ def configuration(
         "n_nodes": n_nodes,
         "link": find_link(used_link).link,
         "network": find_link(used_network).link,
-        "peer_access": math.nan,
         "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
         "precision_stated": precision,
         "precision": precision,
-        "framework": "unknown",
-        "framework_version": "unknown",
-        "harness": "unknown",
         "timed_parts": timed_parts,
         "time_s": math.nan,
-        "time_min_s": math.nan,
-        "time_max_s": math.nan,
         "n_repeats": 0,
-        "single_gpu_time_s": math.nan,
         "source": "configuration",
-        "source_commit": "",
-        "source_path": "",
-        "licence": "",
-        "bench_year": math.nan,
-        "pool": 1,
     }
     facts = Facts(catalog.with_gpu(card), (known,))
-    return RunTable("configuration", pd.DataFrame([row]), facts)
+    return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
 
 
 def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:

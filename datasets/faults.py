@@ -1,8 +1,10 @@
 """One fault of a table: where it is, what came and what was expected."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
-from trainlaw.formulas.errors import shown
+from trainlaw.formulas.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,13 @@ class Fault:
         where = ", ".join(place for place in places if place)
         came = f", came {shown(self.value)}" if self.value is not None else ""
         return f"{where + ': ' if where else ''}expected {self.expected}{came}"
+
+
+class FaultsError(InputError):
+    """A table has faults; `faults` lists them, the message tells the first and their number."""
+
+    def __init__(self, path: str | os.PathLike[str], faults: tuple[Fault, ...]) -> None:
+        """Keep the faults of the file at `path`."""
+        self.faults = faults
+        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+        super().__init__(f"{Path(path).name}: {faults[0]}{more}")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.checks import MAX_FAULTS, typed_frame, value_faults
 from trainlaw.datasets.cnn_facts import cnn_name, find_cnn_facts
-from trainlaw.datasets.faults import Fault
+from trainlaw.datasets.faults import Fault, FaultsError
 from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.links import find_link
@@ -16,22 +16,12 @@ from trainlaw.datasets.mapping import absence_faults, renamed
 from trainlaw.datasets.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.runs import RunTable
 from trainlaw.datasets.table_files import read_table_file
-from trainlaw.formulas.errors import InputError, TrainlawError
+from trainlaw.formulas.errors import TrainlawError
 
 _TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
 _INTEGERS = tuple(
     column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
 )
-
-
-class FaultsError(InputError):
-    """A table has faults; `faults` lists them, the message tells the first and their number."""
-
-    def __init__(self, path: str | os.PathLike[str], faults: tuple[Fault, ...]) -> None:
-        """Keep the faults of the file at `path`."""
-        self.faults = faults
-        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-        super().__init__(f"{Path(path).name}: {faults[0]}{more}")
 
 
 def check_runs(

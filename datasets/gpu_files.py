@@ -1,0 +1,71 @@
+"""Cards that a user adds: rows of a file, which may also correct known cards."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+from trainlaw.datasets.checks import typed_frame, value_faults
+from trainlaw.datasets.faults import Fault, FaultsError
+from trainlaw.datasets.gpu_schema import GPU_COLUMNS
+from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus, gpu_from_row
+from trainlaw.datasets.mapping import absence_faults
+from trainlaw.datasets.table_files import read_table_file
+
+_TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
+_NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
+
+
+def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> GpuCatalog:
+    """Return a catalog (None: the shipped one) with the cards of a file: columns as in the GPU schema.
+
+    A row with the name of a known card corrects it: only its filled cells count. A row with a new name needs
+    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError, with
+    one fault per cell, InputError when the file is no table.
+    """
+    name = Path(path).name
+    table = read_table_file(path, text_columns=_TEXTS)
+    catalog = gpus or built_in_gpus()
+    if "gpu" not in table:
+        raise FaultsError(name, tuple(absence_faults(table, GPU_COLUMNS[:1])))
+    typed, faults = typed_frame(table, GPU_COLUMNS)
+    known = {gpu.gpu: gpu for gpu in catalog.gpus}
+    new = typed[~typed["gpu"].isin(list(known))]
+    faults += value_faults(typed[["gpu"]], GPU_COLUMNS) + _missing(new) + _outside(typed)
+    if faults:
+        raise FaultsError(name, tuple(sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))))
+    for row in typed.to_dict("records"):
+        catalog = catalog.with_gpu(_card(row, known.get(str(row["gpu"])), name))
+    return catalog
+
+
+def _missing(new: pd.DataFrame) -> list[Fault]:
+    """Return a fault per needed cell that a new card lacks."""
+    present = new.reindex(columns=[column.name for column in _NEEDED])
+    return [
+        Fault(int(row) + 1, column.name, None, f"{column.expected} for a card that is not known yet")
+        for column in _NEEDED
+        for row in present.index[present[column.name].isna()]
+    ]
+
+
+def _outside(typed: pd.DataFrame) -> list[Fault]:
+    """Return a fault per filled cell outside its column's values."""
+    return [
+        fault
+        for column in GPU_COLUMNS
+        if column.name in typed and column.name != "gpu"
+        for fault in value_faults(typed.loc[typed[column.name].notna(), [column.name]], (column,))
+    ]
+
+
+def _card(row: dict[str, object], known: Gpu | None, file: str) -> Gpu:
+    filled = {name: value for name, value in row.items() if pd.notna(value)}
+    source = str(filled.get("source", f"file {file}"))
+    if known is None:
+        peak = filled["peak_fp32_flop_per_s"]
+        rates = {"peak_tf32_flop_per_s": peak, "peak_fp16_flop_per_s": peak}
+        return gpu_from_row({"gpu_group": filled["gpu"], **rates, **filled, "source": source})
+    card = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
+    given = {name: getattr(card, name) for name in filled}
+    return replace(known, **given | {"source": source})
