@@ -47,13 +47,15 @@ class Programs(NamedTuple):
 class Rows(NamedTuple):
     """The data and the loss, rows sorted by group and cut into blocks that never cross a group.
 
-    columns : float64 (n_features, n_rows). target : float64 (n_rows,), its logarithm where `logarithmic`.
+    columns : float64 (n_features, n_rows). table : float64 (n_blocks * n_features, BLOCK_ROWS), the columns block
+    after block, as the machine reads them. target : float64 (n_rows,), its logarithm where `logarithmic`.
     scale : float64 (n_rows,), what a difference is multiplied by. weight : float64 (n_rows,), sum 1.
     block_start, block_size, block_group : int64 (n_blocks,). group_weight : float64 (n_groups,), sums of `weight`.
     robust : 0 squares, 1 Huber, 2 soft L1, bending at `width`.
     """
 
     columns: NDArray[np.float64]
+    table: NDArray[np.float64]
     target: NDArray[np.float64]
     scale: NDArray[np.float64]
     weight: NDArray[np.float64]
@@ -69,18 +71,29 @@ class Rows(NamedTuple):
 class Work(NamedTuple):
     """Scratch of one thread.
 
-    values, adjoints : (nodes, block). jacobian : (constants, block). residual : (block,). left, right, live, stack :
-    (nodes,). normal, system : (constants, constants). gradient, step, lower, upper, pull : (constants,).
+    arena : (n_table + 1 + nodes, block), the columns' blocks, a row of ones, and the values of the nodes.
+    adjoints : (nodes, block). jacobian : (constants, block). residual : (block,).
+    Per node (nodes,): row, where its value stands in the arena; moving, 1 where that row moves on with the block;
+    scale, by what its row is to be multiplied; left, right, its arguments; live, whether it holds a constant; stack.
+    inner : (nodes,), the nodes that are operations, root first. holder : (constants,), the leaf of each constant.
+    sizes : (2,), numbers of inner nodes and of constants.
+    normal, system : (constants, constants). gradient, step, lower, upper, pull : (constants,).
     """
 
-    values: np.ndarray
+    arena: np.ndarray
     adjoints: np.ndarray
     jacobian: np.ndarray
     residual: np.ndarray
+    row: np.ndarray
+    moving: np.ndarray
+    scale: np.ndarray
     left: np.ndarray
     right: np.ndarray
     live: np.ndarray
     stack: np.ndarray
+    inner: np.ndarray
+    holder: np.ndarray
+    sizes: np.ndarray
     normal: np.ndarray
     system: np.ndarray
     gradient: np.ndarray
@@ -91,17 +104,27 @@ class Work(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def make_work() -> Work:
-    """Scratch for programs up to the limits of this file."""
+def make_work(table: np.ndarray) -> Work:
+    """Scratch for programs up to the limits of this file over `table` (n_table, block), which is copied."""
+    rows, block = table.shape
+    arena = np.empty((rows + 1 + NODE_LIMIT, block))
+    arena[:rows] = table
+    arena[rows] = 1.0
     return Work(
-        np.empty((NODE_LIMIT, BLOCK_ROWS)),
-        np.empty((NODE_LIMIT, BLOCK_ROWS)),
-        np.empty((CONSTANT_LIMIT, BLOCK_ROWS)),
-        np.empty(BLOCK_ROWS),
+        arena,
+        np.empty((NODE_LIMIT, block)),
+        np.empty((CONSTANT_LIMIT, block)),
+        np.empty(block),
+        np.zeros(NODE_LIMIT, np.int64),
+        np.zeros(NODE_LIMIT, np.int64),
+        np.ones(NODE_LIMIT),
         np.zeros(NODE_LIMIT, np.int64),
         np.zeros(NODE_LIMIT, np.int64),
         np.zeros(NODE_LIMIT, np.bool_),
         np.zeros(NODE_LIMIT, np.int64),
+        np.zeros(NODE_LIMIT, np.int64),
+        np.zeros(CONSTANT_LIMIT, np.int64),
+        np.zeros(2, np.int64),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
         np.zeros(CONSTANT_LIMIT),
@@ -133,8 +156,10 @@ def make_rows(
     ]
     starts, sizes, owners = np.array(blocks, dtype=np.int64).T.copy()
     share = weight[order] / weight.sum()
+    ordered = np.ascontiguousarray(columns[:, order])
     return Rows(
-        np.ascontiguousarray(columns[:, order]),
+        ordered,
+        _blocked(ordered, starts, sizes),
         np.log(target[order]) if logarithmic else target[order].copy(),
         scale[order].copy(),
         share,
@@ -146,3 +171,11 @@ def make_rows(
         robust,
         float(width),
     )
+
+
+def _blocked(columns: NDArray[np.float64], starts: NDArray, sizes: NDArray) -> NDArray[np.float64]:
+    """The columns (n_features, n_rows) block after block; places beyond a block's size hold ones."""
+    table = np.ones((starts.size, columns.shape[0], BLOCK_ROWS))
+    for number, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        table[number, :, :size] = columns[:, start : start + size]
+    return table.reshape(-1, BLOCK_ROWS)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from trainlaw.evolve.arrays import CONSTANT, HUBER, SOFT_L1, VARIABLE, WEIGHTED, Rows, Work
+from trainlaw.evolve.arrays import CONSTANT, HUBER, NODE_LIMIT, SOFT_L1, VARIABLE, WEIGHTED, Rows, Work
 from trainlaw.evolve.machine_kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.vector_maths import logarithm
 
@@ -19,81 +19,97 @@ summing = njit(error_model="numpy", nogil=True, cache=True, fastmath={"contract"
 
 
 @compiled
-def link_children(program: np.ndarray, work: Work) -> int:
-    """Children and liveness (holds a constant) of each node of a prefix program; returns the number of constants."""
+def link(program: np.ndarray, work: Work) -> None:
+    """Finds arguments, rows and liveness of each node of a program; constants come with `set_constants`."""
+    ones = work.arena.shape[0] - 1 - NODE_LIMIT
     depth = 0
+    inner = 0
     constants = 0
     for node in range(program.size - 1, -1, -1):
         code = program[node] & 255
-        if code <= WEIGHTED:
-            work.live[node] = code != VARIABLE
-            constants += code != VARIABLE
+        work.scale[node] = 1.0
+        work.moving[node] = code == VARIABLE or code == WEIGHTED
+        work.live[node] = code == CONSTANT or code == WEIGHTED
+        if code == CONSTANT:
+            work.row[node] = ones
+        elif code <= WEIGHTED:
+            work.row[node] = program[node] >> 8
         else:
+            work.row[node] = ones + 1 + inner
             depth -= 1
-            a = work.stack[depth]
-            b = a
+            work.left[node] = work.right[node] = work.stack[depth]
             if is_binary(code):
                 depth -= 1
-                b = work.stack[depth]
-            work.left[node] = a
-            work.right[node] = b
-            work.live[node] = work.live[a] or work.live[b]
+                work.right[node] = work.stack[depth]
+            work.live[node] = work.live[work.left[node]] or work.live[work.right[node]]
+            inner += 1
+        constants += work.live[node] and code <= WEIGHTED
         work.stack[depth] = node
         depth += 1
-    return constants
-
-
-@compiled
-def forward(
-    program: np.ndarray, theta: np.ndarray, columns: np.ndarray, start: int, n: int, work: Work
-) -> None:
-    """Values of every node on the rows `start` to `start + n`, into `work.values`."""
-    values = work.values
-    constant = theta.size
-    for node in range(program.size - 1, -1, -1):
-        code = program[node] & 255
-        feature = program[node] >> 8
-        if code == CONSTANT:
-            constant -= 1
-            for i in range(n):
-                values[node, i] = theta[constant]
-        elif code == VARIABLE:
-            for i in range(n):
-                values[node, i] = columns[feature, start + i]
-        elif code == WEIGHTED:
-            constant -= 1
-            weight = theta[constant]
-            for i in range(n):
-                values[node, i] = weight * columns[feature, start + i]
-        else:
-            apply_operator(code, values, node, work.left[node], work.right[node], n)
-
-
-@compiled
-def backward(program: np.ndarray, columns: np.ndarray, start: int, n: int, work: Work) -> None:
-    """Derivatives of the weighted residual in each constant, into `work.jacobian`; the root's adjoint is given."""
-    constant = 0
+    work.sizes[0] = inner
+    work.sizes[1] = constants
+    inner = 0
+    constants = 0
     for node in range(program.size):
         code = program[node] & 255
-        feature = program[node] >> 8
-        if code == CONSTANT:
-            for i in range(n):
-                work.jacobian[constant, i] = work.adjoints[node, i]
-            constant += 1
-        elif code == WEIGHTED:
-            for i in range(n):
-                work.jacobian[constant, i] = work.adjoints[node, i] * columns[feature, start + i]
-            constant += 1
-        elif code != VARIABLE and work.live[node]:
-            apply_partials(code, work.values, work.adjoints, node, work.left[node], work.right[node], n)
+        if code > WEIGHTED:
+            work.inner[inner] = node
+            inner += 1
+        elif work.live[node]:
+            work.holder[constants] = node
+            constants += 1
+
+
+@compiled
+def set_constants(theta: np.ndarray, work: Work) -> None:
+    """Makes `theta` (n_constants,) the constants of the linked program: a leaf is its constant times its row."""
+    for constant in range(theta.size):
+        work.scale[work.holder[constant]] = theta[constant]
+
+
+@compiled
+def forward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
+    """Values of every operation on the `n` rows of the block whose columns begin at row `shift` of the arena.
+
+    A leaf costs nothing: its argument's row and factor are read where it is used.
+    """
+    row, scale = work.row, work.scale
+    for k in range(work.sizes[0] - 1, -1, -1):
+        node = work.inner[k]
+        a, b = work.left[node], work.right[node]
+        left, right = row[a] + work.moving[a] * shift, row[b] + work.moving[b] * shift
+        apply_operator(program[node] & 255, work.arena, row[node], left, right, scale[a], scale[b], n)
+
+
+@compiled
+def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
+    """Derivatives of the weighted residual in each constant, into `work.jacobian`; the root's adjoint is given."""
+    row, scale = work.row, work.scale
+    for k in range(work.sizes[0]):
+        node = work.inner[k]
+        if not work.live[node]:
+            continue
+        a, b = work.left[node], work.right[node]
+        left, right = row[a] + work.moving[a] * shift, row[b] + work.moving[b] * shift
+        code = program[node] & 255
+        apply_partials(
+            code, work.arena, row[node], left, right, scale[a], scale[b], n, work.adjoints, node, a, b
+        )
+    for constant in range(work.sizes[1]):
+        node = work.holder[constant]
+        place = row[node] + work.moving[node] * shift
+        for i in range(n):
+            work.jacobian[constant, i] = work.adjoints[node, i] * work.arena[place, i]
 
 
 @summing
-def weigh_residuals(rows: Rows, start: int, n: int, work: Work) -> float:
+def weigh_residuals(rows: Rows, block: int, work: Work) -> float:
     """Weighted loss of one block; leaves weighted residuals and the root's adjoint behind. Not finite = invalid."""
     total = 0.0
+    start, n = rows.block_start[block], rows.block_size[block]
+    root = work.row[0] + work.moving[0] * block * rows.columns.shape[0]
     for i in range(n):
-        value = work.values[0, i]
+        value = work.scale[0] * work.arena[root, i]
         if rows.logarithmic:
             r = logarithm(value) - rows.target[start + i]
             slope = 1.0 / value
@@ -112,8 +128,8 @@ def weigh_residuals(rows: Rows, start: int, n: int, work: Work) -> float:
             rho = 2.0 * rows.width * rows.width * (bend - 1.0)
             share = 1.0 / bend
         weight = rows.weight[start + i]
-        root = math.sqrt(weight * share)
-        work.residual[i] = r * root
-        work.adjoints[0, i] = slope * root
+        factor = math.sqrt(weight * share)
+        work.residual[i] = r * factor
+        work.adjoints[0, i] = slope * factor
         total += weight * rho
     return total

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from trainlaw.evolve.arrays import Rows, Work
-from trainlaw.evolve.evaluation import backward, compiled, forward, summing, weigh_residuals
+from trainlaw.evolve.evaluation import backward, compiled, forward, set_constants, summing, weigh_residuals
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
 # A step that gains less than this share of the loss is the last one.
@@ -45,16 +45,14 @@ def clear_normal_equations(constants: int, work: Work) -> None:
 
 
 @compiled
-def add_block(
-    program: np.ndarray, theta: np.ndarray, rows: Rows, block: int, limit: float, work: Work
-) -> float:
-    """Adds one block's normal equations and returns its loss; above `limit` only the loss."""
-    start, n = rows.block_start[block], rows.block_size[block]
-    forward(program, theta, rows.columns, start, n, work)
-    loss = weigh_residuals(rows, start, n, work)
+def add_block(program: np.ndarray, rows: Rows, block: int, limit: float, work: Work) -> float:
+    """Adds one block's normal equations at the constants set, and returns its loss; above `limit` only the loss."""
+    shift, n = block * rows.columns.shape[0], rows.block_size[block]
+    forward(program, shift, n, work)
+    loss = weigh_residuals(rows, block, work)
     if loss < limit:
-        backward(program, rows.columns, start, n, work)
-        add_normal_equations(theta.size, n, work)
+        backward(program, shift, n, work)
+        add_normal_equations(work.sizes[1], n, work)
     return loss
 
 
@@ -64,6 +62,7 @@ def linearise(
 ) -> float:
     """Loss and pull at `theta` over all groups but `skip`, and the normal equations; infinite beyond `limit`."""
     clear_normal_equations(theta.size, work)
+    set_constants(theta, work)
     total = 0.0
     for p in range(theta.size):
         total += work.pull[p] * theta[p] * theta[p]
@@ -71,7 +70,7 @@ def linearise(
         work.normal[p, p] = work.pull[p]
     for block in range(rows.block_start.size):
         if rows.block_group[block] != skip:
-            total += add_block(program, theta, rows, block, limit - total, work)
+            total += add_block(program, rows, block, limit - total, work)
             if not total < limit:
                 return math.inf
     return total
@@ -175,11 +174,11 @@ def group_loss(
     program: np.ndarray, theta: np.ndarray, rows: Rows, first: int, last: int, work: Work
 ) -> float:
     """Mean loss at `theta` over the rows of the blocks `first` to `last`, all of one group."""
+    set_constants(theta, work)
     total = 0.0
     for block in range(first, last):
-        start, n = rows.block_start[block], rows.block_size[block]
-        forward(program, theta, rows.columns, start, n, work)
-        total += weigh_residuals(rows, start, n, work)
+        forward(program, block * rows.columns.shape[0], rows.block_size[block], work)
+        total += weigh_residuals(rows, block, work)
     return total / rows.group_weight[rows.block_group[first]] if total < math.inf else math.inf
 
 
@@ -199,9 +198,10 @@ def held_out_losses(
     first = 0
     for group in range(cases.size):
         clear_normal_equations(constants, work)
+        set_constants(theta, work)
         last = first
         while last < rows.block_start.size and rows.block_group[last] == group:
-            add_block(program, theta, rows, last, math.inf, work)
+            add_block(program, rows, last, math.inf, work)
             last += 1
         for p in range(constants):
             work.gradient[p] = gradient[p] - work.gradient[p]

@@ -90,13 +90,15 @@ class Grammar:
     """The primitive set and what variation needs to know beyond it.
 
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the constant
-    exponents. least_depth : per type, the depth of its smallest tree. leaves : every leaf by type.
+    exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted pure numbers, so
+    that exponentials never nest. least_depth : per type, the depth of its smallest tree. leaves : every leaf by type.
     """
 
     primitive_set: gp.PrimitiveSetTyped
     target: type
     number: type
     exponent: type
+    logarithm: type
     least_depth: dict[type, float]
     typed: bool
     positive: frozenset[str]
@@ -159,23 +161,31 @@ def make_grammar(
     goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
     exponent = type("exponent", (), {})
+    logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
     primitive_set = gp.PrimitiveSetTyped("law", [], types[goal])
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
-    for operation in _operations(names, types, exponent):
+    for operation in _operations(names, types, exponent, logarithm):
         primitive_set._add(operation)
         primitive_set.prims_count += 1
-    leaves = _feature_leaves(features, units, goal, types, columns, y, allowed, settings)
+    leaves = _feature_leaves(features, units, goal, types, logarithm, columns, y, allowed, settings)
     for leaf in [*leaves, *_constant_leaves(types, goal, exponent, y, settings)]:
         primitive_set._add(leaf)
         primitive_set.terms_count += 1
-    depths = _least_depths(primitive_set, [*types.values(), exponent])
+    depths = _least_depths(primitive_set, [*types.values(), exponent, logarithm])
     if not np.isfinite(depths[types[goal]]):
         raise InputError(
             f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
         )
     positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
     return Grammar(
-        primitive_set, types[goal], types[DIMENSIONLESS], exponent, depths, settings.typed, positive
+        primitive_set,
+        types[goal],
+        types[DIMENSIONLESS],
+        exponent,
+        logarithm,
+        depths,
+        settings.typed,
+        positive,
     )
 
 
@@ -208,7 +218,9 @@ def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
     return {unit: type(str(unit), (), {}) for unit in sorted(known, key=str)}
 
 
-def _operations(names: Iterable[str], types: dict[Unit, type], exponent: type) -> list[Operation]:
+def _operations(
+    names: Iterable[str], types: dict[Unit, type], exponent: type, logarithm: type
+) -> list[Operation]:
     """Every signature of every operator over the types."""
     found = []
     number = types[DIMENSIONLESS]
@@ -220,8 +232,12 @@ def _operations(names: Iterable[str], types: dict[Unit, type], exponent: type) -
             found += _products(name, row.unit_rule.exponents, types)
         elif row.unit_rule.kind == "power":
             found.append(Operation(name, [number, exponent], number))
+        elif name == "exp":
+            found.append(Operation(name, [logarithm], number))
         else:
             found.append(Operation(name, [number] * row.arity, number))
+    if logarithm is not number and "add" in names:
+        found.append(Operation("add", [logarithm, logarithm], logarithm))
     return found
 
 
@@ -245,6 +261,7 @@ def _feature_leaves(
     units: list[Unit],
     goal: Unit,
     types: dict[Unit, type],
+    logarithm: type,
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     allowed: list[int],
@@ -261,6 +278,10 @@ def _feature_leaves(
             weighted.start = 1.0 if not settings.typed else 0.0
             weighted.pull = settings.shrinkage if settings.typed else 0.0
             leaves += [plain, weighted]
+            if settings.typed:
+                linear = Leaf(weighted.token, logarithm, name, "weighted_" + name)
+                linear.constant, linear.start, linear.pull = 1.0, 0.0, weighted.pull
+                leaves.append(linear)
         elif unit.exponents[0] < 0:
             leaves.append(plain)
         else:

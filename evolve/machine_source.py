@@ -77,38 +77,39 @@ def machine_text() -> str:
 def _values_text(codes: dict[str, int]) -> str:
     lines = [
         "@_kernel",
-        "def apply_operator(code: int, values: np.ndarray, node: int, left: int, right: int, n: int) -> None:",
-        '    """Writes the first `n` values of `node` from those of its arguments; `values` is (nodes, block)."""',
+        "def apply_operator(",
+        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int",
+        ") -> None:",
+        '    """Writes `n` values of row `target` from p times row `left` and q times row `right` of the arena."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
         lines.append("        for i in range(n):")
-        lines.append("            a = values[left, i]")
+        lines.append("            a = p * arena[left, i]")
         if row.arity == 2:
-            lines.append("            b = values[right, i]")
-        lines.append(f"            values[node, i] = {VECTOR_FORMS.get(name, row.scalar)}")
+            lines.append("            b = q * arena[right, i]")
+        lines.append(f"            arena[target, i] = {VECTOR_FORMS.get(name, row.scalar)}")
     return "\n".join(lines) + "\n"
 
 
 def _partials_text(codes: dict[str, int]) -> str:
+    sources = {"a": "p * arena[left, i]", "b": "q * arena[right, i]", "v": "arena[target, i]"}
     lines = [
         "@_kernel",
         "def apply_partials(",
-        "    code: int, values: np.ndarray, adjoints: np.ndarray, node: int, left: int, right: int, n: int",
+        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int,",
+        "    adjoints: np.ndarray, node: int, first: int, second: int",
         ") -> None:",
-        '    """Hands the first `n` adjoints of `node` on to its arguments; both arrays are (nodes, block)."""',
+        '    """Hands `n` adjoints of `node` on to the nodes `first` and `second`, whose values the rows hold."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
-        left, *right = (_python(parse_text(text), row) for text in row.partials)
-        used = set(re.findall(r"\b[abv]\b", left + " " + " ".join(right)))
+        partials = [_python(parse_text(text), row) for text in row.partials]
+        used = set(re.findall(r"\b[abv]\b", " ".join(partials)))
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
         lines.append("        for i in range(n):")
-        for letter, source in (("a", "values[left, i]"), ("b", "values[right, i]"), ("v", "values[node, i]")):
-            if letter in used:
-                lines.append(f"            {letter} = {source}")
-        lines.append(f"            adjoints[left, i] = adjoints[node, i] * ({left})")
-        if right:
-            lines.append(f"            adjoints[right, i] = adjoints[node, i] * ({right[0]})")
+        lines += [f"            {letter} = {source}" for letter, source in sources.items() if letter in used]
+        for child, partial in zip(("first", "second"), partials, strict=False):
+            lines.append(f"            adjoints[{child}, i] = adjoints[node, i] * ({partial})")
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from trainlaw.evolve.problem import Problem, case_mean
 from trainlaw.evolve.selection import epsilon_lexicase, survivors
+from trainlaw.evolve.simpler import simpler_trees
 from trainlaw.evolve.trees import complexities, encode, from_expression, prune, structure_keys
 from trainlaw.evolve.variation import Individual, drawing_from, random_tree, vary
 
@@ -89,6 +90,8 @@ def step(state: SearchState, problem: Problem) -> SearchState:
             state.random_state = current()
     _admit(state, problem, newborn)
     state.generation += 1
+    if state.generation % settings.simplify_interval == 0:
+        _admit(state, problem, _simpler_front(state, problem))
     if settings.islands > 1 and state.generation % settings.migration_interval == 0:
         _migrate(state)
     return state
@@ -132,6 +135,31 @@ def _select_new(
             chosen.append(tree)
             homes.append(home)
     return chosen, homes
+
+
+def _simpler_front(state: SearchState, problem: Problem) -> list[list[Individual]]:
+    """Simpler neighbours of archived individuals, about one population, dealt to the islands in turn."""
+    settings = problem.settings
+    homes: list[list[Individual]] = [[] for _ in state.islands]
+    found = [simpler for tree in front_of(state, "score") for simpler in simpler_trees(tree, problem.grammar)]
+    if len(found) > settings.population:
+        chosen = state.generator.choice(len(found), settings.population, replace=False)
+        found = [found[i] for i in sorted(chosen.tolist())]
+    for position, tree in enumerate(found):
+        homes[position % len(homes)].append(tree)
+    return homes
+
+
+def front_of(state: SearchState, measure: str) -> list[Individual]:
+    """Of the archive, the individuals that beat all simpler ones by "score" or "loss"."""
+    best = math.inf
+    front = []
+    for place in sorted(place for place in state.archive if place[0] == measure):
+        tree = state.archive[place]
+        if getattr(tree, measure) < best * (1.0 - 1e-4):
+            best = getattr(tree, measure)
+            front.append(tree)
+    return front
 
 
 def _remember(state: SearchState, tree: Individual) -> None:

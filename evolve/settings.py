@@ -41,6 +41,7 @@ class SearchSettings:
     population: int = 300
     islands: int = 1
     migration_interval: int = 20
+    simplify_interval: int = 10
     max_nodes: int = 60
     max_constants: int = 24
     fit_steps: int = 5
@@ -48,7 +49,7 @@ class SearchSettings:
     held_out_selection: bool = True
     choice: str = "one_standard_error"
     exponent_limit: float = 4.0
-    shrinkage: float = 1e-4
+    shrinkage: float = 1e-3
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()

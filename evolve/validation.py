@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainlaw.evolve.problem import Problem
-from trainlaw.evolve.search import SearchState
+from trainlaw.evolve.search import SearchState, front_of
+from trainlaw.evolve.simpler import round_exact
 from trainlaw.evolve.trees import prune, to_expression
 from trainlaw.evolve.variation import Individual
 from trainlaw.formulas import (
@@ -19,11 +20,14 @@ from trainlaw.formulas import (
     complexity,
     constants,
     evaluate,
+    tidy,
     variables,
 )
 
 # Candidates whose constants are refitted without each group.
 MOST_CANDIDATES = 60
+# A mean square residual (of the target's variance, or of its logarithm) below which a law counts as exact.
+EXACT_LOSS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,31 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
     expressions = [expression for expression, keep in zip(expressions, sound, strict=True) if keep]
     held_out = held_out_losses_of(polished, problem, steps)
     found = [
-        Candidate(expression, tree.loss, complexity(expression), losses)
+        _candidate(expression, tree.loss, losses, problem)
         for tree, expression, losses in zip(polished, expressions, held_out, strict=True)
     ]
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
+
+
+def _candidate(
+    expression: Expression, loss: float, held_out: NDArray[np.float64], problem: Problem
+) -> Candidate:
+    """The candidate, with round constants and without vanished terms where it is exact to rounding errors."""
+    if loss < EXACT_LOSS:
+        expression, loss = round_exact(expression, lambda trial: squares_loss(trial, problem), 1e-3)
+    expression = tidy(expression)
+    return Candidate(expression, loss, complexity(expression), held_out)
+
+
+def squares_loss(expression: Expression, problem: Problem) -> float:
+    """Weighted mean square of the residuals on the training rows, infinite where a value is not valid."""
+    rows = problem.rows
+    columns = {spec.name: column for spec, column in zip(problem.features, rows.columns, strict=True)}
+    values, valid = evaluate(expression, columns)
+    if not np.all(valid) or (rows.logarithmic and not np.all(values > 0.0)):
+        return math.inf
+    residuals = (np.log(values) - rows.target) if rows.logarithmic else (values - rows.target) * rows.scale
+    return float(np.sum(rows.weight * residuals**2))
 
 
 def _pruned(tree: Individual) -> Individual:
@@ -68,25 +93,16 @@ def _pruned(tree: Individual) -> Individual:
 
 
 def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
-    """Of the archive, those that beat all simpler ones by score or by loss; the last ones where too many."""
-    found: dict[int, Individual] = {}
-    for measure in ("score", "loss"):
-        best = math.inf
-        for place in sorted(place for place in state.archive if place[0] == measure):
-            tree = state.archive[place]
-            if getattr(tree, measure) < best * (1.0 - 1e-4):
-                best = getattr(tree, measure)
-                found[id(tree)] = tree
+    """Of the archive, those that beat all simpler ones by score or by loss; evenly fewer where too many."""
+    found = {id(tree): tree for measure in ("score", "loss") for tree in front_of(state, measure)}
     required = set(problem.settings.required_features)
     usable = [
         tree for tree in found.values() if required <= {node.feature for node in tree if node.arity == 0}
     ]
     usable.sort(key=lambda tree: (tree.complexity, tree.loss))
-    return (
-        usable
-        if len(usable) <= MOST_CANDIDATES
-        else usable[:: math.ceil(len(usable) / MOST_CANDIDATES)] + usable[-1:]
-    )
+    if len(usable) <= MOST_CANDIDATES:
+        return usable
+    return usable[:: math.ceil(len(usable) / MOST_CANDIDATES)] + usable[-1:]
 
 
 def is_sound(expression: Expression, problem: Problem) -> bool:

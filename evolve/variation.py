@@ -168,16 +168,20 @@ def make_factor(grammar: Grammar) -> list[Node]:
     number = grammar.number
     features = [leaf for leaf in grammar.leaves(number) if leaf.feature]
     power = grammar.operation("pow", number, number, grammar.exponent)
-    exponential = grammar.operation("exp", number, number)
+    exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:
         leaf = random.choice(features)
-        bare = next(other for other in features if other.feature == leaf.feature and other.constant is None)
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
+            bare = next(
+                other for other in features if other.feature == leaf.feature and other.constant is None
+            )
             exponent = random.choice(grammar.leaves(grammar.exponent))
             return [power, bare, exponent.holding(random.gauss(0.0, 0.3))]
         if exponential and random.random() < 0.6:
             weighted = next(
-                other for other in features if other.feature == leaf.feature and other.constant is not None
+                other
+                for other in grammar.leaves(grammar.logarithm)
+                if other.feature == leaf.feature and other.constant is not None
             )
             return [exponential, weighted.holding(random.gauss(0.0, 0.1))]
     return grammar.grow(number, 3)

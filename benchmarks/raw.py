@@ -1,0 +1,157 @@
+"""Raw speed: node evaluations, fits of constants and whole generations per second, ours and pyoperon's."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from trainlaw.evolve import SearchSettings
+from trainlaw.evolve.machine import Machine
+from trainlaw.evolve.problem import make_problem
+from trainlaw.evolve.search import start_state, step
+from trainlaw.evolve.trees import encode
+from trainlaw.evolve.variation import Individual, drawing_from
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
+
+ARITHMETIC = ("add", "sub", "mul", "div")
+FULL = (*ARITHMETIC, "exp", "log", "sqrt", "sin", "cos", "tanh", "square")
+TREES = 1000
+FEATURES = 5
+
+
+def best_seconds(work: Callable[[], object], repeats: int) -> float:
+    """The shortest of some repetitions, after one that warms up."""
+    work()
+    spent = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        spent.append(time.perf_counter() - began)
+    return min(spent)
+
+
+def sample_rows(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (rows, FEATURES) between 1 and 2, and a target (rows,) that no small tree fits exactly."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(1.0, 2.0, (rows, FEATURES))
+    return X, X[:, 0] * X[:, 1] + np.sin(3.0 * X[:, 2]) + generator.normal(0.0, 0.1, rows)
+
+
+def our_problem(operators: tuple[str, ...], rows: int, threads: int, population: int = TREES):
+    """An untyped problem over the sample rows."""
+    X, y = sample_rows(rows)
+    features = tuple(FeatureSpec(f"x{i}", f"x{i}", DIMENSIONLESS, f"column {i}") for i in range(FEATURES))
+    settings = SearchSettings(
+        operators=operators,
+        typed=False,
+        population=population,
+        threads=threads,
+        max_nodes=50,
+        evaluations=10**9,
+    )
+    return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "target"), settings)
+
+
+def our_trees(
+    operators: tuple[str, ...], count: int = TREES, nodes: tuple[int, int] = (20, 40)
+) -> list[Individual]:
+    """Random trees with a number of nodes in a range."""
+    import random
+
+    grammar = our_problem(operators, 10, 1).grammar
+    trees: list[Individual] = []
+    with drawing_from(random.Random(0).getstate()):
+        while len(trees) < count:
+            tree = Individual(grammar.grow(grammar.target, 8))
+            if nodes[0] <= len(tree) <= nodes[1]:
+                trees.append(tree)
+    return trees
+
+
+def our_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
+    """Node evaluations per second, float64."""
+    programs = encode(our_trees(operators), affine=False)
+    columns = np.ascontiguousarray(sample_rows(rows)[0].T)
+    machine = Machine(threads)
+    return programs.tokens.size * rows / best_seconds(lambda: machine.values(programs, columns), repeats)
+
+
+def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
+    """Node evaluations per second, float32."""
+    import pyoperon
+
+    data = pyoperon.Dataset(np.asfortranarray(sample_rows(rows)[0]))
+    problem = pyoperon.Problem(data)
+    kinds = [getattr(pyoperon.NodeType, name.capitalize()) for name in (*operators, "constant", "variable")]
+    problem.ConfigurePrimitiveSet(sum(int(kind) for kind in kinds))
+    grammar = problem.PrimitiveSet
+    creator = pyoperon.BalancedTreeCreator(grammar, [variable.Hash for variable in data.Variables], 0.0)
+    random = pyoperon.RandomGenerator(1)
+    lengths = np.random.default_rng(0).integers(20, 41, TREES).tolist()
+    trees = [creator(random, length, 0, 10) for length in lengths]
+    result = np.empty((TREES, rows), dtype=np.float32)
+    whole = pyoperon.Range(0, rows)
+    spent = best_seconds(lambda: pyoperon.EvaluateTrees(trees, data, whole, result, threads), repeats)
+    return sum(tree.Length for tree in trees) * rows / spent
+
+
+def our_fits_per_second(rows: int, threads: int, repeats: int) -> float:
+    """Individuals per second with five Levenberg-Marquardt steps."""
+    problem = our_problem(ARITHMETIC, rows, threads)
+    trees = our_trees(ARITHMETIC)
+    return TREES / best_seconds(lambda: problem.fit(trees, 5), repeats)
+
+
+def our_generations_per_second(rows: int, threads: int, generations: int, population: int = TREES) -> float:
+    """Whole generations per second: parents, variation, fit, survival."""
+    problem = our_problem(ARITHMETIC, rows, threads, population)
+    state = start_state(problem)
+    for _ in range(2):
+        state = step(state, problem)
+    began, before = time.perf_counter(), state.evaluations
+    for _ in range(generations):
+        state = step(state, problem)
+    # Duplicates are not fitted again: count what was.
+    return (state.evaluations - before) / population / (time.perf_counter() - began)
+
+
+def pyoperon_generations_per_second(
+    rows: int, threads: int, generations: int, population: int = TREES
+) -> float:
+    """Whole generations per second of pyoperon's NSGA-II with five Levenberg-Marquardt steps."""
+    from pyoperon.sklearn import SymbolicRegressor
+
+    X, y = sample_rows(rows)
+
+    def seconds(count: int) -> float:
+        estimator = SymbolicRegressor(
+            allowed_symbols="add,sub,mul,div,constant,variable", optimizer_iterations=5, objectives=["r2", "length"],
+            population_size=population, generations=count, max_evaluations=10**9, max_length=50, n_threads=threads,
+            random_state=1,
+        )  # fmt: skip
+        began = time.perf_counter()
+        estimator.fit(X, y)
+        return time.perf_counter() - began
+
+    few = seconds(2)
+    return generations / max(seconds(generations + 2) - few, 1e-9)
+
+
+def raw_rows(threads: int, repeats: int, peer: bool) -> list[dict[str, object]]:
+    """One row per measure: name, ours, pyoperon's (None without the peer)."""
+    table = []
+    for label, operators in (("arithmetic", ARITHMETIC), ("full set", FULL)):
+        for rows in (1_000, 10_000):
+            theirs = pyoperon_nodes_per_second(operators, rows, threads, repeats) if peer else None
+            ours = our_nodes_per_second(operators, rows, threads, repeats)
+            table.append(
+                {"measure": f"node evaluations/s, {label}, {rows:,} rows", "ours": ours, "pyoperon": theirs}
+            )
+    generations = 5 * repeats
+    theirs = pyoperon_generations_per_second(1_000, threads, generations) if peer else None
+    ours = our_fits_per_second(1_000, threads, repeats)
+    individuals = None if theirs is None else theirs * TREES
+    table.append({"measure": "individuals/s, 5 fit steps, 1,000 rows", "ours": ours, "pyoperon": individuals})
+    ours = our_generations_per_second(1_000, threads, generations)
+    table.append({"measure": "generations/s, 1,000 trees, 1,000 rows, fit", "ours": ours, "pyoperon": theirs})
+    return table
