@@ -17,6 +17,17 @@ OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
 MACRO = "macro_gpu_group_mape_percent"
+# What people are shown of a summary, in percent; errors.csv has all metrics.
+METRIC_TITLES: Mapping[str, str] = {
+    MACRO: "mean over GPU groups",
+    "macro_cnn_base_mape_percent": "mean over architectures",
+    "mape_percent": "mean over runs",
+    "median_ape_percent": "median over runs",
+    "within_10_percent": "runs within 10 %",
+    "within_25_percent": "runs within 25 %",
+    "within_50_percent": "runs within 50 %",
+    "faster_gpu_percent": "faster of two GPUs picked",
+}
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
 

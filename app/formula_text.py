@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainlaw.app.error_tables import BY_CNN, MACRO, OURS, error_lines, estimators, interval_of, overall_error
+from trainlaw.app.error_tables import BY_CNN, MACRO, METRIC_TITLES, OURS, error_lines, estimators, interval_of, overall_error
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.terms import plain_expression, term_values, terms
 from trainlaw.app.text_table import text_table
@@ -55,7 +55,7 @@ def errors_text(formula: Formula) -> str:
     """Return the held-out errors: overall beside the rivals, then per architecture."""
     names = estimators(formula)
     overall = [
-        [name, *(show_percent(overall_error(formula, name, metric)) for metric in _METRICS.values())] for name in names
+        [name, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)] for name in names
     ]
     per_cnn = [
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names)]
@@ -63,7 +63,7 @@ def errors_text(formula: Formula) -> str:
     ]
     return "\n".join([
         f"error on GPUs that were held out, %; {formula.errors.get('protocol', '')}",
-        text_table(["", *_METRICS], overall),
+        text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
         "",
         "error per architecture on GPUs that were held out, mean %",
         text_table(["architecture", "runs", *names], per_cnn),
@@ -72,12 +72,7 @@ def errors_text(formula: Formula) -> str:
     ])
 
 
-_METRICS = {
-    "mean over GPUs": MACRO,
-    "mean over runs": "mape_percent",
-    "median": "median_ape_percent",
-    "runs within 25 %": "within_25_percent",
-}
+_SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 
 
 def headline(formula: Formula) -> str:

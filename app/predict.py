@@ -71,16 +71,15 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     columns = {name: column for name, column in zip(names, runs.matrix(names).T, strict=True)}
     seconds = formula.predict(columns, dict(runs.labels()))
     factor = interval_of(formula)
-    warnings = _warnings(formula, columns, seconds)
-    frame = runs.frame
+    frame, times = runs.frame, seconds.tolist()
+    described = zip(frame["cnn"], frame["gpu"], frame["batch_per_gpu"], times, strict=True)
     return [
         Prediction(
-            str(frame["cnn"].iloc[row]), str(frame["gpu"].iloc[row]), int(frame["batch_per_gpu"].iloc[row]),
-            float(seconds[row]), seconds[row] / factor if factor else None, seconds[row] * factor if factor else None,
-            warnings[row],
+            str(cnn), str(gpu), int(batch), time_s, time_s / factor if factor else None,
+            time_s * factor if factor else None, warnings,
         )
-        for row in range(len(runs))
-    ]
+        for (cnn, gpu, batch, time_s), warnings in zip(described, _warnings(formula, columns, seconds), strict=True)
+    ]  # fmt: skip
 
 
 def _warnings(formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> list[tuple[str, ...]]:

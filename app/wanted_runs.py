@@ -93,4 +93,4 @@ def _whole_number(row: dict[str, str | None], column: str) -> int:
 
 def _together(runs: list[RunTable]) -> RunTable:
     """One table instead of many; all name built-in cards and networks."""
-    return RunTable("configurations", pd.concat([table.runs for table in runs], ignore_index=True))
+    return RunTable("configurations", pd.concat([table.frame for table in runs], ignore_index=True))

@@ -11,9 +11,9 @@ from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.terms import plain_expression, terms
 from trainlaw.app.workbook_model import PREFIX, Model, cell_name, first_choice
-from trainlaw.app.workbook_styles import Styles, write_table
+from trainlaw.app.workbook_styles import Styles, fit_on_pages, write_title, write_table
 from trainlaw.formulas import Constant, Formula, evaluate, fold, to_text, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 
 _AGREEMENT = 1e-9
 
@@ -24,9 +24,10 @@ def write_formula(book: Workbook, styles: Styles, model: Model) -> None:
     sheet.set_column(0, 0, 30)
     sheet.set_column(1, 1, 24)
     sheet.set_column(2, 2, 18)
-    sheet.set_column(3, 3, 90)
+    sheet.set_column(3, 3, 110)
+    fit_on_pages(sheet)
     target = model.formula.target
-    sheet.write_string(0, 0, f"{target.meaning}, {target.symbol} [{target.unit}], is the sum of", styles["title"])
+    write_title(sheet, styles, f"{target.meaning}, {target.symbol} [{target.unit}], is the sum of")
     row = _term_lines(sheet, styles, model, 2)
     row = _constants(book, sheet, styles, model, row + 1)
     _symbols(sheet, styles, model.formula, row + 1)
@@ -76,8 +77,9 @@ def write_provenance(book: Workbook, styles: Styles, model: Model) -> None:
     """Write the sheet Provenance with the self-check: a fixed configuration, computed by us and by the application."""
     sheet = book.add_worksheet("Provenance")
     sheet.set_column(0, 0, 36)
-    sheet.set_column(1, 1, 70)
-    sheet.write_string(0, 0, "Where this formula comes from", styles["title"])
+    sheet.set_column(1, 1, 90)
+    fit_on_pages(sheet)
+    write_title(sheet, styles, "Where this formula comes from")
     facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
     row = write_table(sheet, 2, ["fact", "value"], facts, styles)
     _self_check(book, sheet, styles, model.formula, row + 1)

@@ -9,7 +9,7 @@ from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.terms import NamedConstant, terms, with_named_constants
 from trainlaw.datasets import FEATURES, RunTable, cnn_table, configuration, gpu_table
 from trainlaw.formulas import Constant, Expression, Formula, InputError, evaluate, substitute, to_text, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 
 PREFIX = "tl_"  # V100, L2 and FP32 are addresses of cells: without a prefix they are no names
 FIRST_CNN = ("resnet50", 224, 1000)

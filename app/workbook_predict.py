@@ -6,10 +6,11 @@ from xlsxwriter.worksheet import Worksheet
 
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.workbook_model import FIRST_BATCH, FIRST_CNN, FIRST_GPU, INPUTS, PREFIX, Cell, Model, cell_name
-from trainlaw.app.workbook_styles import Styles
+from trainlaw.app.workbook_styles import Styles, fit_on_pages, write_title, lines_height
 from trainlaw.app.workbook_tables import cnn_label
 
 _SHEET = "Predict"
+_TERM_WIDTH = 56  # characters
 _INPUT_TEXTS = {
     "batch_per_gpu": ("images per iteration", "images", "on one GPU"),
     "has_optimizer": ("optimizer step included", "1 or 0", "1: the time includes the update of the weights"),
@@ -20,23 +21,17 @@ _INPUT_TEXTS = {
 def write_predict(book: Workbook, styles: Styles, model: Model) -> None:
     """Write the sheet; its named cells are those that `workbook_model` refers to."""
     sheet = book.add_worksheet(_SHEET)
-    sheet.set_column(0, 0, 58)
-    sheet.set_column(1, 1, 30)
-    sheet.set_column(2, 2, 16)
-    sheet.set_column(3, 3, 26)
-    sheet.set_column(4, 6, 15)
+    for column, width in enumerate((_TERM_WIDTH, 32, 16, 18, 18, 10, 70)):
+        sheet.set_column(column, column, width)
     sheet.hide_gridlines(2)
-    sheet.write_string(0, 0, "Time of one CNN training iteration", styles["title"])
-    sheet.write_string(1, 0, "Choose in the yellow cells. Everything else is computed from them.", styles["note"])
+    fit_on_pages(sheet)
+    write_title(sheet, styles, "Time of one CNN training iteration", "Choose in the yellow cells. Everything else is computed from them.")
     row = _choices(book, sheet, styles, model)
     results = row + 1
     below = results + 9
     below, first_term = _terms(sheet, styles, model, below)
     below, outside = _quantities(book, sheet, styles, model, below)
     _results(book, sheet, styles, model, results, f"SUM({first_term})", outside)
-    sheet.freeze_panes(2, 0)
-    sheet.set_landscape()
-    sheet.fit_to_pages(1, 0)
 
 
 def _define(book: Workbook, name: str, row: int, column: int) -> None:
@@ -66,7 +61,7 @@ def _choices(book: Workbook, sheet: Worksheet, styles: Styles, model: Model) -> 
         if cell_name(name) in used or name == "batch_per_gpu":
             sheet.write_string(row, 0, title, styles["text"])
             sheet.write_number(row, 1, INPUTS[name], styles["input_number"])
-            sheet.write_string(row, 2, unit, styles["text"])
+            sheet.write_string(row, 2, unit, styles["unit"])
             sheet.write_string(row, 3, note, styles["note"])
             _define(book, cell_name(name), row, 1)
             row += 1
@@ -80,8 +75,9 @@ def _terms(sheet: Worksheet, styles: Styles, model: Model, row: int) -> tuple[in
         sheet.write_string(row + 1, column, title, styles["head"])
     first = row + 2
     for number, term in enumerate(model.terms):
+        sheet.set_row(first + number, lines_height(term.text, _TERM_WIDTH))
         sheet.write_string(first + number, 0, term.text, styles["wrapped"])
-        sheet.write_formula(first + number, 1, f"={term.formula}", styles["number"], term.value)
+        sheet.write_formula(first + number, 1, f"={term.formula}", styles["seconds"], term.value)
         cell = xl_rowcol_to_cell(first + number, 1)
         share = term.value / model.seconds
         sheet.write_formula(first + number, 2, f"={cell}/{PREFIX}time_s", styles["share"], share)
@@ -95,7 +91,7 @@ def _terms(sheet: Worksheet, styles: Styles, model: Model, row: int) -> tuple[in
 def _quantities(book: Workbook, sheet: Worksheet, styles: Styles, model: Model, row: int) -> tuple[int, str]:
     """Write features and raw columns; return the next free row and the range of the outside-training flags."""
     sheet.write_string(row, 0, "The quantities behind it", styles["section"])
-    header = ("meaning", "value", "unit", "symbol", "least in training", "most in training", "outside")
+    header = ("quantity", "value", "unit", "least in training", "most in training", "outside", "meaning")
     for column, title in enumerate(header):
         sheet.write_string(row + 1, column, title, styles["head"])
     first = row + 2
@@ -104,26 +100,26 @@ def _quantities(book: Workbook, sheet: Worksheet, styles: Styles, model: Model, 
     for number, cell in enumerate(cells):
         _quantity(book, sheet, styles, cell, ranges.get(cell.name), first + number)
     last = first + len(cells) - 1
-    return last + 2, f"{xl_rowcol_to_cell(first, 6)}:{xl_rowcol_to_cell(last, 6)}"
+    return last + 2, f"{xl_rowcol_to_cell(first, 5)}:{xl_rowcol_to_cell(last, 5)}"
 
 
 def _quantity(
     book: Workbook, sheet: Worksheet, styles: Styles, cell: Cell, ends: tuple[float, float] | None, row: int
 ) -> None:
-    sheet.write_string(row, 0, cell.meaning, styles["wrapped"])
+    style = styles["seconds" if cell.unit == "s" else "amount"]
+    sheet.write_string(row, 0, cell.name.removeprefix(PREFIX), styles["text"])
+    # An input has its cell above; here it is only repeated.
+    sheet.write_formula(row, 1, f"={cell.formula or cell.name}", style, cell.value)
     if cell.formula:
-        sheet.write_formula(row, 1, f"={cell.formula}", styles["number"], cell.value)
         _define(book, cell.name, row, 1)
-    else:
-        sheet.write_formula(row, 1, f"={cell.name}", styles["number"], cell.value)
-    sheet.write_string(row, 2, cell.unit, styles["text"])
-    sheet.write_string(row, 3, cell.name.removeprefix(PREFIX), styles["text"])
+    sheet.write_string(row, 2, cell.unit, styles["unit"])
+    sheet.write_string(row, 6, cell.meaning, styles["text"])
     if ends is not None:
-        sheet.write_number(row, 4, ends[0], styles["number"])
-        sheet.write_number(row, 5, ends[1], styles["number"])
-        low, high = xl_rowcol_to_cell(row, 4), xl_rowcol_to_cell(row, 5)
+        sheet.write_number(row, 3, ends[0], style)
+        sheet.write_number(row, 4, ends[1], style)
+        low, high = xl_rowcol_to_cell(row, 3), xl_rowcol_to_cell(row, 4)
         flag = f"=IF(OR({cell.name}<{low},{cell.name}>{high}),1,0)"
-        sheet.write_formula(row, 6, flag, styles["general"], int(not ends[0] <= cell.value <= ends[1]))
+        sheet.write_formula(row, 5, flag, styles["general"], int(not ends[0] <= cell.value <= ends[1]))
 
 
 def _results(
@@ -159,5 +155,5 @@ def _results(
     for number, (title, formula, value, unit, style) in enumerate(lines, start=1):
         sheet.write_string(row + number, 0, title, styles["text"])
         sheet.write_formula(row + number, 1, f"={formula}", styles[style], value)
-        sheet.write_string(row + number, 2, unit, styles["text"])
+        sheet.write_string(row + number, 2, unit, styles["unit"])
     _define(book, f"{PREFIX}time_s", row + 1, 1)

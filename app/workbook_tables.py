@@ -8,9 +8,9 @@ from xlsxwriter.utility import xl_col_to_name
 from xlsxwriter.worksheet import Worksheet
 
 from trainlaw.app.conformal import LEVEL
-from trainlaw.app.error_tables import BY_CNN, BY_GPU, error_lines, estimators, interval_of
+from trainlaw.app.error_tables import BY_CNN, BY_GPU, METRIC_TITLES, error_lines, estimators, interval_of, overall_error
 from trainlaw.app.workbook_model import PREFIX
-from trainlaw.app.workbook_styles import Styles, write_table, write_value
+from trainlaw.app.workbook_styles import Styles, fit_on_pages, write_title, write_table, write_value
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.precisions import PRECISIONS
@@ -59,13 +59,13 @@ def _lookup_sheet(
     book: Workbook, styles: Styles, name: str, kind: str, header: Sequence[str], rows: Sequence[Sequence[object]], text: str
 ) -> None:
     sheet = book.add_worksheet(name)
-    sheet.write_string(0, 0, name, styles["title"])
-    sheet.write_string(1, 0, f"{text} Change a value or add a row below the last: predictions follow.", styles["note_line"])
+    write_title(sheet, styles, name, f"{text} Change a value or add a row below the last: predictions follow.")
     write_table(sheet, _FIRST, header, rows, styles)
     sheet.set_column(0, 0, max(len(str(row[0])) for row in rows) + 2)
     sheet.set_column(1, len(header) - 1, 17)
     sheet.set_row(_FIRST, 32)
     sheet.freeze_panes(_FIRST + 1, 1)
+    fit_on_pages(sheet)
     top, bottom, right = _FIRST + 2, _FIRST + 1 + SPARE_ROWS, xl_col_to_name(len(header) - 1)
     book.define_name(f"{PREFIX}{kind}_columns", f"={name}!$A${_FIRST + 1}:${right}${_FIRST + 1}")
     book.define_name(f"{PREFIX}{kind}_table", f"={name}!$A${top}:${right}${bottom}")
@@ -77,7 +77,7 @@ def _lookup_sheet(
 def write_precisions(book: Workbook, styles: Styles, formula: Formula) -> None:
     """Write the sheet Precisions: bytes of an element, and which peak rate of a card applies."""
     sheet = book.add_worksheet("Precisions")
-    sheet.write_string(0, 0, "Precisions", styles["title"])
+    write_title(sheet, styles, "Precisions")
     trained = set(formula.provenance.get("precisions", ["fp32"]))
     header = ["precision", "bytes_per_element", "is_tensor_precision", "peak rate", "in training", "meaning"]
     kinds = [row for row in PRECISIONS.values() if row.precision != "unknown"]
@@ -88,6 +88,7 @@ def write_precisions(book: Workbook, styles: Styles, formula: Formula) -> None:
     write_table(sheet, _FIRST, header, rows, styles)
     sheet.set_column(0, 4, 22)
     sheet.set_column(5, 5, 70)
+    fit_on_pages(sheet)
     names = ("precisions", "precision_bytes_per_element", "precision_is_tensor_precision", "precision_peaks", "precision_trained")
     for column, name in enumerate(names):
         letter = xl_col_to_name(column)
@@ -99,13 +100,14 @@ def write_errors(book: Workbook, styles: Styles, formula: Formula) -> None:
     sheet = book.add_worksheet("Errors")
     sheet.set_column(0, 0, 34)
     sheet.set_column(1, 9, 15)
-    sheet.write_string(0, 0, "Errors on GPUs that were held out", styles["title"])
+    fit_on_pages(sheet)
+    write_title(sheet, styles, "Errors on GPUs that were held out")
     protocol = str(formula.errors.get("protocol", "this formula carries no held-out errors"))
-    sheet.write_string(1, 0, f"Absolute percentage errors. {protocol}.", styles["note_line"])
+    sheet.write_string(1, 0, f"Absolute percentage errors. {protocol}.", styles["note"])
     factor = interval_of(formula)
     sheet.write_string(2, 0, f"interval factor, {100 * LEVEL:g} %", styles["text"])
-    write_value(sheet, 2, 1, factor if factor else math.nan, styles, "number")
-    sheet.write_string(2, 2, "a run on a new GPU lies within prediction / factor and prediction x factor", styles["note_line"])
+    write_value(sheet, 2, 1, factor if factor else math.nan, styles, "seconds")
+    sheet.write_string(2, 2, "a run on a new GPU lies within prediction / factor and prediction x factor", styles["note"])
     book.define_name(f"{PREFIX}interval_factor", "=Errors!$B$3")
     row = _summary(sheet, styles, formula, 4)
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
@@ -115,11 +117,8 @@ def write_errors(book: Workbook, styles: Styles, formula: Formula) -> None:
 
 
 def _summary(sheet: Worksheet, styles: Styles, formula: Formula, row: int) -> int:
-    summary = formula.errors.get("summary", {})
-    metrics = list(dict.fromkeys(metric for values in summary.values() for metric in values))
-    rows = [[metric, *(_number(values.get(metric)) for values in summary.values())] for metric in metrics]
-    return write_table(sheet, row, ["overall", *summary], rows, styles, "percent") + 1
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    names = estimators(formula)
+    rows = [
+        [title, *(overall_error(formula, name, metric) for name in names)] for metric, title in METRIC_TITLES.items()
+    ]
+    return write_table(sheet, row, ["overall, %", *names], rows, styles, "percent") + 1
