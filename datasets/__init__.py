@@ -1,18 +1,28 @@
-"""What was measured and the facts that explain it: runs, GPUs, links, CNNs, and the features made of them."""
+"""What was measured and the facts that explain it: runs, GPUs, links, CNNs, and the features made of them.
 
-from trainlaw.datasets.catalog import DATASETS, load
-from trainlaw.datasets.cnn_facts import CnnFacts, cnn_table, find_cnn, find_cnn_facts
+Readers of users' files are in `trainlaw.datasets.importing` (runs) and `trainlaw.datasets.gpu_files` (GPUs):
+they load pandera, which takes longer than all of this.
+"""
+
+from trainlaw.datasets.catalog import DATASETS, load, load_layers, load_pairs
+from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts, known_cnns
 from trainlaw.datasets.configuration import configuration
+from trainlaw.datasets.coverage import coverage, coverage_of_batches
 from trainlaw.datasets.dataset_rows import Dataset
 from trainlaw.datasets.features import FEATURES, STUDY_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
+from trainlaw.datasets.hypothetical import hypothetical_gpu, wanted_gpu
 from trainlaw.datasets.joining import Facts
+from trainlaw.datasets.layers import LAYER_FEATURES, LayerTable, layer_feature_specs
 from trainlaw.datasets.links import Link, find_link, link_table
+from trainlaw.datasets.outliers import Outlier, outliers
+from trainlaw.datasets.pairs import PairTable
 from trainlaw.datasets.runs import RunTable
 
 __all__ = [
     "DATASETS",
     "FEATURES",
+    "LAYER_FEATURES",
     "STUDY_FEATURES",
     "TARGET",
     "CnnFacts",
@@ -20,17 +30,30 @@ __all__ = [
     "Facts",
     "Gpu",
     "GpuCatalog",
+    "LayerTable",
     "Link",
+    "Outlier",
+    "PairTable",
     "RunTable",
     "built_in_gpus",
+    "cnn_name",
     "cnn_table",
     "configuration",
+    "coverage",
+    "coverage_of_batches",
     "feature_specs",
     "find_cnn",
     "find_cnn_facts",
     "find_gpu",
     "find_link",
     "gpu_table",
+    "hypothetical_gpu",
+    "known_cnns",
+    "layer_feature_specs",
     "link_table",
     "load",
+    "load_layers",
+    "load_pairs",
+    "outliers",
+    "wanted_gpu",
 ]

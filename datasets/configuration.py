@@ -34,9 +34,9 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name or a graph, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names are of `gpus` (None: the
-    shipped ones). The link defaults to the card's own, the algorithm to a ring. Raises UnknownNameError for
-    an unknown name, InputError for a number out of range.
+    `cnn` is a name or a graph, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names of cards are
+    those of `gpus` (None: the shipped ones). The link defaults to the card's own, the algorithm to a ring.
+    Raises UnknownNameError for an unknown name, InputError for a number out of range.
 
     >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
     array([[4.08918426e+09]])

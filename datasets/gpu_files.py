@@ -20,8 +20,8 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     """Return a catalog (None: the shipped one) with the cards of a file: columns as in the GPU schema.
 
     A row with the name of a known card corrects it: only its filled cells count. A row with a new name needs
-    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError, with
-    one fault per cell, InputError when the file is no table.
+    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError,
+    with one fault per cell, InputError when the file is no table.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=_TEXTS)

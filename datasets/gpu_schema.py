@@ -4,6 +4,8 @@ from trainlaw.datasets.columns import Column, table_schema
 
 _RATE = {"unit": "FLOP/s", "low": 1e9, "high": 1e18}
 _CLOCK = {"unit": "Hz", "low": 1e7, "high": 1e11}
+_MEMORY = {"unit": "B", "low": 1e7, "high": 1e14}
+_BANDWIDTH = {"unit": "B/s", "low": 1e8, "high": 1e15}
 _UNKNOWN = {"default": "", "may_be_empty": True}
 
 GPU_COLUMNS: tuple[Column, ...] = (
@@ -30,8 +32,8 @@ GPU_COLUMNS: tuple[Column, ...] = (
     ),
     Column("tensor_fp16_flop_per_s", "number", "dense fp16 tensor rate as sold", **_RATE, **_UNKNOWN),
     Column("tensor_accumulation", "text", "what tensor cores accumulate in, and at which rate", **_UNKNOWN),
-    Column("memory_bytes", "number", "memory as sold, 1e9 bytes a GB", "B", 1e7, 1e14),
-    Column("bandwidth_byte_per_s", "number", "memory bandwidth", "B/s", 1e8, 1e15),
+    Column("memory_bytes", "number", "memory as sold, 1e9 bytes a GB", **_MEMORY),
+    Column("bandwidth_byte_per_s", "number", "memory bandwidth", **_BANDWIDTH),
     Column("l2_bytes", "number", "level 2 cache (processors: level 3)", "B", 1e4, 1e11, **_UNKNOWN),
     Column("l1_bytes_per_sm", "number", "level 1 cache of one multiprocessor", "B", 1e3, 1e9, **_UNKNOWN),
     Column("tdp_w", "number", "thermal design power", "W", 1, 1e5, **_UNKNOWN),

@@ -142,9 +142,11 @@ def _is_near(size: float, other: float) -> bool:
 
 
 def _likeness(key: str, other: str) -> float:
-    # Digits name the model, so a shared beginning counts beside the likeness of the letters.
-    contained = 0.2 if key in other or other in key else 0.0
-    return SequenceMatcher(None, key, other).ratio() + contained
+    # A name that goes on where the text ends ("A100" in "A100-SXM4-40GB") is what was meant more often than
+    # one with as many equal letters.
+    begun = other.startswith(key) and not other[len(key) :][:1].isdigit()
+    contained = key in other or other in key
+    return SequenceMatcher(None, key, other).ratio() + 0.4 * begun + 0.2 * contained
 
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:

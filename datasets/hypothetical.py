@@ -29,9 +29,9 @@ def wanted_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
 def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
     """Return a known card with changed facts: "CARD with FACT=NUMBER, FACT=2x, 2x FACT".
 
-    A fact is a number column of the GPU table or the beginning of its name; "2x" multiplies, and multiplies all
-    columns that begin so ("peak": all rates). The card keeps its group. Raises UnknownNameError for an unknown
-    card or fact, InputError for a change that cannot be read.
+    A fact is a number column of the GPU table or the beginning of its name; "2x" multiplies, and multiplies
+    all columns that begin so ("peak": all rates). The card keeps its group. Raises UnknownNameError for an
+    unknown card or fact, InputError for a change that cannot be read.
 
     >>> hypothetical_gpu("A100-SXM4-40GB with 2x bandwidth").bandwidth_byte_per_s
     3120000000000.0

@@ -48,9 +48,9 @@ def import_runs(
 ) -> RunTable:
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
-    `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that states
-    another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards (None:
-    the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no table.
+    `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that
+    states another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards
+    (None: the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
     return runs_of_frame(table, name or Path(path).name, gpus)
@@ -114,7 +114,7 @@ def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -
 
 
 def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the runs with the usual input size and classes where none are given, and a fault per bad size."""
+    """Return the runs with the usual input size and classes where none are given, and faults of sizes."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
     different = runs[key].drop_duplicates()

@@ -175,7 +175,7 @@ def _package(name: str, what: str):
         return import_module(name)
     except ImportError:
         raise MissingDependencyError(
-            f"{what} files need {name.split('.', maxsplit=1)[0]}: install it with `pip install trainlaw[data]`"
+            f"{what} files need {name.partition('.')[0]}: install it with `pip install trainlaw[data]`"
         ) from None
 
 
