@@ -86,7 +86,7 @@ _ROWS = (
     Operator("abs", 1, np.abs, "math.fabs(a)", lambda s, a: s.Abs(a), _SAME, 1, ("2 * step(a) - 1",), (0,),
              intervals.absolute),
     Operator("inv", 1, np.reciprocal, "1.0 / a", lambda s, a: 1 / a, _product(-1), 2, ("-inv(square(a))",),
-             (0,), intervals.inverse),
+             (0,), intervals.inverse, "1 / a"),
     Operator("sqrt", 1, np.sqrt, "math.sqrt(a)", lambda s, a: s.sqrt(a), _product(_HALF), 2,
              ("0.5 / sqrt(a)",), (1,), intervals.rising_from_zero(np.sqrt)),
     Operator("cbrt", 1, np.cbrt, "math.copysign(math.pow(math.fabs(a), 1.0 / 3.0), a)", _cube_root,

@@ -1,1 +1,47 @@
-"""Formulas in other languages, one file each."""
+"""Formulas in other languages, one file each; `PRINTERS` names them all."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.c_function import print_c_function
+from trainlaw.formulas.printers.excel import ExcelCells, excel_expression, print_excel, split_for_excel
+from trainlaw.formulas.printers.javascript import print_javascript
+from trainlaw.formulas.printers.latex import latex_expression, latex_symbol, print_latex
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, print_mathml
+from trainlaw.formulas.printers.numpy_function import print_numpy_function
+from trainlaw.formulas.printers.python_function import print_python_function
+from trainlaw.formulas.printers.sql import print_sql
+
+PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType(
+    {
+        "python_function": print_python_function,
+        "numpy_function": print_numpy_function,
+        "excel": print_excel,
+        "javascript": print_javascript,
+        "latex": print_latex,
+        "mathml": print_mathml,
+        "c_function": print_c_function,
+        "sql": print_sql,
+    }
+)
+
+__all__ = [
+    "PRINTERS",
+    "ExcelCells",
+    "excel_expression",
+    "latex_expression",
+    "latex_symbol",
+    "mathml_expression",
+    "mathml_symbol",
+    "print_c_function",
+    "print_excel",
+    "print_javascript",
+    "print_latex",
+    "print_mathml",
+    "print_numpy_function",
+    "print_python_function",
+    "print_sql",
+    "split_for_excel",
+]

@@ -1,0 +1,171 @@
+"""A formula as spreadsheet formulas that Excel, LibreOffice and Google Sheets compute alike.
+
+Where the formula is not valid the cell shows an error value (#NUM!, #DIV/0!, #N/A), as spreadsheets know
+neither infinity nor nan. Powers are always POWER: in Excel -2^2 is 4. No LAMBDA, no dynamic arrays.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.expression import Apply, Expression, fold
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.naming import as_formula, header, identifiers
+from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.formulas.text import number_text
+
+# Microsoft, "Excel specifications and limits": length of formula contents, nested levels of functions.
+MAX_LENGTH = 8192
+MAX_LEVELS = 64
+
+MARGIN = 0.5
+HELPER_LENGTH = 32
+
+
+def _constant_power(exponent: float) -> str:
+    """Return the form of a power: LibreOffice takes odd roots of negative numbers, Excel knows no 0^0."""
+    if exponent == 0:
+        return "(1+0*({a}))"
+    # Only where 1/exponent is nearly an odd whole number; the square root keeps negative numbers out.
+    if abs(exponent) < 1 and abs(1 / exponent - round(1 / exponent)) < 1e-6:
+        return f"POWER(SQRT({{a}}),{_number(2 * exponent)})"
+    return f"POWER({{a}},{_number(exponent)})"
+
+
+def _number(value: float) -> str:
+    return number_text(value).upper()
+
+
+EXCEL = Language(
+    forms={
+        "abs": "ABS({a})",
+        "sqrt": "SQRT({a})",
+        "cbrt": "(SIGN({a})*POWER(ABS({a}),1/3))",
+        "square": "POWER({a},2)",
+        "cube": "POWER({a},3)",
+        "exp": "EXP({a})",
+        "log": "LN({a})",
+        "pow": "IF({b}=0,1+0*({a}),IF(AND({a}<0,{b}<>INT({b})),NA(),POWER({a},{b})))",
+        "min": "MIN({a},{b})",
+        "max": "MAX({a},{b})",
+        "sin": "SIN({a})",
+        "cos": "COS({a})",
+        "tanh": "TANH({a})",
+        "step": "((SIGN({a})+1)/2)",
+    },
+    constant_power=_constant_power,
+    number=plain_number(_number),
+)
+
+
+class ExcelCells(NamedTuple):
+    """helpers : name and formula of each helper cell, each over inputs and earlier helpers. formula : the
+    result.
+    """
+
+    helpers: tuple[tuple[str, str], ...]
+    formula: str
+
+
+def excel_expression(expression: Expression, names: Mapping[str, str]) -> str:
+    """Return the expression as the text of one cell, without the leading "=".
+
+    names : the cell or defined name of each variable. Raises InputError where the text exceeds what one cell
+    holds (8,192 characters, 64 levels): `split_for_excel` then spreads it.
+
+    >>> from trainlaw.formulas.text import parse_text
+    >>> excel_expression(parse_text("2 * x^2"), {"x": "B2"})
+    '2 * POWER(B2,2)'
+    """
+    text = EXCEL.write(EXCEL.known(expression), names)
+    if not _fits(text):
+        raise InputError(
+            f"expected at most {MAX_LENGTH} characters and {MAX_LEVELS} levels in a cell, came {len(text)} "
+            f"and {_levels(text)}: split_for_excel spreads the formula over helper cells"
+        )
+    return text
+
+
+def split_for_excel(
+    expression: Expression, names: Mapping[str, str], helper_name: Callable[[int], str]
+) -> ExcelCells:
+    """Return the expression as one cell where it fits, else with helper cells for its common and long parts.
+
+    names : the cell or defined name of each variable. helper_name : the cell or defined name of helper 0, 1,
+    ...
+    """
+    known = EXCEL.known(expression)
+    text = EXCEL.write(known, names)
+    if _fits(text):
+        return ExcelCells((), text)
+    cuts = _cuts(known, names)
+    steps = named_steps(known, lambda node, place: (node, place) in cuts)
+    places = {step: helper_name(index) for index, (step, _) in enumerate(steps.assignments)}
+    everywhere = {**names, **places}
+    helpers = tuple((places[step], EXCEL.write(part, everywhere)) for step, part in steps.assignments)
+    return ExcelCells(helpers, EXCEL.write(steps.result, everywhere))
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= MAX_LENGTH and _levels(text) <= MAX_LEVELS
+
+
+def _levels(text: str) -> int:
+    """Return how deeply parentheses are nested."""
+    level = deepest = 0
+    for character in text:
+        level += (character == "(") - (character == ")")
+        deepest = max(deepest, level)
+    return deepest
+
+
+def _cuts(expression: Expression, names: Mapping[str, str]) -> set[tuple[Apply, int]]:
+    """Return the arguments (node and place) that need a cell of their own for every cell to stay well within
+    limits.
+
+    An argument that a form repeats is one of them; else the longest and the deepest of a node that gets too
+    large.
+    """
+    cuts: set[tuple[Apply, int]] = set()
+
+    def measured(node: Apply, sizes: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+        form = EXCEL.form(node) or "({a} + {b})"
+        parts = list(sizes)
+        for place in range(len(parts)):
+            times = EXCEL.repeats(node, place)
+            if times > 1 and isinstance(node.arguments[place], Apply):
+                cuts.add((node, place))
+                parts[place] = HELPER_LENGTH * times, 0
+        while True:
+            length = len(form) + sum(part[0] for part in parts)
+            levels = form.count("(") + max(part[1] for part in parts)
+            if length <= MARGIN * MAX_LENGTH and levels <= MARGIN * MAX_LEVELS:
+                return length, levels
+            largest = max(range(len(parts)), key=lambda place: parts[place][1] * 100 + parts[place][0])
+            cuts.add((node, largest))
+            parts[largest] = HELPER_LENGTH, 0
+
+    fold(
+        expression,
+        lambda node: (len(_number(node.value)), 0),
+        lambda node: (len(names[node.name]), 0),
+        measured,
+    )
+    return cuts
+
+
+def print_excel(formula: Formula | Expression) -> str:
+    """Return a list of cells, one "name = formula" per line: helper cells first, the target last.
+
+    The inputs are defined names, the features' names in lower case with the prefix in_, since names such as
+    FP32 or L2 are cell addresses.
+    """
+    law = as_formula(formula)
+    inputs = [*(spec.name for spec in law.used_features), *(constant.name for constant in law.grouped)]
+    names = {name: f"in_{plain.lower()}" for name, plain in identifiers(inputs, ()).items()}
+    cells = split_for_excel(law.expression, names, lambda index: f"step_{index + 1}")
+    target = identifiers([law.target.name], ())[law.target.name].lower()
+    lines = [*cells.helpers, (f"out_{target}", cells.formula)]
+    comments = "".join(f"# {line}\n" for line in header(law))
+    return comments + "".join(f"{name} ={text}\n" for name, text in lines)

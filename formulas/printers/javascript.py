@@ -1,0 +1,82 @@
+"""A formula as a JavaScript function."""
+
+import json
+
+from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.layout import lay_out
+from trainlaw.formulas.printers.naming import as_formula, header
+
+JAVASCRIPT = Language(
+    forms={
+        "abs": "Math.abs({a})",
+        "sqrt": "Math.sqrt({a})",
+        "cbrt": "Math.cbrt({a})",
+        "square": "power({a}, 2)",
+        "cube": "power({a}, 3)",
+        "exp": "Math.exp({a})",
+        "log": "Math.log({a})",
+        "pow": "power({a}, {b})",
+        "min": "Math.min({a}, {b})",
+        "max": "Math.max({a}, {b})",
+        "sin": "Math.sin({a})",
+        "cos": "Math.cos({a})",
+        "tanh": "Math.tanh({a})",
+        "step": "(0.5 * (Math.sign({a}) + 1))",
+    },
+    number=plain_number(repr),
+    finite="finite({a})",
+    helpers={
+        "finite": "const finite = (value) => (Number.isFinite(value) ? value : NaN);\n",
+        # Math.pow(NaN, 0) is 1.
+        "power": (
+            "const power = (base, exponent) =>\n"
+            "  Number.isFinite(base) && Number.isFinite(exponent) ? Math.pow(base, exponent) : NaN;\n"
+        ),
+    },
+    reserved=frozenset(
+        "abstract arguments await boolean break byte case catch char class const continue debugger"
+        " default delete do double else enum eval export extends false final finally float for function"
+        " goto if implements import in instanceof int interface let long native new null package private"
+        " protected public return short static super switch synchronized this throw throws transient"
+        " true try typeof var void volatile while with yield undefined NaN Infinity Math Number Map"
+        " features labels".split()
+    ),
+)
+
+
+def text_literal(text: str) -> str:
+    """Return a JavaScript string literal that is safe inside a script element of a page, too.
+
+    >>> text_literal("</script>")
+    '"\\\\u003c/script>"'
+    """
+    return json.dumps(text).replace("<", "\\u003c")
+
+
+def print_javascript(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of one function (features, labels) -> number, with its helpers.
+
+    features : an object with a number per feature name, in its unit. labels : an object with the group's
+    label per label column, for grouped constants. The function returns NaN where the formula is not valid.
+    """
+    law = as_formula(formula)
+    layout = lay_out(law, JAVASCRIPT, name)
+    lines = [
+        f"const {place} = finite(features[{text_literal(key)}]);" for key, place in layout.inputs.items()
+    ]
+    lines += [f"const {place} = labels[{text_literal(key)}];" for key, place in layout.labels.items()]
+    for place, constant in layout.grouped:
+        pairs = ", ".join(
+            f"[{text_literal(str(group))}, {float(value)!r}]" for group, value in constant.values.items()
+        )
+        lines.append(
+            f"const {place} = new Map([{pairs}]).get({layout.labels[constant.key]}) ?? {float(constant.default)!r};"
+        )
+    lines += [f"const {step} = {text};" for step, text in layout.steps]
+    lines.append(f"return finite({layout.result});")
+    helpers = "".join(JAVASCRIPT.used_helpers("\n".join(lines)))
+    comments = "".join(f"// {line}\n" for line in header(law))
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"{comments}{helpers}function {name}(features, labels = {{}}) {{\n{body}}}\n"

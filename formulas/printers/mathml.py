@@ -1,0 +1,97 @@
+"""A formula in presentation MathML, as browsers show it."""
+
+from collections.abc import Mapping
+from html import escape
+
+from trainlaw.formulas.expression import Expression
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
+from trainlaw.formulas.printers.naming import as_formula, header
+from trainlaw.formulas.text import number_text
+
+
+def _call(name: str, arguments: str = "{a}") -> str:
+    """Return the form of a function."""
+    return f"<mrow><mi>{name}</mi><mo>(</mo>{arguments}<mo>)</mo></mrow>"
+
+
+def mathml_language(digits: int | None) -> Language:
+    """Return how MathML writes formulas, with constants of so many significant digits (None: exact)."""
+    both = "{a}<mo>,</mo>{b}"
+    base = "<mrow>{a:atom}</mrow>"
+    return Language(
+        forms={
+            "div": "<mfrac><mrow>{a}</mrow><mrow>{b}</mrow></mfrac>",
+            "abs": "<mrow><mo>|</mo>{a}<mo>|</mo></mrow>",
+            "inv": "<mfrac><mn>1</mn><mrow>{a}</mrow></mfrac>",
+            "sqrt": "<msqrt>{a}</msqrt>",
+            "cbrt": "<mroot><mrow>{a}</mrow><mn>3</mn></mroot>",
+            "square": f"<msup>{base}<mn>2</mn></msup>",
+            "cube": f"<msup>{base}<mn>3</mn></msup>",
+            "pow": f"<msup>{base}<mrow>{{b}}</mrow></msup>",
+            "log": _call("ln"),
+            "min": _call("min", both),
+            "max": _call("max", both),
+            "step": _call("&#952;"),
+            **{name: _call(name) for name in ("exp", "sin", "cos", "tanh")},
+        },
+        form_strengths={"square": POWER, "cube": POWER, "pow": POWER},
+        infix={
+            "add": "<mo>+</mo>",
+            "sub": "<mo>&#8722;</mo>",
+            "mul": "<mo>&#183;</mo>",
+            "neg": "<mo>&#8722;</mo>",
+        },
+        parentheses=("<mrow><mo>(</mo>", "<mo>)</mo></mrow>"),
+        number=lambda value: _number(value, digits),
+    )
+
+
+def _number(value: float, digits: int | None) -> Piece:
+    """Return a number, its sign and its power of ten written out."""
+    mantissa, _, exponent = number_text(abs(value), digits).partition("e")
+    text = f"<mn>{mantissa}</mn>"
+    if exponent:
+        power = f"<msup><mn>10</mn><mn>{int(exponent)}</mn></msup>".replace("<mn>-", "<mn>&#8722;")
+        text += f"<mo>&#215;</mo>{power}"
+    negative = number_text(value).startswith("-")
+    strength = STRENGTHS["mul"] if exponent else ATOM
+    return Piece("<mo>&#8722;</mo>" + text if negative else text, SIGNED if negative else strength)
+
+
+def mathml_symbol(symbol: str) -> str:
+    """Return a symbol, with an index for A_b.
+
+    >>> mathml_symbol("W_conv")
+    '<msub><mi>W</mi><mi>conv</mi></msub>'
+    """
+    base, _, index = symbol.partition("_")
+    printable = [escape("".join(c for c in part if c.isprintable())) for part in (base, index)]
+    if base and index:
+        return f"<msub><mi>{printable[0]}</mi><mi>{printable[1]}</mi></msub>"
+    return f"<mi>{escape(''.join(c for c in symbol if c.isprintable()))}</mi>"
+
+
+def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits: int | None = 3) -> str:
+    """Return the expression as one element of MathML.
+
+    symbols : the MathML of each variable. digits : significant digits of the constants (None: exact).
+
+    >>> from trainlaw.formulas.text import parse_text
+    >>> mathml_expression(parse_text("2 * x"), {"x": "<mi>x</mi>"})
+    '<mrow><mn>2</mn><mo>&#183;</mo><mi>x</mi></mrow>'
+    """
+    language = mathml_language(digits)
+    return f"<mrow>{language.write(language.known(expression), symbols)}</mrow>"
+
+
+def print_mathml(formula: Formula | Expression, digits: int | None = 3) -> str:
+    """Return a math element for a page: the target's symbol, an equals sign and the formula."""
+    law = as_formula(formula)
+    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in law.used_features}
+    symbols |= {constant.name: mathml_symbol(constant.name) for constant in law.grouped}
+    comments = "".join(f"<!-- {line} -->\n" for line in header(law))
+    right = mathml_expression(law.expression, symbols, digits)
+    left = mathml_symbol(law.target.symbol)
+    namespace = "http://www.w3.org/1998/Math/MathML"
+    return f'{comments}<math xmlns="{namespace}" display="block">{left}<mo>=</mo>{right}</math>\n'

@@ -1,0 +1,84 @@
+"""Names and comments in other languages: whatever a user calls things, it must come out inert."""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from importlib.metadata import PackageNotFoundError, version
+
+from trainlaw.formulas.expression import Expression, variables
+from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.text import number_text
+from trainlaw.formulas.units import DIMENSIONLESS
+
+PLAIN = set(" .,:;()[]+=_/^|%~*-'")
+MAX_COMMENT = 300
+
+
+def as_formula(item: Formula | Expression) -> Formula:
+    """Return the formula itself, or one whose features and target have no unit and no meaning."""
+    if isinstance(item, Formula):
+        return item
+    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, "") for name in variables(item))
+    return Formula(item, features, FeatureSpec("value", "y", DIMENSIONLESS, ""))
+
+
+def identifiers(names: Iterable[str], reserved: Collection[str]) -> dict[str, str]:
+    """Return an identifier per name, ASCII letters, digits and underscores, each once and none reserved.
+
+    >>> identifiers(["batch", "C[harness]", "C_harness", "for"], {"for"})
+    {'batch': 'batch', 'C[harness]': 'C_harness', 'C_harness': 'C_harness_2', 'for': 'for_2'}
+    """
+    # Without regard to case, as spreadsheets and SQL have none.
+    taken = {word.lower() for word in reserved}
+    found: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
+        plain = plain if plain[0].isalpha() else "x_" + plain
+        number = 2
+        chosen = plain
+        while chosen.lower() in taken:
+            chosen, number = f"{plain}_{number}", number + 1
+        taken.add(chosen.lower())
+        found[name] = chosen
+    return found
+
+
+def inert(text: str) -> str:
+    """Return a text as one line that ends no comment and starts no tag in any language.
+
+    >>> inert("a */ </script> -- b\\n")
+    'a * / ? /script? - - b'
+    """
+    plain = "".join(
+        character if character.isalnum() or character in PLAIN else "?" for character in text.strip()
+    )
+    for opening, other in (("*/", "* /"), ("/*", "/ *"), ("--", "- -"), ("//", "/ /")):
+        while opening in plain:
+            plain = plain.replace(opening, other)
+    return plain[:MAX_COMMENT]
+
+
+def header(formula: Formula) -> list[str]:
+    """Return the lines that every printed form carries: formula, features, units, ranges, errors, origin."""
+    target = formula.target
+    lines = [f"{target.name} = {formula.text()}", f"{target.name} [{target.unit}] {target.meaning}"]
+    for spec in formula.used_features:
+        known = formula.ranges.get(spec.name)
+        span = f", in training {number_text(known[0], 6)} to {number_text(known[1], 6)}" if known else ""
+        lines.append(f"{spec.name} [{spec.unit}] {spec.meaning}{span}")
+    lines += [f"{constant.name}, one per {constant.key}" for constant in formula.grouped]
+    for title, facts in (("held-out error", formula.errors), ("origin", formula.provenance)):
+        lines += [f"{title}, {key}: {_fact(value)}" for key, value in facts.items()]
+    return [inert(line) for line in [*lines, f"printed by trainlaw {_version()}"]]
+
+
+def _fact(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _version() -> str:
+    try:
+        return version("trainlaw")
+    except PackageNotFoundError:
+        return "(not installed)"

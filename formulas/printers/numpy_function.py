@@ -1,0 +1,85 @@
+"""A formula as a Python function over numpy arrays."""
+
+import keyword
+import math
+from dataclasses import replace
+
+from trainlaw.formulas.expression import Apply, Constant, Expression, fold
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.layout import lay_out
+from trainlaw.formulas.printers.naming import as_formula, header
+from trainlaw.formulas.tidy import folded
+
+NUMPY = Language(
+    forms={
+        "abs": "np.abs({a})",
+        "sqrt": "np.sqrt({a})",
+        "cbrt": "np.cbrt({a})",
+        "square": "np.square({a})",
+        "cube": "np.power({a}, 3)",
+        "exp": "np.exp({a})",
+        "log": "np.log({a})",
+        "pow": "power({a}, {b})",
+        "min": "np.minimum({a}, {b})",
+        "max": "np.maximum({a}, {b})",
+        "sin": "np.sin({a})",
+        "cos": "np.cos({a})",
+        "tanh": "np.tanh({a})",
+        "step": "np.heaviside({a}, 0.5)",
+    },
+    finite="finite({a})",
+    helpers={
+        "finite": "def finite(values):\n    return np.where(np.isfinite(values), values, np.nan)\n",
+        # The power functions of C give 1 for nan to the power 0.
+        "power": (
+            "def power(base, exponent):\n"
+            "    known = np.isfinite(base) & np.isfinite(exponent)\n"
+            "    return np.where(known, np.power(base, exponent), np.nan)\n"
+        ),
+        "constants": (
+            "def constants(labels, values, default):\n"
+            "    return np.vectorize(lambda label: values.get(str(label), default), otypes=[float])(labels)\n"
+        ),
+    },
+    number=plain_number(lambda value: repr(value) if math.isfinite(value) else "np.nan"),
+    reserved=frozenset({*keyword.kwlist, "np", "float"}),
+)
+
+
+def print_numpy_function(formula: Formula | Expression, name: str = "predict") -> str:
+    """Return the source of a module with one function: features (arrays, in their units) in, target out.
+
+    Grouped constants take an array of the groups' labels as a further argument. The function gives nan where
+    the formula is not valid; arrays broadcast as in numpy.
+    """
+    law = as_formula(formula)
+    layout = lay_out(replace(law, expression=_known_constants(law.expression)), NUMPY, name)
+    arguments = [*layout.inputs.values(), *(f'{label}=""' for label in layout.labels.values())]
+    lines = [f"{place} = finite(np.asarray({place}, dtype=float))" for place in layout.inputs.values()]
+    for place, constant in layout.grouped:
+        table = {str(group): float(value) for group, value in constant.values.items()}
+        label = layout.labels[constant.key]
+        lines.append(f"{place} = constants({label}, {table!r}, {float(constant.default)!r})")
+    lines += [f"{step} = {text}" for step, text in layout.steps]
+    lines.append(f"return finite({layout.result})")
+    body = "".join(f"        {line}\n" for line in lines)
+    used = NUMPY.used_helpers("\n".join(lines))
+    comments = "".join(f"# {line}\n" for line in header(law))
+    helpers = "".join(f"\n\n{source}" for source in used)
+    start = f'def {name}({", ".join(arguments)}):\n    with np.errstate(all="ignore"):\n'
+    return f"{comments}import numpy as np\n{helpers}\n\n{start}{body}"
+
+
+def _known_constants(expression: Expression) -> Expression:
+    """Return the expression with constant parts evaluated, as Python raises where 1.0 / 0.0 stands in a text."""
+
+    def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+        if not all(isinstance(argument, Constant) for argument in arguments):
+            return Apply(node.operator, arguments)
+        part = folded(node.operator, arguments)
+        # A power function would make 1 of nan to the power 0.
+        lost = isinstance(part, Apply) or any(math.isnan(argument.value) for argument in arguments)
+        return Constant(math.nan) if lost else part
+
+    return fold(expression, lambda node: node, lambda node: node, known)

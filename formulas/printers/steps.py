@@ -1,0 +1,59 @@
+"""An expression as a sequence of named steps: what occurs more than once is computed once."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from trainlaw.formulas.expression import Apply, Expression, Variable, fold, nodes, variables
+
+
+class Steps(NamedTuple):
+    """Named expressions, each over variables and earlier names, and the result over all of them."""
+
+    assignments: tuple[tuple[str, Expression], ...]
+    result: Expression
+
+
+def named_steps(
+    expression: Expression, wanted: Callable[[Apply, int], bool] = lambda node, place: False
+) -> Steps:
+    """Return the expression in steps step_1, step_2, ...: one per operator node that occurs more than once.
+
+    wanted : asks for a step for an argument, by its node and place, also where it occurs once.
+
+    >>> from trainlaw.formulas.text import parse_text
+    >>> len(named_steps(parse_text("(x + y) * exp(x + y)")).assignments)
+    1
+    """
+    distinct = {node for node in nodes(expression) if isinstance(node, Apply)}
+    uses = Counter(argument for node in distinct for argument in node.arguments)
+    prefix = _free_prefix(expression)
+    assignments: list[tuple[str, Expression]] = []
+    known: dict[Expression, Variable] = {}
+
+    def named(original: Expression, rebuilt: Expression) -> Expression:
+        if isinstance(rebuilt, Apply):
+            known[original] = Variable(f"{prefix}{len(assignments) + 1}")
+            assignments.append((known[original].name, rebuilt))
+        return known.get(original, rebuilt)
+
+    def rebuild(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+        if node in known:
+            return known[node]
+        parts = [
+            named(node.arguments[place], argument) if wanted(node, place) else argument
+            for place, argument in enumerate(arguments)
+        ]
+        rebuilt = Apply(node.operator, tuple(parts))
+        return named(node, rebuilt) if uses[node] > 1 else rebuilt
+
+    result = fold(expression, lambda node: node, lambda node: node, rebuild)
+    return Steps(tuple(assignments), result)
+
+
+def _free_prefix(expression: Expression) -> str:
+    """Return a prefix that no variable begins with."""
+    prefix = "step_"
+    while any(name.startswith(prefix) for name in variables(expression)):
+        prefix = "_" + prefix
+    return prefix

@@ -1,0 +1,67 @@
+"""Random expressions and points that every printed form is run on, and the judge of what comes out."""
+
+import numpy as np
+import pytest
+from trainlaw.formulas import evaluate, to_text
+from trainlaw.formulas.bounds import enclose
+
+RELATIVE = 1e-9
+
+
+@pytest.fixture(scope="session")
+def points():
+    """Points of all sizes and signs, edge cases among them: float64, shape (60,) per name."""
+    generator = np.random.default_rng(7)
+    edges = [0.0, 1.0, -1.0, 0.5, -2.0, 1e-300, 1e300, 710.0, -745.0, 2.5]
+    found = {}
+    for name in "xyz":
+        ordinary = generator.normal(size=30) * 10.0 ** generator.integers(-3, 4, size=30)
+        found[name] = np.concatenate([generator.permutation(edges), generator.uniform(0.1, 9, 20), ordinary])
+    return found
+
+
+@pytest.fixture(scope="session")
+def expressions(random_expressions):
+    """Expressions over all operators that are valid somewhere."""
+    return random_expressions(140, seed=21)
+
+
+@pytest.fixture(scope="session")
+def judge(points):
+    """A function that checks the values of one printed form (nan = invalid) and returns how many were compared."""
+
+    def check(expression, printed):
+        values, valid = evaluate(expression, points)
+        printed = np.asarray(printed, dtype=float)
+        sure = valid == np.isfinite(printed)
+        if not sure.all():
+            sure |= _at_an_edge(expression, points, valid)
+        with np.errstate(all="ignore"):
+            close = np.abs(values - printed) <= RELATIVE * np.abs(values)
+        both = valid & np.isfinite(printed)
+        if not close[both].all():
+            # Where rounding is amplified no two libraries agree: then both have to keep to the rigorous bounds.
+            band = enclose(expression, {name: (column, column) for name, column in points.items()})
+            close |= (printed >= band.low) & (printed <= band.high)
+        wrong = ~sure | (both & ~close)
+        first = int(np.argmax(wrong))
+        place = {name: column[first] for name, column in points.items()}
+        assert not wrong.any(), (
+            f"{to_text(expression)} at {place}: {values[first]} {valid[first]}, came {printed[first]}"
+        )
+        return int(both.sum()), int((~valid & ~np.isfinite(printed)).sum())
+
+    return check
+
+
+def _at_an_edge(expression, points, valid):
+    """Where a change in the last place of an input changes validity."""
+    generator = np.random.default_rng(0)
+    edge = np.zeros(len(valid), dtype=bool)
+    for _ in range(12):
+        moved = {
+            name: column * (1 + generator.integers(-3, 4, column.size) * 2**-52)
+            for name, column in points.items()
+        }
+        edge |= evaluate(expression, moved)[1] != valid
+    return edge
