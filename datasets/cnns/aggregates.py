@@ -1,4 +1,4 @@
-"""The aggregate columns of a network, per image and forward pass: one row a column, with unit and definition."""
+"""The aggregate columns of a network, per image and forward pass: one row a column."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,14 +24,6 @@ def _weighted_harmonic_mean(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _mean_log(values: np.ndarray) -> float:
     return float(np.log(values).mean()) if len(values) else 0.0
-
-
-def _kernel(t: LayerColumns, side: int) -> np.ndarray:
-    return t.single_conv & (t.kernel_height == side) & (t.kernel_width == side)
-
-
-def _critical_path_macs(t: LayerColumns) -> float:
-    return longest_path(t.cnn, t.macs.tolist())
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -163,13 +155,13 @@ COLUMNS: tuple[Column, ...] = (
         "conv1x1_macs",
         "MAC/sample",
         "MACs of 1 x 1 convolutions of one group, any stride",
-        lambda t: t.macs[_kernel(t, 1)].sum(),
+        lambda t: t.macs[t.kernel(1)].sum(),
     ),
     Column(
         "conv3x3_macs",
         "MAC/sample",
         "MACs of 3 x 3 convolutions of one group and stride 1",
-        lambda t: t.macs[_kernel(t, 3) & (t.stride == 1)].sum(),
+        lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
     ),
     Column(
         "first_conv_macs", "MAC/sample", "MACs of the first convolution", lambda t: _first(t.macs[t.conv])
@@ -203,13 +195,13 @@ COLUMNS: tuple[Column, ...] = (
         "critical_path_macs",
         "MAC/sample",
         "largest sum of MACs on a way from input to output",
-        _critical_path_macs,
+        lambda t: t.critical_path_macs,
     ),
     Column(
         "graph_width",
         "1",
         "MACs of all layers over the MACs of the critical path",
-        lambda t: _ratio(t.macs.sum(), _critical_path_macs(t)),
+        lambda t: _ratio(t.macs.sum(), t.critical_path_macs),
     ),
     Column(
         "n_edges",

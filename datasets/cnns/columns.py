@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer
+from trainlaw.datasets.cnns.paths import longest_path
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,15 @@ class LayerColumns:
     def single_conv(self) -> np.ndarray:
         """Convolutions of one group, bool, shape (n_layers,)."""
         return self.conv & ~self.grouped
+
+    @property
+    def critical_path_macs(self) -> float:
+        """Largest sum of MACs on a way from an input to an output, MAC."""
+        return longest_path(self.cnn, self.macs.tolist())
+
+    def kernel(self, side: int) -> np.ndarray:
+        """Convolutions of one group whose kernel is `side` pixels high and wide, bool, shape (n_layers,)."""
+        return self.single_conv & (self.kernel_height == side) & (self.kernel_width == side)
 
 
 def _matrix_product(layer: Layer) -> tuple[int, int, int, int]:

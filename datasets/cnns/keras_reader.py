@@ -74,6 +74,8 @@ class _Reader:
             if key in made or not missing:
                 waiting.pop()
                 if key not in made:
+                    if key[1]:
+                        self.tracer.note("a layer is called more than once: its weights count at each call")
                     made[key] = self._made(layer, [made[source] for source in sources])
             elif key in seen:
                 raise InputError(f"expected layers without a circle, got one at {shown(key[0])}")

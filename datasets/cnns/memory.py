@@ -132,14 +132,21 @@ def _kept_bytes(cnn: Cnn, value_bytes: int) -> int:
     extra = 0
     for position, layer in enumerate(cnn.layers):
         if layer.kind in _READS_INPUT or (layer.kind == "scale" and layer.vector_parameters):
-            kept.update(layer.inputs)
+            kept.update(_stored(cnn, i) for i in layer.inputs)
         if layer.kind in _READS_OUTPUT:
-            kept.add(position)
+            kept.add(_stored(cnn, position))
         if layer.kind == "max_pool":
             extra += _INDEX_BYTES * layer.output_elements
         if layer.kind == "dropout":
             extra += _MASK_BYTES * layer.output_elements
     return value_bytes * sum(cnn.layers[i].output_elements for i in kept) + extra
+
+
+def _stored(cnn: Cnn, position: int) -> int:
+    """The layer whose output holds the data: a slice is a view of what it is cut from."""
+    while cnn.layers[position].kind == "slice":
+        (position,) = cnn.layers[position].inputs
+    return position
 
 
 def _gradient_elements(layer: Layer) -> int:

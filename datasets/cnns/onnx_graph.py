@@ -15,6 +15,7 @@ from trainlaw.formulas.errors import InputError, shown
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
+_DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,12 @@ def _attribute(attribute: Any, onnx: Any) -> Any:
 
 def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
     shape = _checked_shape(tuple(tensor.dims))
-    external = tensor.data_location == onnx.TensorProto.EXTERNAL
-    if prod(shape) > MAX_VALUES or external or tensor.data_type == onnx.TensorProto.STRING:
+    stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
+    if (
+        prod(shape) > MAX_VALUES
+        or (prod(shape) and not stored)
+        or tensor.data_type == onnx.TensorProto.STRING
+    ):
         return ConstantTensor(shape)
     return ConstantTensor(shape, onnx.numpy_helper.to_array(tensor))
 

@@ -4,9 +4,14 @@ Inputs are 3 x 32 x 32. A convolution of k x k from c to d channels in g groups 
 MACs a pixel of its output (of its input, if transposed); a batch normalisation has two learned elements a channel.
 """
 
-import torch
-import torch.nn.functional as functional
-from torch import nn
+import pytest
+
+from trainlaw.datasets.cnns import counts, read_onnx, read_torch, training_memory
+from trainlaw.formulas.errors import InputError
+
+torch = pytest.importorskip("torch", reason="the extra 'profile' brings torch")
+nn, functional = torch.nn, torch.nn.functional
+SHAPE = (3, 32, 32)
 
 
 class Plain(nn.Sequential):
@@ -175,3 +180,152 @@ HAND_COUNTS = {
     Gated: (16 * 27 + 32 + 68 + 80 + 170, 16 * 27 * 256 + 64 + 64 + 160, 13),
     Shuffled: (16 * 27 + 32 + 72 + 170, (16 * 27 + 72) * 256 + 160, 12),
 }
+
+
+def hand_counted(cnn):
+    found = counts(cnn)
+    return found["params"], found["macs"], found["n_layers"]
+
+
+@pytest.mark.parametrize("module", HAND_COUNTS)
+def test_a_module_is_counted_as_by_hand(module):
+    cnn = read_torch(module(), SHAPE)
+    assert hand_counted(cnn) == HAND_COUNTS[module]
+    assert cnn.notes == ()
+
+
+@pytest.mark.parametrize("module", HAND_COUNTS)
+def test_an_export_in_training_mode_gives_the_same_counts(module, tmp_path):
+    path = tmp_path / "net.onnx"
+    try:
+        torch.onnx.export(
+            module().train(),
+            (torch.randn(2, *SHAPE),),
+            path,
+            training=torch.onnx.TrainingMode.TRAINING,
+            do_constant_folding=False,
+            opset_version=17,
+            dynamo=False,
+        )
+    except (ImportError, TypeError, AttributeError) as error:
+        pytest.skip(f"this torch has no export in training mode: {error}")
+    assert counts(read_onnx(path)) == counts(read_torch(module(), SHAPE))
+
+
+@pytest.mark.parametrize("module", HAND_COUNTS)
+def test_activations_kept_are_those_that_torch_saves(module):
+    net, batch, saved = module().train(), 4, {}
+    learned = {tensor.untyped_storage().data_ptr() for tensor in (*net.parameters(), *net.buffers())}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in learned:
+            saved[storage.data_ptr()] = (storage.nbytes(), tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        functional.cross_entropy(net(torch.randn(batch, *SHAPE)), torch.zeros(batch, dtype=torch.long))
+    measured = sum(size for size, _ in saved.values())
+    estimated = training_memory(read_torch(net, SHAPE), batch).activations
+    # What is left are batch statistics and the class labels, a few hundred bytes.
+    assert estimated == pytest.approx(measured, rel=0.005)
+
+
+def test_reading_leaves_the_module_as_it_was():
+    net = Normalised().eval()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    read_torch(net, SHAPE)
+    assert not any(part.training for part in net.modules())
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert {value.device.type for value in net.state_dict().values()} == {"cpu"}
+
+
+class Functions(nn.Module):
+    """Functions of torch that the ten nets do not use."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(3)
+        self.mix = nn.Linear(3, 6)
+        self.slope = nn.PReLU(6)
+        self.scale = nn.Parameter(torch.ones(6, 1, 1))
+        self.groups = nn.GroupNorm(2, 6)
+
+    def forward(self, x):
+        x = self.mix(self.norm(x.permute(0, 2, 3, 1))).permute(0, 3, 1, 2)
+        x = self.slope(x) * self.scale
+        x = functional.pad(self.groups(x), (1, 2, 3, 4))
+        x = functional.avg_pool2d(x, 3, 2, ceil_mode=True)
+        x = nn.functional.channel_shuffle(x, 3)
+        x = torch.cat([x[:, :2], x.narrow(1, 2, 4)], dim=1)
+        x += 1
+        x = functional.adaptive_max_pool2d(x, (4, 2))
+        return torch.softmax(x.amax((2, 3)), dim=1)
+
+
+def test_functions_beside_the_layers_are_followed():
+    cnn = read_torch(Functions(), SHAPE, name="functions")
+    assert [layer.kind for layer in cnn.layers[1:]] == [
+        "layernorm",
+        "conv",
+        "prelu",
+        "scale",
+        "groupnorm",
+        "pad",
+        "average_pool",
+        "channel_shuffle",
+        "slice",
+        "slice",
+        "concat",
+        "scale",
+        "max_pool",
+        "max_pool",
+        "softmax",
+    ]
+    assert [layer.vector_parameters for layer in cnn.layers[3:6]] == [6, 6, 12]
+    assert sum(layer.parameters for layer in cnn.layers) == 6 + 24 + 6 + 6 + 12
+    assert "1 x 1 convolutions" in cnn.notes[0]
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        return self.conv(self.conv(x)).mean((2, 3))
+
+
+def test_shared_weights_are_told():
+    assert "holds 81 learned elements, its layers 162" in read_torch(Shared(), SHAPE).notes[0]
+
+
+class Unknown(nn.Module):
+    def forward(self, x):
+        return torch.linalg.norm(x, dim=1)
+
+
+class Failing(nn.Module):
+    def forward(self, x):
+        return x.view(7, 7)
+
+
+class Constant(nn.Module):
+    def forward(self, x):
+        return torch.zeros(2, 10)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (Unknown(), "is not supported"),
+        (Failing(), "forward pass fails on the meta device"),
+        (Constant(), "output that depends on the input"),
+        (nn.Conv1d(3, 4, 3), "forward pass fails|is not supported"),
+        (nn.Sequential(nn.Conv2d(4, 4, 3)), "forward pass fails"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_in_one_line(module, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read_torch(module, SHAPE)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,121 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainlaw.datasets import cnn_table
+from trainlaw.datasets.cnns import Cnn, NetBuilder, build, counts, explain, longest_path, zoo_names
+from trainlaw.formulas.units import Unit
+
+
+def network(net):
+    return Cnn("net", "net", "net", net.shape(0)[1], net.channels(len(net.layers) - 1), net.layers)
+
+
+def test_a_small_net_is_counted_as_by_hand():
+    net = NetBuilder()
+    image = net.input(3, 8)
+    left = net.relu(net.batchnorm(net.conv(image, 4, 3)))
+    right = net.conv(image, 4, 5, 2, bias=True)
+    joined = net.concat(net.max_pool(left, 2), right)
+    x = net.depthwise(net.conv(joined, 8, 3, groups=2), 3, bias=True)
+    net.softmax(net.dense(net.dropout(x), 5))
+    found = counts(network(net))
+    assert found["conv_macs"] == 108 * 64 + 300 * 16
+    assert found["grouped_conv_macs"] == 288 * 16
+    assert found["depthwise_macs"] == 72 * 16
+    assert found["dense_macs"] == 128 * 5
+    assert found["macs"] == 6912 + 4800 + 4608 + 1152 + 640
+    assert found["conv_params"] == 108 + 304 + 288 + 80
+    assert found["dense_params"] == found["max_dense_params"] == 645
+    assert found["params"] == 780 + 645 + 8
+    assert found["conv_output_elements"] == 256 + 64 + 128
+    assert found["depthwise_output_elements"] == 128
+    assert found["batchnorm_output_elements"] == 256
+    assert found["concat_elements"] == 128
+    assert found["pool_elements"] == 256
+    assert found["elementwise_elements"] == 256 + 256 + 64 + 128 + 128 + 5
+    assert found["activation_elements"] == 448 + 128 + 5 + 837
+    assert found["layer_input_elements"] == 192 * 2 + 256 * 3 + 64 + 64 + 128 * 4 + 5
+    assert found["im2col_elements"] == 27 * 64 + 75 * 16 + 72 * 16
+    assert found["conv3x3_macs"] == 6912
+    assert found["strided_conv_macs"] == 4800
+    assert found["conv5x5_macs"] == found["conv1x1_macs"] == 0
+    assert found["first_conv_macs"] == 6912
+    assert found["input_gradient_macs"] == 4800 + 4608
+    assert found["critical_path_macs"] == 6912 + 4608 + 1152 + 640
+    assert found["graph_width"] == pytest.approx(18112 / 13312)
+    assert (found["depth"], found["depth_all_layers"], found["n_edges"]) == (4, 10, 12)
+    assert (found["n_layers"], found["n_conv"], found["n_grouped_conv"], found["n_depthwise"]) == (11, 3, 1, 1)
+    assert (found["n_other"], found["n_concat"], found["n_pool"], found["n_activation"]) == (2, 1, 1, 1)
+    assert found["conv_mean_channels"] == pytest.approx(4)
+    assert found["sum_sqrt_macs"] == pytest.approx(math.sqrt(6912) + math.sqrt(4800) + math.sqrt(4608))
+
+
+def test_a_transposed_convolution_works_on_its_input():
+    net = NetBuilder()
+    net.conv_transpose(net.input(4, 8), 6, 3, 2, padding=1, output_padding=1, bias=True)
+    layer = net.layers[-1]
+    assert (layer.out_height, layer.weights, layer.parameters, layer.macs) == (16, 216, 222, 216 * 64)
+    assert counts(network(net))["im2col_elements"] == 64 * 6 * 9
+
+
+def test_units_and_definitions_are_those_of_the_counts():
+    rows = explain()
+    assert [name for name, _, _ in rows] == list(counts(build("lenet5")))
+    assert all(definition and len(definition) < 130 for _, _, definition in rows)
+    for _, unit, _ in rows:
+        assert unit == "1" or "^" in unit or str(Unit.parse(unit)) == unit
+
+
+# What the shipped table has and the zoo has not, for a reason: docs/cnn-zoo.md.
+EXPLAINED = {"alexnet_bvlc", "alexnet_mx", "se_resnext101_32x4d", "shufflenet_v2_x1_0(cifar)", "inception_resnet_v2"}
+
+
+def test_the_shipped_table_agrees_with_the_zoo():
+    compared = 0
+    for row in cnn_table().to_dict("records"):
+        if row["cnn"] in EXPLAINED:
+            continue
+        found = counts(build(row["cnn"], row["input_size_px"], row["n_classes"]))
+        assert found == pytest.approx({name: row[name] for name in found}, rel=1e-9)
+        compared += 1
+    assert compared >= 200
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(zoo_names()))
+def test_relations_between_counts(name):
+    found = counts(build(name))
+    kinds = ("conv_macs", "grouped_conv_macs", "depthwise_macs", "dense_macs")
+    assert found["macs"] == sum(found[kind] for kind in kinds)
+    assert found["critical_path_macs"] <= found["macs"]
+    assert found["graph_width"] >= 1
+    assert found["depth"] <= found["depth_all_layers"] <= found["n_layers"]
+    numbers = ("n_conv", "n_depthwise", "n_dense", "n_batchnorm", "n_pool", "n_activation", "n_add", "n_concat", "n_other")
+    assert found["n_layers"] == sum(found[number] for number in numbers)
+    assert found["activation_elements"] == (
+        found["conv_output_elements"]
+        + found["depthwise_output_elements"]
+        + found["elementwise_elements"]
+        + sum(layer.out_channels for layer in build(name).layers if layer.kind == "dense")
+    )
+
+
+def test_the_longest_path_is_that_of_networkx():
+    networkx = pytest.importorskip("networkx", reason="the extra 'cnn' brings networkx")
+    cnn = build("googlenet", 64, 10)
+    graph = networkx.DiGraph()
+    for position, layer in enumerate(cnn.layers):
+        graph.add_edges_from((source, position, {"macs": layer.macs}) for source in layer.inputs)
+    expected = networkx.dag_longest_path_length(graph, weight="macs")
+    assert longest_path(cnn, [layer.macs for layer in cnn.layers]) == expected
+
+
+def test_a_net_without_convolutions_has_finite_counts():
+    net = NetBuilder()
+    net.softmax(net.dense(net.input(1, 4), 3))
+    found = counts(network(net))
+    assert all(math.isfinite(value) for value in found.values())
+    assert found["first_conv_macs"] == found["conv_mean_pixels"] == 0

@@ -1,0 +1,239 @@
+import math
+import re
+
+import pytest
+
+from trainlaw.datasets.cnns import build, counts, read_cnn, read_onnx
+from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError
+
+onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+helper, TensorProto = onnx.helper, onnx.TensorProto
+
+
+def saved(model, folder, name="net.onnx"):
+    path = folder / name
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def small_graph(nodes, inputs=((1, 3, 8, 8),), weights=(), outputs=("y",)):
+    values = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, sides) for i, sides in enumerate(inputs)]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    stored = [TensorProto(name=name, dims=dims, data_type=TensorProto.FLOAT) for name, dims in weights]
+    return helper.make_model(helper.make_graph(nodes, "g", values, made, stored))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "resnet50",
+        "vgg11_bn",
+        "densenet121",
+        "inception_resnet_v2",
+        "mobilenet_v3_small",
+        "efficientnet_b0",
+        "shufflenet_v2_x1_0",
+        "alexnet_profet",
+        "alexnet_bvlc",
+        "convnext_tiny",
+        "nasnet_mobile",
+        "cspdarknet53",
+        "vgg16_atrous",
+    ],
+)
+def test_a_zoo_net_written_and_read_keeps_its_counts(name, tmp_path, onnx_model):
+    cnn = build(name)
+    assert counts(read_cnn(saved(onnx_model(cnn), tmp_path))) == counts(cnn)
+
+
+def test_an_open_size_is_asked_for_and_given(tmp_path, onnx_model):
+    cnn = build("resnet18", 64, 10)
+    path = saved(onnx_model(cnn, ["batch", 3, "height", "width"]), tmp_path)
+    with pytest.raises(InputError, match="give the input size"):
+        read_onnx(path)
+    again = read_onnx(path, input_size_px=64)
+    assert counts(again) == counts(cnn)
+    assert (again.name, again.input_size_px, again.n_classes) == ("net", 64, 10)
+
+
+def folded(cnn_model):
+    """The model with each batch normalisation merged into the convolution before it, as exports do."""
+    graph = cnn_model.graph
+    renamed, nodes = {}, []
+    for node in graph.node:
+        if node.op_type == "BatchNormalization" and nodes and nodes[-1].op_type == "Conv":
+            nodes[-1].input.append(node.input[1])
+            renamed[node.output[0]] = node.input[0]
+            continue
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+        nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return cnn_model
+
+
+def test_folded_batch_normalisation_is_told_and_put_back(tmp_path, onnx_model):
+    cnn = build("resnet18", 64, 10)
+    path = saved(folded(onnx_model(cnn)), tmp_path)
+    plain = read_onnx(path)
+    assert counts(plain)["n_batchnorm"] == 0
+    assert "no batch normalisation was found" in plain.notes[0]
+    assert counts(read_onnx(path, restore_batchnorm=True)) == counts(cnn)
+    assert read_onnx(saved(onnx_model(cnn), tmp_path)).notes == ()
+
+
+def test_names_of_folded_weights_tell_which_convolutions(tmp_path, onnx_model):
+    model = folded(onnx_model(build("resnet18", 64, 10)))
+    first = model.graph.node[0].input[1]
+    model.graph.node[0].input[1] = "onnx::Conv_7"
+    next(weight for weight in model.graph.initializer if weight.name == first).name = "onnx::Conv_7"
+    again = read_onnx(saved(model, tmp_path), restore_batchnorm=True)
+    assert "folded into 1 of 20" in again.notes[0]
+    assert counts(again)["n_batchnorm"] == 1
+
+
+def test_weights_may_be_declared_only(tmp_path, onnx_model):
+    cnn = build("lenet5")
+    model = onnx_model(cnn)
+    for weight in model.graph.initializer:
+        model.graph.input.append(helper.make_tensor_value_info(weight.name, TensorProto.FLOAT, list(weight.dims)))
+    del model.graph.initializer[:]
+    assert counts(read_onnx(saved(model, tmp_path))) == counts(cnn)
+
+
+def test_stored_weights_are_skipped(tmp_path, onnx_model):
+    model = onnx_model(build("lenet5"))
+    expected = counts(read_onnx(saved(model, tmp_path)))
+    for weight in model.graph.initializer:
+        weight.raw_data = bytes(4 * math.prod(weight.dims))
+    assert counts(read_onnx(saved(model, tmp_path))) == expected
+
+
+def test_activations_written_as_several_operations_are_one(tmp_path):
+    half, root = helper.make_tensor("half", 1, [], [0.5]), helper.make_tensor("root", 1, [], [2**0.5])
+    one = helper.make_tensor("one", 1, [], [1.0])
+    nodes = [
+        helper.make_node("Div", ["x0", "root"], ["a"]),
+        helper.make_node("Erf", ["a"], ["b"]),
+        helper.make_node("Add", ["b", "one"], ["c"]),
+        helper.make_node("Mul", ["x0", "c"], ["d"]),
+        helper.make_node("Mul", ["d", "half"], ["gelu"]),
+        helper.make_node("Softplus", ["gelu"], ["e"]),
+        helper.make_node("Tanh", ["e"], ["f"]),
+        helper.make_node("Mul", ["gelu", "f"], ["mish"]),
+        helper.make_node("HardSigmoid", ["mish"], ["g"]),
+        helper.make_node("Mul", ["mish", "g"], ["y"]),
+    ]
+    model = small_graph(nodes)
+    model.graph.initializer.extend([half, root, one])
+    kinds = [layer.kind for layer in read_onnx(saved(model, tmp_path)).layers]
+    assert kinds == ["input", "gelu", "mish", "hardswish", "softmax"]
+
+
+def test_shapes_computed_in_the_graph_are_followed(tmp_path):
+    nodes = [
+        helper.make_node("Shape", ["x0"], ["shape"]),
+        helper.make_node("Constant", [], ["zero"], value=helper.make_tensor("z", TensorProto.INT64, [], [0])),
+        helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
+        helper.make_node("Unsqueeze", ["batch"], ["batch1"], axes=[0]),
+        helper.make_node("Constant", [], ["rest"], value=helper.make_tensor("r", TensorProto.INT64, [1], [-1])),
+        helper.make_node("Concat", ["batch1", "rest"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x0", "target"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "w"], ["product"]),
+        helper.make_node("Add", ["product", "b"], ["y"]),
+    ]
+    model = small_graph(nodes, inputs=((4, 3, 8, 8),), weights=(("w", (192, 10)), ("b", (10,))))
+    cnn = read_onnx(saved(model, tmp_path))
+    assert [layer.kind for layer in cnn.layers] == ["input", "dense", "softmax"]
+    assert cnn.layers[1].parameters == 1930
+
+
+def test_operations_that_change_the_image(tmp_path):
+    numbers = {"pads": [0, 0, 1, 2, 0, 0, 3, 4], "sizes": [1, 3, 24, 28], "parts": [1, 2]}
+    stored = [helper.make_tensor(key, TensorProto.INT64, [len(value)], value) for key, value in numbers.items()]
+    nodes = [
+        helper.make_node("Pad", ["x0", "pads"], ["a"]),
+        helper.make_node("Resize", ["a", "", "", "sizes"], ["b"]),
+        helper.make_node("Split", ["b", "parts"], ["c", "d"], axis=1),
+        helper.make_node("Concat", ["d", "c"], ["e"], axis=1),
+        helper.make_node("ConvTranspose", ["e", "w"], ["f"], strides=[2, 2], output_padding=[1, 1], pads=[1, 1, 1, 1]),
+        helper.make_node("InstanceNormalization", ["f", "s", "s"], ["g"]),
+        helper.make_node("PRelu", ["g", "p"], ["h"]),
+        helper.make_node("GlobalMaxPool", ["h"], ["y"]),
+    ]
+    model = small_graph(nodes, weights=(("w", (3, 5, 3, 3)), ("s", (5,)), ("p", (5, 1, 1))))
+    model.graph.initializer.extend(stored)
+    layers = read_onnx(saved(model, tmp_path)).layers
+    shapes = [(layer.kind, layer.out_channels, layer.out_height, layer.out_width) for layer in layers]
+    assert shapes == [
+        ("input", 3, 8, 8),
+        ("pad", 3, 12, 14),
+        ("upsample", 3, 24, 28),
+        ("slice", 1, 24, 28),
+        ("slice", 2, 24, 28),
+        ("concat", 3, 24, 28),
+        ("conv_transpose", 5, 48, 56),
+        ("instancenorm", 5, 48, 56),
+        ("prelu", 5, 48, 56),
+        ("max_pool", 5, 1, 1),
+        ("softmax", 5, 1, 1),
+    ]
+    assert [layer.parameters for layer in layers[6:9]] == [135, 10, 5]
+
+
+REFUSED = {
+    "an unknown operation": ([helper.make_node("NonMaxSuppression", ["x0"], ["y"])], "NonMaxSuppression"),
+    "a weight that depends on the input": ([helper.make_node("Conv", ["x0", "x0"], ["y"])], "constant weight"),
+    "wrong channels": ([helper.make_node("Conv", ["x0", "w"], ["y"])], "expected 7 channels"),
+    "a tensor of no one": ([helper.make_node("Relu", ["nobody"], ["y"])], "nobody"),
+    "a wrong reshape": ([helper.make_node("Reshape", ["x0"], ["y"], shape=[5, 5])], "cannot become"),
+    "a swap of the batch": ([helper.make_node("Transpose", ["x0"], ["y"], perm=[1, 0, 2, 3])], "keeps the batch"),
+    "nothing from the input": ([helper.make_node("Relu", ["x0"], ["z"])], "output that depends on the input"),
+    "no nodes": ([], "without nodes"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_followed_is_refused_in_one_line(case, tmp_path):
+    nodes, message = REFUSED[case]
+    path = saved(small_graph(nodes, weights=(("w", (4, 7, 3, 3)),)), tmp_path)
+    with pytest.raises(InputError, match=message) as caught:
+        read_onnx(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x3a\xff\xff\xff\xff\x0f", b"\x08\x08", b"\x0b"])
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(str(path))):
+        read_onnx(path)
+    with pytest.raises(InputError, match="cannot read"):
+        read_onnx(tmp_path / "absent.onnx")
+
+
+def test_loops_are_refused(tmp_path):
+    body = helper.make_graph([helper.make_node("Identity", ["x0"], ["z"])], "body", [], [])
+    node = helper.make_node("If", ["x0"], ["y"], then_branch=body, else_branch=body)
+    with pytest.raises(InputError, match="loops or conditions"):
+        read_onnx(saved(small_graph([node]), tmp_path))
+
+
+def test_external_weights_are_never_opened(tmp_path, onnx_model):
+    model = onnx_model(build("lenet5"))
+    expected = counts(read_onnx(saved(model, tmp_path)))
+    weight = model.graph.initializer[0]
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="../../../../etc/passwd")
+    assert counts(read_onnx(saved(model, tmp_path))) == expected
+
+
+def test_without_onnx_one_line_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(b"x")
+    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cnn\]"):
+        read_onnx(path)
+    assert issubclass(MissingDependencyError, TrainlawError)

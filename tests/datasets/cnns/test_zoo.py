@@ -1,0 +1,84 @@
+import csv
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
+from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.formulas.errors import InputError, UnknownNameError
+
+with Path(__file__).with_name("published.csv").open(encoding="utf-8", newline="") as file:
+    PUBLISHED = list(csv.DictReader(file))
+
+
+def agrees(value: float, published: str) -> bool:
+    """Whether a value equals a published figure in all digits that it has."""
+    digits = -Decimal(published).as_tuple().exponent
+    return not published or abs(Decimal(value) - Decimal(published)) <= Decimal(5).scaleb(-digits - 1)
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row['cnn']}-{row['input_size_px']}-{row['params']}")
+def test_published_figures(row):
+    found = counts(build(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])))
+    if row["params"]:
+        assert found["params"] == int(row["params"])
+    if row["params_millions"]:
+        assert agrees(found["params"] / 1e6, row["params_millions"])
+    if row["macs_billions"]:
+        assert agrees(found["macs"] / 1e9, row["macs_billions"])
+
+
+def test_enough_nets_have_exact_published_figures():
+    exact = {row["cnn"] for row in PUBLISHED if row["params"] and row["macs_billions"]}
+    assert len(exact) >= 60
+    assert len(zoo_names()) >= 60
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_every_net_builds_with_its_usual_input(name):
+    cnn, entry = build(name), zoo_entry(name)
+    assert (cnn.name, cnn.base, cnn.family) == (name, entry.base, entry.family)
+    assert (cnn.input_size_px, cnn.n_classes) == (entry.input_size_px, entry.n_classes)
+    last = cnn.layers[-1]
+    assert (last.kind, last.out_channels, last.out_height, last.out_width) == ("softmax", entry.n_classes, 1, 1)
+    assert all(value >= 0 for value in counts(cnn).values())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(["resnet18", "vgg11", "mobilenet_v2", "densenet121", "googlenet"]), st.integers(64, 320), st.integers(1, 2000))
+def test_any_size_and_class_count(name, size, n_classes):
+    cnn = build(name, size, n_classes)
+    assert cnn.layers[0].out_height == size
+    assert cnn.layers[-1].out_channels == n_classes
+    assert counts(cnn)["input_elements"] == 3 * size * size
+
+
+def test_names_are_listed_without_building(monkeypatch):
+    monkeypatch.setattr(NetBuilder, "__init__", None)
+    assert list(zoo_names()) == sorted(zoo_names())
+    assert "resnet50" in zoo_names()
+
+
+def test_names_do_not_run_into_each_other():
+    assert len({name.lower() for name in zoo_names()}) == len(zoo_names())
+    assert all(re.fullmatch(r"[a-z0-9_()]+", name) for name in zoo_names())
+
+
+def test_near_names_are_suggested():
+    with pytest.raises(UnknownNameError, match="resnet50"):
+        build("resnet_50")
+    with pytest.raises(UnknownNameError):
+        build("../../etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("size", "n_classes", "message"),
+    [(0, 10, "input size"), (100_000, 10, "input size"), (64, 0, "classes"), (16, 10, "too small")],
+)
+def test_sizes_that_do_not_fit(size, n_classes, message):
+    with pytest.raises(InputError, match=message):
+        build("vgg16_profet", size, n_classes)
