@@ -28,6 +28,7 @@ METRIC_TITLES: Mapping[str, str] = {
     "within_50_percent": "runs within 50 %",
     "faster_gpu_percent": "faster of two GPUs picked",
 }
+_KEYS = ["level", "name", "estimator", "n_rows"]
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
 
@@ -59,21 +60,27 @@ class ErrorLine:
 def errors_frame(result: StudyResult) -> pd.DataFrame:
     """Return the errors as a long table: level, name, estimator, n_rows and one column per metric.
 
-    result : a study with at least one finished fold.
     Levels are `OVERALL`, `BY_GPU` and `BY_CNN`; metrics that exist on one level only are nan on the others.
+    Without a finished fold the table is empty.
     """
+    if not len(result.predictions):
+        return pd.DataFrame(columns=_KEYS)
     summary = result.summary()
     summary.insert(0, "name", OVERALL)
     parts = [summary.assign(level=OVERALL)]
     for level in (BY_GPU, BY_CNN):
         parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
     frame = pd.concat(parts, ignore_index=True)
-    first = ["level", "name", "estimator", "n_rows"]
-    return frame[[*first, *(column for column in frame.columns if column not in first)]].round(_DECIMALS)
+    return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
 def errors_json(result: StudyResult, protocol: str) -> dict[str, Any]:
-    """Return the errors as plain JSON, for `Formula.errors`; `protocol` says in words how they were measured."""
+    """Return the errors as plain JSON, for `Formula.errors`; `protocol` says in words how they were measured.
+
+    Without a finished fold there is nothing to say: an empty dictionary.
+    """
+    if not len(result.predictions):
+        return {}
     frame = errors_frame(result)
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
     measured, predicted = result.measured_s, result.predicted_s(OURS)

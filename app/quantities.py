@@ -38,7 +38,7 @@ def show_number(value: float, digits: int = 3) -> str:
 def show_with_prefix(value: float, unit: str) -> str:
     """A large number with a decimal prefix before its unit.
 
-    >>> show_with_prefix(1.555e12, "B/s"), show_with_prefix(48, "")
+    >>> show_with_prefix(1.556e12, "B/s"), show_with_prefix(48, "")
     ('1.56 TB/s', '48')
     """
     for size, prefix in _PREFIXES:

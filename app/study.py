@@ -141,7 +141,7 @@ def _outcome(
     delivered = replace(
         _only_used(chosen),
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors=errors_json(result, _protocol(result, material.splits)) if len(result.predictions) else {},
+        errors=errors_json(result, _protocol(result, material.splits)),
     )
     smaller = ParetoFront.of(
         ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)

@@ -19,10 +19,8 @@ FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
 
-# Tables of constants: longer than a room should be, but a row per line is how a table is read.
-LONG_FILES: frozenset[str] = frozenset()
-# The one place per line that needs it argues the exemption in a comment there.
-LONG_FUNCTIONS: frozenset[str] = frozenset()
+# Written by evolve/machine_source.py from the operator table: one branch per operator, never edited.
+GENERATED = frozenset({"evolve/machine_kernels.py"})
 
 
 def relative(path: Path) -> str:
@@ -72,13 +70,13 @@ def test_every_folder_of_code_is_a_package():
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_files_are_short_enough_to_live_in(path):
-    if relative(path) not in LONG_FILES:
-        assert code_lines(path) <= 300
+    assert code_lines(path) <= 300 or relative(path) in GENERATED
 
 
 def test_functions_are_short():
-    sizes = {f"{relative(path)}:{node.name}": body_lines(node) for path in SOURCES for node in functions(path)}
-    assert {name: size for name, size in sizes.items() if size > 40 and name not in LONG_FUNCTIONS} == {}
+    written = [path for path in SOURCES if relative(path) not in GENERATED]
+    sizes = {f"{relative(path)}:{node.name}": body_lines(node) for path in written for node in functions(path)}
+    assert {name: size for name, size in sizes.items() if size > 40} == {}
     assert sum(size <= 25 for size in sizes.values()) >= 0.9 * len(sizes)
 
 

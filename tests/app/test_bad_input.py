@@ -132,7 +132,7 @@ def test_run_folder_is_not_overwritten(in_empty_folder):
         (("--cnn", "resnet50", "--gpu", "T4"), ["--batch"]),
         (("--cnn", "resnet50", "--batch", 8), ["--gpu"]),
         (("--cnn", "resnet50", "--gpu", "T4", "--all-gpus", "--batch", 8), ["--all-gpus"]),
-        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--pixels", 3), ["vgg16"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--pixels", 3), ["too small"]),
     ],
 )
 def test_prediction_of_what_is_not_known(arguments, expected, formula_file):
