@@ -77,7 +77,7 @@ class Work(NamedTuple):
     scale, by what its row is to be multiplied; left, right, its arguments; live, whether it holds a constant; stack.
     inner : (nodes,), the nodes that are operations, root first. holder : (constants,), the leaf of each constant.
     sizes : (2,), numbers of inner nodes and of constants.
-    normal, system : (constants, constants). gradient, step, lower, upper, pull : (constants,).
+    loss : (1,), of the rows alone, without pulls. normal, system : (constants, constants). gradient, step, lower, upper, pull : (constants,).
     """
 
     arena: np.ndarray
@@ -101,6 +101,7 @@ class Work(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
     pull: np.ndarray
+    loss: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -132,6 +133,7 @@ def make_work(table: np.ndarray) -> Work:
         np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),
+        np.zeros(1),
     )
 
 

@@ -64,13 +64,16 @@ def linearise(
     clear_normal_equations(theta.size, work)
     set_constants(theta, work)
     total = 0.0
+    work.loss[0] = 0.0
     for p in range(theta.size):
         total += work.pull[p] * theta[p] * theta[p]
         work.gradient[p] = work.pull[p] * theta[p]
         work.normal[p, p] = work.pull[p]
     for block in range(rows.block_start.size):
         if rows.block_group[block] != skip:
-            total += add_block(program, rows, block, limit - total, work)
+            loss = add_block(program, rows, block, limit - total, work)
+            work.loss[0] += loss
+            total += loss
             if not total < limit:
                 return math.inf
     return total
@@ -132,7 +135,7 @@ def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bo
 def fit_constants(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, steps: int, work: Work
 ) -> float:
-    """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends with.
+    """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends with, without pulls.
 
     Leaves the normal equations at the final `theta` in `work`.
     """
@@ -141,6 +144,7 @@ def fit_constants(
     if constants == 0 or not best < math.inf:
         return best
     damping = FIRST_DAMPING
+    loss = work.loss[0]
     trial = theta.copy()
     normal = work.normal[:constants, :constants].copy()
     gradient = work.gradient[:constants].copy()
@@ -152,6 +156,7 @@ def fit_constants(
             gain = best - now
             theta[:] = trial
             best = now
+            loss = work.loss[0]
             normal[:, :] = work.normal[:constants, :constants]
             gradient[:] = work.gradient[:constants]
             damping = max(damping * 0.1, LEAST_DAMPING)
@@ -164,9 +169,7 @@ def fit_constants(
             damping *= 10.0
             if damping > MOST_DAMPING:
                 break
-    for p in range(constants):
-        best -= work.pull[p] * theta[p] * theta[p]
-    return max(best, 0.0)
+    return loss
 
 
 @compiled

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from deap import gp
@@ -27,6 +28,18 @@ MOST_UNITS = 24
 WEIGHT_PULL = 1e-7
 # One of each pair stands for both: the constant between them has a unit, and a fit finds it.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
+
+
+class UnitType(type):
+    """A type of the primitive set whose hash is that of its name.
+
+    DEAP's crossover draws from a set of types; with the usual hash, an address, its order would change from run to
+    run.
+    """
+
+    def __hash__(cls) -> int:
+        """The same number in every run."""
+        return crc32(cls.__name__.encode())
 
 
 class Leaf(gp.Terminal):
@@ -160,8 +173,8 @@ def make_grammar(
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
-    exponent = type("exponent", (), {})
-    logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
+    exponent = UnitType("exponent", (), {})
+    logarithm = UnitType("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
     primitive_set = gp.PrimitiveSetTyped("law", [], types[goal])
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
     for operation in _operations(names, types, exponent, logarithm):
@@ -215,7 +228,7 @@ def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
         bridges = {c for a, b in pairs for c in (a * b, a / b)} - known
         useful = [c for c in bridges if any(goal in (c * u, c / u, u / c) for u in units)]
         known |= set(sorted(useful, key=lambda unit: (sum(map(abs, unit.exponents)), str(unit)))[:MOST_UNITS])
-    return {unit: type(str(unit), (), {}) for unit in sorted(known, key=str)}
+    return {unit: UnitType(str(unit), (), {}) for unit in sorted(known, key=str)}
 
 
 def _operations(

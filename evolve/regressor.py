@@ -3,11 +3,13 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.problem import Problem, make_problem
 from trainlaw.evolve.search import Progress, SearchState, run, start_state
 from trainlaw.evolve.settings import SearchSettings
@@ -25,7 +27,7 @@ class FormulaRegressor:
     each generation with a `Progress`, or None.
 
     After `fit`: `formula_` the chosen formula, `front_` the Pareto front of training loss and complexity,
-    `candidates_` all polished formulas with their held-out losses, `state_` the last state of the search.
+    `candidates_` all polished formulas with their held-out losses, `evaluations_` and `generations_` the work done.
     """
 
     def __init__(
@@ -54,8 +56,11 @@ class FormulaRegressor:
         sample_weight : (n_rows,), not negative. Raises InputError for tables of wrong shape or content.
         """
         problem = self._problem(X, y, groups, sample_weight)
-        self.state_ = run(start_state(problem), problem, self.progress)
-        self._conclude(problem, self.state_)
+        place = problem.settings.checkpoint
+        state = load_state(problem, Path(place)) if place and Path(place).exists() else start_state(problem)
+        save = (lambda current: save_state(current, problem, Path(place))) if place else None
+        state = run(state, problem, self.progress, save)
+        self._conclude(problem, state)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -137,6 +142,7 @@ class FormulaRegressor:
         return make_problem(columns, truth, self.features_, self.target_, settings, labels, weight)
 
     def _conclude(self, problem: Problem, state: SearchState) -> None:
+        self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.candidates_: list[Candidate] = finish(state, problem)
         if not self.candidates_:
             raise InputError(
@@ -190,6 +196,8 @@ def _matrix(X: ArrayLike, features: tuple[FeatureSpec, ...] | None, fitting: boo
         raise InputError(
             f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
         )
+    if fitting and features is not None and array.shape[1] != len(features):
+        raise InputError(f"expected one column per feature ({len(features)}), came {array.shape[1]} columns")
     if not np.all(np.isfinite(array)):
         raise InputError("expected finite numbers in X, came NaN or inf: leave such rows out")
     return array
@@ -214,14 +222,11 @@ def _target(y: ArrayLike, rows: int) -> NDArray[np.float64]:
 
 def _weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
     weight = np.asarray(sample_weight, dtype=np.float64)
-    if (
-        weight.shape != (rows,)
-        or not np.all(np.isfinite(weight))
-        or np.any(weight < 0.0)
-        or not np.any(weight > 0.0)
-    ):
+    if weight.shape != (rows,) or not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
+        raise InputError(f"expected {rows} finite weights, none negative, came shape {weight.shape}")
+    if not np.any(weight > 0.0):
         raise InputError(
-            f"expected {rows} weights, finite, none negative, one positive; came shape {weight.shape}"
+            "expected a weight that is not zero, came only zero weights: leave sample_weight out"
         )
     return weight
 

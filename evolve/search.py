@@ -4,7 +4,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,6 @@ class SearchState:
     evaluations: int = 0
     generation: int = 0
     seconds: float = 0.0
-    history: list[dict[str, float]] = field(default_factory=list)
 
 
 def start_state(problem: Problem) -> SearchState:
@@ -184,11 +183,18 @@ def _migrate(state: SearchState) -> None:
 
 
 def run(
-    state: SearchState, problem: Problem, on_progress: Callable[[Progress], None] | None = None
+    state: SearchState,
+    problem: Problem,
+    on_progress: Callable[[Progress], None] | None = None,
+    save: Callable[[SearchState], None] | None = None,
 ) -> SearchState:
-    """Generations until the budget is spent or the user interrupts; returns the state it ends with."""
+    """Generations until the budget is spent or the user interrupts; returns the state it ends with.
+
+    `save` is called between generations every `checkpoint_seconds` and at the end.
+    """
     settings = problem.settings
     began = time.monotonic() - state.seconds
+    saved = time.monotonic()
     try:
         while not _is_spent(state, problem):
             before = state.evaluations
@@ -196,10 +202,15 @@ def run(
             state.seconds = time.monotonic() - began
             if on_progress is not None:
                 on_progress(report(state, problem))
+            if save is not None and time.monotonic() - saved > settings.checkpoint_seconds:
+                save(state)
+                saved = time.monotonic()
             if state.evaluations == before and state.generation > 10_000:
                 break
     except KeyboardInterrupt:
-        pass
+        return state
+    if save is not None:
+        save(state)
     return state
 
 

@@ -26,6 +26,10 @@ class SearchSettings:
     seconds does not. `operators` None takes those of the mode (typed or not). `loss` "automatic" is "soft_l1_log"
     for a target with a unit and positive values, else "squares"; `loss_width` is where a robust loss bends.
     `group_weight_power` p weighs each row by (rows of its group) ** -p: 0 every row the same, 1 every group.
+    `simplify_interval` generations apart, simpler neighbours of the archive are tried (backward elimination).
+    `shrinkage` pulls exponents and dimensionless constants towards zero in typed mode, `nonnegative` keeps weights of
+    amounts from falling below it. `held_out_selection` lets individuals survive by their loss on groups left out.
+    `checkpoint` names a file from which an interrupted search goes on, written every `checkpoint_seconds`.
     `choice` picks the one formula from the front (`CHOICES`). Raises InputError or UnknownNameError when a value
     makes no sense.
     """
@@ -47,7 +51,7 @@ class SearchSettings:
     fit_steps: int = 5
     polish_steps: int = 60
     held_out_selection: bool = True
-    choice: str = "one_standard_error"
+    choice: str = "description_length"
     exponent_limit: float = 4.0
     shrinkage: float = 1e-3
     required_features: tuple[str, ...] = ()
@@ -55,6 +59,8 @@ class SearchSettings:
     seeds: tuple[Expression, ...] = ()
     random_seed: int = 0
     threads: int = 1
+    checkpoint: str | None = None
+    checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         """Check the settings that a slip would turn into a strange search."""

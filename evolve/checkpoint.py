@@ -1,0 +1,116 @@
+"""A search's state as a JSON file: written atomically, read back as the same run."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainlaw.evolve.grammar import Grammar, Node
+from trainlaw.evolve.problem import Problem
+from trainlaw.evolve.search import SearchState
+from trainlaw.evolve.variation import Individual
+from trainlaw.formulas import InputError, write_text_atomically
+
+# Settings that may change between the parts of one run.
+FREE_SETTINGS = {
+    "evaluations": 1,
+    "limit_seconds": None,
+    "threads": 1,
+    "checkpoint": None,
+    "checkpoint_seconds": 1.0,
+}
+
+
+def fingerprint(problem: Problem) -> str:
+    """sha256 of the data, the features and the settings on which the way of a search depends."""
+    digest = hashlib.sha256(repr(replace(problem.settings, **FREE_SETTINGS)).encode())
+    digest.update(repr((problem.features, problem.target)).encode())
+    for array in problem.rows[:-3]:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def save_state(state: SearchState, problem: Problem, path: Path) -> None:
+    """Writes the state; a reader finds the old file or the new one, never a part."""
+    names = {_name(node): number for number, node in enumerate(_nodes(problem.grammar))}
+    content = {
+        "fingerprint": fingerprint(problem),
+        "islands": [[_tree_json(tree, names) for tree in population] for population in state.islands],
+        "archive": [[*place, _tree_json(tree, names)] for place, tree in state.archive.items()],
+        "tried": [[key, count] for key, count in state.tried.items()],
+        "random_state": state.random_state,
+        "generator": state.generator.bit_generator.state,
+        "evaluations": state.evaluations,
+        "generation": state.generation,
+        "seconds": state.seconds,
+    }
+    write_text_atomically(path, json.dumps(content))
+
+
+def load_state(problem: Problem, path: Path) -> SearchState:
+    """The state of the run that `save_state` wrote for the same data and settings; raises InputError for others."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["fingerprint"] != fingerprint(problem):
+            raise InputError(
+                f"expected the checkpoint of this search, came one of other data or settings in {path}: name another file"
+            )
+        return _state_of(content, _nodes(problem.grammar))
+    except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"expected a checkpoint, came something else in {path} ({error}): delete it"
+        ) from None
+
+
+def _state_of(content: dict[str, Any], nodes: list[Node]) -> SearchState:
+    generator = np.random.default_rng()
+    generator.bit_generator.state = content["generator"]
+    version, internal, following = content["random_state"]
+    return SearchState(
+        [[_tree_of(tree, nodes) for tree in population] for population in content["islands"]],
+        {(measure, complexity): _tree_of(tree, nodes) for measure, complexity, tree in content["archive"]},
+        dict(content["tried"]),
+        (version, tuple(internal), following),
+        generator,
+        content["evaluations"],
+        content["generation"],
+        content["seconds"],
+    )
+
+
+def _nodes(grammar: Grammar) -> list[Node]:
+    """Every node that the grammar knows, in the order in which it was made."""
+    kinds = (grammar.primitive_set.primitives, grammar.primitive_set.terminals)
+    return [
+        node for kind in kinds for ret in sorted(kind, key=lambda cls: cls.__name__) for node in kind[ret]
+    ]
+
+
+def _name(node: Node) -> tuple[Any, ...]:
+    return (node.token, node.name, node.ret, tuple(getattr(node, "args", ())))
+
+
+def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str, Any]:
+    return {
+        "nodes": [names[_name(node)] for node in tree],
+        "constants": [node.constant for node in tree if node.constant is not None],
+        "affine": tree.affine,
+        "loss": tree.loss,
+        "score": tree.score,
+        "cases": tree.cases.tolist(),
+        "complexity": tree.complexity,
+    }
+
+
+def _tree_of(content: dict[str, Any], nodes: list[Node]) -> Individual:
+    values = iter(content["constants"])
+    prototypes = [nodes[number] for number in content["nodes"]]
+    tree = Individual([node if node.constant is None else node.holding(next(values)) for node in prototypes])
+    tree.affine = tuple(content["affine"])
+    tree.loss, tree.score, tree.complexity = content["loss"], content["score"], content["complexity"]
+    tree.cases = np.array(content["cases"])
+    tree.fitness.values = (tree.score, tree.complexity)
+    return tree

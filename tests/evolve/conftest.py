@@ -1,0 +1,81 @@
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from trainlaw.evolve.problem import Problem, make_problem
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.evolve.variation import drawing_from
+from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
+
+TARGET = FeatureSpec("time_s", "t", SECOND, "time of one iteration")
+TIMES = tuple(FeatureSpec(name, name, SECOND, name) for name in ("compute_s", "memory_s", "launch_s"))
+NUMBERS = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in ("ratio", "wide"))
+RAW = tuple(
+    FeatureSpec(name, name, Unit.parse(unit), name)
+    for name, unit in (
+        ("work", "MAC"),
+        ("peak", "FLOP/s"),
+        ("bytes", "B"),
+        ("bandwidth", "B/s"),
+        ("count", "sample"),
+    )
+)
+
+
+@pytest.fixture
+def specs() -> SimpleNamespace:
+    """Specs of the target and of features: times, pure numbers, all of the typed rows, raw quantities."""
+    return SimpleNamespace(target=TARGET, numbers=NUMBERS, features=TIMES + NUMBERS, raw=RAW)
+
+
+@pytest.fixture
+def typed_rows():
+    """Columns (120, 5), a planted law with 2 % noise (120,), and labels of six groups."""
+    generator = np.random.default_rng(1)
+    columns = np.column_stack(
+        [*(10.0 ** generator.uniform(-3, 0, 120) for _ in TIMES), generator.uniform(0.5, 1.0, 120)]
+    )
+    groups = np.arange(120) % 6
+    columns = np.column_stack([columns, groups == 5])
+    law = (2.0 * columns[:, 0] + 0.5 * columns[:, 1]) * columns[:, 3] ** -0.5 + 3.0 * columns[:, 2]
+    return columns, law * np.exp(0.02 * generator.standard_normal(120)), groups.astype(str)
+
+
+@pytest.fixture
+def typed_problem(typed_rows) -> Problem:
+    columns, y, groups = typed_rows
+    return make_problem(columns, y, TIMES + NUMBERS, TARGET, SearchSettings(population=40), groups)
+
+
+@pytest.fixture
+def untyped_problem() -> Problem:
+    generator = np.random.default_rng(2)
+    X = generator.uniform(0.5, 2.0, (150, 3))
+    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "abc")
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
+    operators = (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "sqrt",
+        "exp",
+        "log",
+        "sin",
+        "cos",
+        "tanh",
+        "square",
+        "max",
+        "min",
+        "pow",
+    )
+    settings = SearchSettings(typed=False, population=40, operators=operators)
+    return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "y"), settings)
+
+
+@pytest.fixture
+def drawing():
+    """Python's random generator in a known state for the length of a test."""
+    with drawing_from(random.Random(7).getstate()):
+        yield
