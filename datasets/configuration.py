@@ -1,6 +1,7 @@
 """One configuration to be predicted, as a run table of one row without a time."""
 
 import math
+from collections.abc import Iterable
 
 import pandas as pd
 from trainlaw.datasets.algorithms import ALGORITHMS
@@ -11,7 +12,7 @@ from trainlaw.datasets.hypothetical import wanted_gpu
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.links import find_link
 from trainlaw.datasets.precisions import PRECISIONS
-from trainlaw.datasets.run_schema import with_defaults
+from trainlaw.datasets.run_schema import TIMED_PARTS, with_defaults
 from trainlaw.datasets.runs import RunTable
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
@@ -45,10 +46,9 @@ def configuration(
     card = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
-    if precision not in PRECISIONS:
-        raise unknown_name("precision", precision, PRECISIONS)
-    if algorithm is not None and algorithm not in ALGORITHMS:
-        raise unknown_name("algorithm", algorithm, ALGORITHMS)
+    _check_known("precision", precision, PRECISIONS)
+    _check_known("algorithm", algorithm or "ring", ALGORITHMS)
+    _check_known("timed parts", timed_parts, TIMED_PARTS)
     used_link = "none" if n_gpus == n_nodes else link or card.gpu_link or card.host_link or "pcie3-x16"
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
     row = {
@@ -71,6 +71,11 @@ def configuration(
     }
     facts = Facts(catalog.with_gpu(card), (known,))
     return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
+
+
+def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise unknown_name(kind, name, known)
 
 
 def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:

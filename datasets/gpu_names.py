@@ -33,6 +33,11 @@ def hard_stop(text: str) -> str:
     return match.group() if match else ""
 
 
+def without_hard_stop(text: str) -> str:
+    """Return `text` without such words, in lower case: the plain card that it may be near to."""
+    return _HARD_STOPS.sub(" ", text.lower())
+
+
 def split_memory(text: str) -> tuple[str, float | None]:
     """Return `text` without its memory size, and that size in bytes (None when none is named).
 

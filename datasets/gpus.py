@@ -1,13 +1,13 @@
 """GPUs (and many-core processors): their facts, and the strict way from a name to a card."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from difflib import SequenceMatcher
 from functools import cache, cached_property
 from math import nan
 
 import pandas as pd
-from trainlaw.datasets.gpu_names import hard_stop, name_key, split_memory
+from trainlaw.datasets.gpu_names import hard_stop, name_key, split_memory, without_hard_stop
 from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import UnknownNameError, shown
 
@@ -96,36 +96,37 @@ class GpuCatalog:
             raise UnknownNameError(f"expected the name of a GPU, came {shown(text)}")
         if name_key(text) in self._by_key:
             return self._by_key[name_key(text)]
-        rest, memory_bytes = split_memory(text)
         if hard_stop(text):
-            raise self._unknown(
-                text, f"no card of that {hard_stop(text)} kind is known, and it is not the plain card"
-            )
+            reason = f"no card of that {hard_stop(text)} kind is known, and it is not the plain card"
+            raise self._unknown(text, reason, self.near_names(text))
+        rest, memory_bytes = split_memory(text)
         candidates = self._by_key_without_memory.get(name_key(rest), ())
         if memory_bytes is None:
-            raise self._unknown(text, "several cards have that name" if candidates else "", candidates)
+            reason = "several cards have that name" if candidates else ""
+            raise self._unknown(text, reason, [gpu.gpu for gpu in candidates] or self.near_names(text))
         same = tuple(gpu for gpu in candidates if _is_near(gpu.memory_bytes, memory_bytes))
         if len(same) == 1:
             return same[0]
-        raise self._unknown(
-            text, "no single card has that name and memory" if candidates else "", same or candidates
-        )
+        near = [gpu.gpu for gpu in same or candidates] or self.near_names(rest)
+        of_memory = [name for name in near if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
+        raise self._unknown(text, "no single card has that name and memory", of_memory or near)
 
-    def _unknown(self, text: str, reason: str, candidates: Iterable[Gpu] = ()) -> UnknownNameError:
-        names = [gpu.gpu for gpu in candidates] or self.near_names(text)
-        advice = "did you mean " + " or ".join(repr(name) for name in names[:4]) + "?" if names else ""
+    def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
+        advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
         said = "; ".join(part for part in (reason, advice or "list them with `trainlaw gpus list`") if part)
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}")
 
-    def near_names(self, text: str, n: int = 3) -> list[str]:
-        """Return up to `n` names of cards that resemble `text`, nearest first: suggestions, not an answer."""
-        key = name_key(text)[:MAX_NAME_LENGTH]
-        score = {
-            gpu.gpu: max(_likeness(key, name_key(name)) for name in (*gpu.aliases, gpu.gpu))
-            for gpu in self.gpus
-        }
-        best = sorted(score, key=lambda name: (-score[name], name))[:n]
-        return [name for name in best if score[name] > 0.5]
+    def near_names(self, text: str) -> list[str]:
+        """Return names of cards that resemble `text`, nearest first: suggestions, not an answer.
+
+        Cards whose name goes on where `text` ends ("A100" in "A100-SXM4-40GB") are all named, up to eight.
+        """
+        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
+        keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
+        longer = sorted(name for name, own in keys.items() if any(_goes_on(key, other) for other in own))
+        score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
+        near = sorted(score, key=lambda name: (-score[name], name))[:3]
+        return longer[:8] or [name for name in near if score[name] > 0.5]
 
     def frame(self) -> pd.DataFrame:
         """Return the cards as a table, one row a card, columns as the fields of `Gpu`."""
@@ -141,12 +142,13 @@ def _is_near(size: float, other: float) -> bool:
     return abs(size - other) <= _MEMORY_TOLERANCE * max(size, other)
 
 
+def _goes_on(key: str, other: str) -> bool:
+    return bool(key) and other.startswith(key) and not other[len(key) :][:1].isdigit()
+
+
 def _likeness(key: str, other: str) -> float:
-    # A name that goes on where the text ends ("A100" in "A100-SXM4-40GB") is what was meant more often than
-    # one with as many equal letters.
-    begun = other.startswith(key) and not other[len(key) :][:1].isdigit()
-    contained = key in other or other in key
-    return SequenceMatcher(None, key, other).ratio() + 0.4 * begun + 0.2 * contained
+    contained = 0.2 if key in other or other in key else 0.0
+    return SequenceMatcher(None, key, other).ratio() + contained
 
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:

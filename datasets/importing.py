@@ -50,7 +50,8 @@ def import_runs(
 
     `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that
     states another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards
-    (None: the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no table.
+    (None: the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no
+    table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
     return runs_of_frame(table, name or Path(path).name, gpus)

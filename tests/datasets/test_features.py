@@ -1,0 +1,121 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import (
+    FEATURES,
+    LAYER_FEATURES,
+    STUDY_FEATURES,
+    TARGET,
+    configuration,
+    feature_specs,
+    load,
+    load_layers,
+)
+from trainlaw.datasets.features import _ROWS
+from trainlaw.datasets.layers import _ROWS as LAYER_ROWS
+from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.formulas.units import SECOND
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("name", ["precisions", "multi"])
+def test_features_equal_the_golden_figures(name):
+    """Figures of the tables that the runs were taken from, for rows drawn at random."""
+    golden = pd.read_csv(HERE / f"golden_{name}.csv")
+    table = load(name)
+    mask = np.zeros(len(table), dtype=bool)
+    mask[golden["row"]] = True
+    chosen = table.where(mask)
+    assert chosen.seconds == pytest.approx(golden["time_s"].to_numpy(), rel=1e-12)
+    for column in golden.columns[2:]:
+        features = chosen.features([column])[column].to_numpy()
+        assert features == pytest.approx(golden[column].to_numpy(), rel=1e-12), column
+
+
+@pytest.mark.parametrize(("rows", "features"), [(_ROWS, FEATURES), (LAYER_ROWS, LAYER_FEATURES)])
+def test_names_and_symbols_are_unique(rows, features):
+    assert len({row.spec.name for row in features.values()}) == len(features) >= len(rows)
+    symbols = [row.spec.symbol for row in features.values()]
+    assert len(set(symbols)) == len(symbols)
+
+
+@pytest.mark.parametrize("row", FEATURES.values(), ids=FEATURES)
+def test_every_feature_says_what_it_is(row):
+    assert row.spec.meaning and row.spec.symbol
+    # The unit stands in the name of whatever is a time.
+    is_time = row.spec.name.endswith("_s") and not row.spec.name.endswith("per_s")
+    assert is_time == (row.spec.unit == SECOND)
+
+
+@pytest.mark.parametrize("name", ["precisions", "multi"])
+def test_features_are_finite_and_in_range(name):
+    features = load(name).features()
+    assert list(features) == list(FEATURES)
+    assert (features.dtypes == np.float64).all()
+    for column in features:
+        spec = FEATURES[column].spec
+        assert features[column].between(spec.low, spec.high).all(), column
+
+
+def test_study_features_are_features():
+    assert set(STUDY_FEATURES) <= set(FEATURES)
+    assert len(set(STUDY_FEATURES)) == len(STUDY_FEATURES)
+    assert TARGET.unit == SECOND
+
+
+@pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if row.spec.unit == SECOND])
+def test_times_scale_with_the_work(name):
+    """Seconds never fall when the batch doubles, and never rise when the card is twice as fast."""
+    small = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=8, n_gpus=4)
+    large = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=16, n_gpus=4)
+    fast = configuration(
+        cnn="resnet18", gpu="V100-SXM2-16GB with 2x peak, 2x bandwidth", batch_per_gpu=8, n_gpus=4
+    )
+    assert large.matrix([name]).item() >= small.matrix([name]).item() >= fast.matrix([name]).item() >= 0
+
+
+def test_one_gpu_sends_nothing():
+    alone = configuration(cnn="resnet18", gpu="T4", batch_per_gpu=8)
+    names = [name for name in FEATURES if name.endswith(("ring_s", "tree_s", "butterfly_s", "server_s"))]
+    assert len(names) >= 6
+    assert not alone.matrix([*names, "communication_s", "data_parallel_s", "model_parallel_s"]).any()
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "butterfly", "parameter_server", "hierarchical_ring"])
+def test_communication_is_that_of_the_algorithm(algorithm):
+    run = configuration(
+        cnn="resnet18", gpu="T4", batch_per_gpu=8, n_gpus=8, n_nodes=2, algorithm=algorithm, network="ethernet-25g"
+    )
+    own, named = run.matrix(["communication_s", f"{algorithm}_s"])[0]
+    assert own == named > 0
+
+
+def test_slowest_link_rules_the_flat_ring():
+    run = configuration(
+        cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=8, n_gpus=16, n_nodes=2, network="ethernet-10g"
+    )
+    ring, gradient = run.matrix(["ring_transfer_s", "gradient_bytes"])[0]
+    assert ring == pytest.approx(2 * 15 / 16 * gradient / 1.25e9, rel=1e-12)
+
+
+def test_unknown_feature_is_refused():
+    with pytest.raises(UnknownNameError, match="conv_macs"):
+        feature_specs(["conv_mac"])
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        load("default").features(["conv_mac"])
+
+
+def test_layer_times_by_hand():
+    """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the card."""
+    layers = load_layers("neusight-layers")
+    frame = layers.frame.iloc[:1]
+    row = frame.iloc[0]
+    rows = row["batch"] * row["out_height_px"] ** 2
+    macs = rows * row["in_channels"] * 9 * row["out_channels"]
+    features = layers.features(["macs", "compute_s", "rows", "n_passes", "peak_flop_per_s"]).iloc[0]
+    assert features["macs"] == macs
+    assert features["n_passes"] == 1
+    assert features["compute_s"] == pytest.approx(2 * macs / features["peak_flop_per_s"], rel=1e-12)

@@ -1,0 +1,56 @@
+import pytest
+from trainlaw.datasets import configuration, find_gpu, hypothetical_gpu, wanted_gpu
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
+
+A100 = find_gpu("A100-SXM4-40GB")
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "value"),
+    [
+        ("A100-SXM4-40GB with 2x bandwidth", "bandwidth_byte_per_s", 2 * A100.bandwidth_byte_per_s),
+        ("A100-SXM4-40GB with bandwidth=2x", "bandwidth_byte_per_s", 2 * A100.bandwidth_byte_per_s),
+        ("NVIDIA A100-SXM4-40GB with l2_bytes=8e7, 2x memory", "l2_bytes", 8e7),
+        ("A100-SXM4-40GB with 0.5x peak", "peak_fp16_flop_per_s", A100.peak_fp16_flop_per_s / 2),
+        ("A100-SXM4-40GB with 0.5x peak", "peak_fp32_flop_per_s", A100.peak_fp32_flop_per_s / 2),
+    ],
+)
+def test_one_line_changes_a_card(text, fact, value):
+    card = hypothetical_gpu(text)
+    assert getattr(card, fact) == value
+    assert card.gpu.startswith("A100-SXM4-40GB with ")
+    assert card.source == "hypothetical"
+    assert (card.gpu_group, card.sm_count) == (A100.gpu_group, A100.sm_count)
+
+
+def test_a_plain_name_stays_a_plain_card():
+    assert wanted_gpu("GeForce RTX 2070 with Max-Q Design").gpu == "RTX 2070 Max-Q"
+    assert wanted_gpu("Tesla T4") == find_gpu("T4")
+
+
+def test_prediction_sees_the_changed_fact():
+    plain = configuration(cnn="resnet18", gpu="T4", batch_per_gpu=8)
+    faster = configuration(cnn="resnet18", gpu="T4 with 2x bandwidth", batch_per_gpu=8)
+    names = ["bandwidth_byte_per_s", "conv_output_memory_s", "conv_compute_s"]
+    assert (faster.matrix(names) / plain.matrix(names)).tolist() == [[2.0, 0.5, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("T4 with peak=2e13", InputError, "one fact"),
+        ("T4 with speed=2x", UnknownNameError, "speed"),
+        ("T4 with bandwidth=fast", InputError, "such as"),
+        ("T4 with bandwidth=1.2.3", InputError, "number"),
+        ("T4 with 0x bandwidth", InputError, "positive"),
+        ("T4 with bandwidth=1e300, l2=1e308", InputError, "positive"),
+        ("T4", InputError, "with changes"),
+        ("T40 with 2x bandwidth", UnknownNameError, "did you mean"),
+        ("T4 with " + "2x bandwidth," * 100, InputError, "with changes"),
+    ],
+)
+def test_bad_changes_are_one_clear_line(text, error, message):
+    with pytest.raises(error, match=message) as caught:
+        hypothetical_gpu(text)
+    assert isinstance(caught.value, TrainlawError)
+    assert "\n" not in str(caught.value)
