@@ -1,7 +1,8 @@
 """A formula as spreadsheet formulas that Excel, LibreOffice and Google Sheets compute alike.
 
 Where the formula is not valid the cell shows an error value (#NUM!, #DIV/0!, #N/A), as spreadsheets know
-neither infinity nor nan. Powers are always POWER: in Excel -2^2 is 4. No LAMBDA, no dynamic arrays.
+neither infinity nor nan. Powers are always POWER: in Excel -2^2 is 4. No LAMBDA, no dynamic arrays. Excel
+computes the sine and cosine of numbers up to 2^27 only, and shows an error beyond.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,18 +20,31 @@ from trainlaw.formulas.text import number_text
 MAX_LENGTH = 8192
 MAX_LEVELS = 64
 
+# A power below 1E-307.6 is nothing: Excel takes it for 0, LibreOffice for an error.
+VANISHING = 307.6
 MARGIN = 0.5
 HELPER_LENGTH = 32
 
 
 def _constant_power(exponent: float) -> str:
-    """Return the form of a power: LibreOffice takes odd roots of negative numbers, Excel knows no 0^0."""
+    """Return the form of a power to a constant.
+
+    LibreOffice takes odd roots of negative numbers, and shows an error where a power vanishes; Excel has no
+    0^0.
+    """
     if exponent == 0:
         return "(1+0*({a}))"
+    plain = f"POWER({{a}},{_number(exponent)})"
+    if abs(exponent) > 1:
+        # Beyond this size of the base, of either sign for whole exponents, the power is below 2.2E-308.
+        limit = _number(10.0 ** (-VANISHING / exponent))
+        size = "ABS({a})" if exponent.is_integer() else "{a}"
+        vanishes = f"{size}<{limit}" if exponent > 0 else f"{size}>{limit}"
+        vanishes = f"AND({{a}}>=0,{vanishes})" if exponent > 0 and not exponent.is_integer() else vanishes
+        return f"IF({vanishes},0,{plain})"
     # Only where 1/exponent is nearly an odd whole number; the square root keeps negative numbers out.
-    if abs(exponent) < 1 and abs(1 / exponent - round(1 / exponent)) < 1e-6:
-        return f"POWER(SQRT({{a}}),{_number(2 * exponent)})"
-    return f"POWER({{a}},{_number(exponent)})"
+    is_root = abs(exponent) < 1 and abs(1 / exponent - round(1 / exponent)) < 1e-6
+    return f"POWER(SQRT({{a}}),{_number(2 * exponent)})" if is_root else plain
 
 
 def _number(value: float) -> str:
@@ -42,11 +56,14 @@ EXCEL = Language(
         "abs": "ABS({a})",
         "sqrt": "SQRT({a})",
         "cbrt": "(SIGN({a})*POWER(ABS({a}),1/3))",
-        "square": "POWER({a},2)",
-        "cube": "POWER({a},3)",
+        "square": "SUMSQ({a})",
+        "cube": "(SUMSQ({a})*{a:atom})",
         "exp": "EXP({a})",
         "log": "LN({a})",
-        "pow": "IF({b}=0,1+0*({a}),IF(AND({a}<0,{b}<>INT({b})),NA(),POWER({a},{b})))",
+        "pow": (
+            "IF({b}=0,1+0*({a}),IF(AND({a}<0,{b}<>INT({b})),NA(),"
+            f"IF({{a}}=0,POWER({{a}},{{b}}),IF({{b:atom}}*LOG10(ABS({{a}}))<-{VANISHING},0,POWER({{a}},{{b}})))))"
+        ),
         "min": "MIN({a},{b})",
         "max": "MAX({a},{b})",
         "sin": "SIN({a})",
@@ -75,8 +92,8 @@ def excel_expression(expression: Expression, names: Mapping[str, str]) -> str:
     holds (8,192 characters, 64 levels): `split_for_excel` then spreads it.
 
     >>> from trainlaw.formulas.text import parse_text
-    >>> excel_expression(parse_text("2 * x^2"), {"x": "B2"})
-    '2 * POWER(B2,2)'
+    >>> excel_expression(parse_text("2 * x^0.5"), {"x": "B2"})
+    '2 * POWER(B2,0.5)'
     """
     text = EXCEL.write(EXCEL.known(expression), names)
     if not _fits(text):

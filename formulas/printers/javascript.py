@@ -69,11 +69,10 @@ def print_javascript(formula: Formula | Expression, name: str = "predict") -> st
     lines += [f"const {place} = labels[{text_literal(key)}];" for key, place in layout.labels.items()]
     for place, constant in layout.grouped:
         pairs = ", ".join(
-            f"[{text_literal(str(group))}, {float(value)!r}]" for group, value in constant.values.items()
+            f"[{text_literal(str(key))}, {float(value)!r}]" for key, value in constant.values.items()
         )
-        lines.append(
-            f"const {place} = new Map([{pairs}]).get({layout.labels[constant.key]}) ?? {float(constant.default)!r};"
-        )
+        table = f"new Map([{pairs}]).get({layout.labels[constant.key]})"
+        lines.append(f"const {place} = {table} ?? {float(constant.default)!r};")
     lines += [f"const {step} = {text};" for step, text in layout.steps]
     lines.append(f"return finite({layout.result});")
     helpers = "".join(JAVASCRIPT.used_helpers("\n".join(lines)))

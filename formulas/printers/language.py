@@ -104,7 +104,7 @@ class Language:
         return piece.text if piece.strength >= strength else piece.text.join(self.parentheses)
 
     def known(self, expression: Expression) -> Expression:
-        """Return the expression with the operators that the language has no form for replaced by definitions."""
+        """Return the expression with operators that the language has no form for replaced by definitions."""
 
         def defined(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
             definition = OPERATORS[node.operator].definition
@@ -120,7 +120,7 @@ class Language:
 
 
 class _Place(NamedTuple):
-    """An argument as a form sees it: {a} is its text, {a:atom} its text in parentheses unless it is atomic."""
+    """An argument as a form sees it: {a} is its text, {a:atom} puts all that is not atomic in parentheses."""
 
     piece: Piece
     parentheses: tuple[str, str]

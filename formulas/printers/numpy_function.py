@@ -72,7 +72,7 @@ def print_numpy_function(formula: Formula | Expression, name: str = "predict") -
 
 
 def _known_constants(expression: Expression) -> Expression:
-    """Return the expression with constant parts evaluated, as Python raises where 1.0 / 0.0 stands in a text."""
+    """Return the expression with constant parts evaluated: Python raises where a text says 1.0 / 0.0."""
 
     def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
         if not all(isinstance(argument, Constant) for argument in arguments):

@@ -28,9 +28,9 @@ def expressions(random_expressions):
 
 @pytest.fixture(scope="session")
 def judge(points):
-    """A function that checks the values of one printed form (nan = invalid) and returns how many were compared."""
+    """A function that checks the values of one printed form (nan = invalid) and counts them."""
 
-    def check(expression, printed):
+    def check(expression, printed, ignored=False):
         values, valid = evaluate(expression, points)
         printed = np.asarray(printed, dtype=float)
         sure = valid == np.isfinite(printed)
@@ -40,10 +40,10 @@ def judge(points):
             close = np.abs(values - printed) <= RELATIVE * np.abs(values)
         both = valid & np.isfinite(printed)
         if not close[both].all():
-            # Where rounding is amplified no two libraries agree: then both have to keep to the rigorous bounds.
+            # Where rounding is amplified no two libraries agree: then both keep to the rigorous bounds.
             band = enclose(expression, {name: (column, column) for name, column in points.items()})
             close |= (printed >= band.low) & (printed <= band.high)
-        wrong = ~sure | (both & ~close)
+        wrong = (~sure | (both & ~close)) & ~np.broadcast_to(ignored, valid.shape)
         first = int(np.argmax(wrong))
         place = {name: column[first] for name, column in points.items()}
         assert not wrong.any(), (

@@ -2,6 +2,7 @@ import math
 import types
 
 import numpy as np
+from trainlaw.formulas import variables
 from trainlaw.formulas.printers import print_python_function
 
 
@@ -17,8 +18,6 @@ def run(source, names, points, count=60):
 
 
 def test_printed_functions_compute_the_same(expressions, points, judge):
-    from trainlaw.formulas import variables
-
     compared = [
         judge(item, run(print_python_function(item), variables(item), points)) for item in expressions
     ]

@@ -1,0 +1,154 @@
+"""What holds for every printer of the registry; a new one is picked up without an edit."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from trainlaw.formulas import (
+    OPERATORS,
+    Apply,
+    FeatureSpec,
+    Formula,
+    GroupedConstant,
+    Unit,
+    Variable,
+    parse_text,
+)
+from trainlaw.formulas.printers import (
+    PRINTERS,
+    print_c_function,
+    print_javascript,
+    print_numpy_function,
+    print_python_function,
+    print_sql,
+)
+from trainlaw.formulas.printers.language import hides_infinity, may_overflow
+from trainlaw.formulas.printers.naming import identifiers, inert
+from trainlaw.formulas.printers.steps import named_steps
+
+NASTY = ["=1+1", "+x", "-x", "@x", "'\"`", "</script><b>", "*/ int x; /*", "-- ; DROP TABLE runs",
+"\\end{x} $ % & _ ^",
+         "a\nb\r\u2028c", "]]>", "${x}", "{a}", "__import__('os')", "\\", "#", "for", "\u03c1", "", " ",
+         "x" * 200]  # fmt: skip
+
+
+@pytest.fixture(params=[name for name in NASTY if name], ids=ascii)
+def nasty(request):
+    """A formula in which everything that a user names is called `request.param`."""
+    name, one = request.param, Unit()
+    other, constant = name + "2", name + "3"
+    expression = Apply("add", (Apply("mul", (Variable(name), Variable(other))), Variable(constant)))
+    return Formula(
+        expression,
+        (FeatureSpec(name, name, one, name, name), FeatureSpec(other, "b", one, "")),
+        FeatureSpec(name, name, one, name),
+        (GroupedConstant(constant, name, {name: 5.0, "other": 7.0}, 1.0),),
+        {name: (0, 1)},
+        {name: name},
+        {name: [name]},
+    )
+
+
+@pytest.mark.parametrize("language", PRINTERS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_in_every_language(language, operator):
+    expression = Apply(operator, (Variable("x"), Variable("y"))[: OPERATORS[operator].arity])
+    text = PRINTERS[language](expression)
+    assert text.endswith("\n") and "printed by trainlaw" in text
+
+
+@pytest.mark.parametrize("language", PRINTERS)
+def test_header_says_what_it_is(language, law):
+    text = PRINTERS[language](law)
+    for part in (
+        "batch [sample]",
+        "in training 1 to 256",
+        "time_s [s]",
+        "macro_mape_percent: 15.5",
+        "data_sha256: ab12",
+    ):
+        assert part in text
+
+
+def test_names_are_inert_in_python(nasty):
+    space = {}
+    exec(compile(print_python_function(nasty), "printed", "exec"), space)
+    assert space["predict"](2.0, 3.0, nasty.features[0].name) == 11.0 and space["predict"](2.0, 3.0) == 7.0
+    exec(compile(print_numpy_function(nasty), "printed", "exec"), space)
+    found = space["predict"](np.array([2.0, 2.0]), 3.0, np.array([nasty.features[0].name, "none"]))
+    assert found.tolist() == [11.0, 7.0]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which is not on the PATH")
+def test_names_are_inert_in_javascript(nasty):
+    source, name = print_javascript(nasty), nasty.features[0].name
+    assert "</" not in source
+    features, labels = json.dumps({name: 2, name + "2": 3}), json.dumps({name: name})
+    calls = f"predict({features}, {labels}), predict({features}, {{}}), predict({features})"
+    program = f"{source}\nconsole.log({calls})"
+    done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["11", "7", "7"]
+
+
+def test_names_are_inert_in_sql(nasty):
+    name = nasty.features[0].name
+    quote = '"' + name.replace('"', '""')
+    connection = sqlite3.connect(":memory:")
+    if name.upper() == (name + "2").upper():
+        pytest.skip("SQL does not tell these names apart")
+    connection.execute(f'CREATE TABLE runs ({quote}" DOUBLE, {quote}2" DOUBLE)')
+    connection.execute("INSERT INTO runs VALUES (2, 3)")
+    # The label column has the name of a feature here, so its value is 2.0, which is no group.
+    assert connection.execute(print_sql(nasty)).fetchall() == [(2.0, 3.0, 7.0)]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc, which is not on the PATH")
+def test_names_are_inert_in_c(nasty, tmp_path):
+    label = "".join(f"\\{byte:03o}" for byte in nasty.features[0].name.encode())
+    main = f'#include <stdio.h>\nint main(void) {{ printf("%g", predict(2.0, 3.0, "{label}")); return 0; }}\n'
+    (tmp_path / "a.c").write_text(print_c_function(nasty) + main)
+    subprocess.run(
+        ["gcc", "-std=c99", "-Wall", "-Werror", "-o", tmp_path / "a", tmp_path / "a.c", "-lm"], check=True
+    )
+    assert subprocess.run([tmp_path / "a"], capture_output=True, text=True, check=True).stdout == "11"
+
+
+def test_names_are_inert_in_markup(nasty):
+    ElementTree.fromstring(PRINTERS["mathml"](nasty))
+    latex = PRINTERS["latex"](nasty)
+    assert "\\end{x}" not in latex.replace("\\end{tabular}", "")
+    for line in PRINTERS["excel"](nasty).splitlines():
+        assert line.startswith("# ") or line.split(" =")[0].replace("_", "").isalnum()
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_comments_are_inert(text):
+    line = inert(text * 3)
+    assert len(line.splitlines()) <= 1 and len(line) <= 300
+    assert not any(
+        part in line for part in ("*/", "/*", "--", "//", "<", ">", "\\", '"', "`", "$", "{", "}", "&", "#")
+    )
+
+
+def test_identifiers_are_distinct_without_regard_to_case():
+    found = identifiers(["a b", "a_b", "A_B", "1", "if", "IF", "\u00e9"], {"if"})
+    assert len({name.lower() for name in found.values()}) == len(found)
+    assert all(name.isidentifier() and name.isascii() and name != "if" for name in found.values())
+
+
+def test_steps_share_what_is_repeated():
+    steps = named_steps(parse_text("exp(x + y) * (x + y) + exp(x + y)"))
+    assert [name for name, _ in steps.assignments] == ["step_1", "step_2"]
+    assert named_steps(parse_text("step_x + step_x * 2 + exp(x) * exp(x)")).assignments[0][0] == "_step_1"
+    assert named_steps(parse_text("x + y")).assignments == ()
+
+
+def test_what_hides_infinity():
+    assert hides_infinity("pow") == (True, True) and hides_infinity("mul") == (False, False)
+    assert [name for name in OPERATORS if not may_overflow(name)] == [
+        "neg", "abs", "sqrt", "cbrt", "min", "max", "sin", "cos", "tanh", "step"
+    ]  # fmt: skip
