@@ -1,14 +1,17 @@
 """Files of other programs: read within limits, and faults told in one line."""
 
 import importlib
+import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError, shown
+from trainlaw.formulas.files import read_text
 
 # Python needs up to 25 bytes for a byte of JSON.
 MAX_TEXT_BYTES = 16 * 2**20
@@ -27,7 +30,7 @@ def faults_of(origin: str) -> Iterator[None]:
         raise
     except TrainlawError as error:
         text = str(error)
-        raise InputError(text if text.startswith(origin) else f"{origin}: {text}") from None
+        raise InputError(text if origin in text else f"{origin}: {text}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         kind = type(error).__name__
         raise InputError(
@@ -35,20 +38,22 @@ def faults_of(origin: str) -> Iterator[None]:
         ) from None
 
 
-def read_bytes(path: str | os.PathLike[str], limit_bytes: int) -> bytes:
-    """The bytes of a file; raises `InputError` when it cannot be read, is empty, or exceeds `limit_bytes`."""
-    goal = Path(path)
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The content of a JSON file; raises `InputError` when it cannot be read, is too large or no JSON."""
+    text = read_some_text(path)
     try:
-        size = goal.stat().st_size
-        if size > limit_bytes:
-            raise InputError(f"expected at most {limit_bytes} bytes in {goal}, got {size}")
-        data = goal.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {goal}: {reason}") from None
-    if not data:
-        raise InputError(f"expected a network in {goal}, got an empty file")
-    return data
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"expected JSON in {path}, got something else at {place} ({error.msg})") from None
+
+
+def read_some_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file that is not empty; raises `InputError` when it cannot be read or is too large."""
+    text = read_text(path, MAX_TEXT_BYTES).removeprefix("\ufeff")
+    if not text:
+        raise InputError(f"expected a network in {path}, got an empty file")
+    return text
 
 
 def optional_package(name: str, extra: str) -> ModuleType:

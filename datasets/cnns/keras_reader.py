@@ -1,11 +1,10 @@
 """Networks from the JSON that Keras writes (`model.to_json()`, versions 2 and 3)."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainlaw.datasets.cnns.foreign import MAX_TEXT_BYTES, faults_of, name_of_file, read_bytes
+from trainlaw.datasets.cnns.foreign import faults_of, name_of_file, read_json
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
 from trainlaw.datasets.cnns.keras_layers import LAYERS, KerasLayer
 from trainlaw.datasets.cnns.tensors import GraphTracer, Tensor
@@ -21,7 +20,7 @@ def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -
     `input_size_px` sets the side of the input, pixels, where the file leaves it open. Raises `InputError`.
     """
     with faults_of(str(path)):
-        content = json.loads(read_bytes(path, MAX_TEXT_BYTES).decode("utf-8-sig"))
+        content = read_json(path)
         if not isinstance(content, Mapping) or content.get("class_name") not in _MODELS:
             raise InputError("expected the JSON of a Keras model (model.to_json())")
         reader = _Reader(input_size_px)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from trainlaw.datasets.cnns.foreign import MAX_TEXT_BYTES, faults_of, name_of_file, read_bytes
+from trainlaw.datasets.cnns.foreign import faults_of, name_of_file, read_json, read_some_text
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files import write_text_atomically
@@ -32,13 +32,11 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     `family`. Raises `InputError`.
     """
     with faults_of(str(path)):
-        data = read_bytes(path, MAX_TEXT_BYTES)
-        text = data.decode("utf-8-sig")
         facts: Mapping[str, Any] = {}
         if str(path).lower().endswith(".json"):
-            facts, rows = _json_rows(text)
+            facts, rows = _json_rows(read_json(path))
         else:
-            rows = _csv_rows(text)
+            rows = _csv_rows(read_some_text(path))
         return cnn_of_rows(rows, name_of_file(path), facts)
 
 
@@ -134,8 +132,7 @@ def _csv_rows(text: str) -> Iterable[Mapping[str, Any]]:
         raise InputError(f"line {reader.line_num}: expected a CSV table ({error})") from None
 
 
-def _json_rows(text: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
-    content = json.loads(text)
+def _json_rows(content: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     facts = content if isinstance(content, Mapping) else {}
     rows = facts.get("layers") if facts else content
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):

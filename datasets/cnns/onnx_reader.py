@@ -62,6 +62,9 @@ class _Reader:
         return [batch or 1, channels, *image]
 
     def _follow(self, node: Node) -> None:
+        absent = [label for label in node.inputs if label and label not in self.values]
+        if absent:
+            raise InputError(f"reads {shown(absent[0])}, which nothing before it makes")
         arguments = [self.values[label] if label else None for label in node.inputs]
         if node.operation == "Constant":
             results = (_constant_of(node),)

@@ -118,6 +118,47 @@ def test_json_with_other_values(samples, tmp_path, data):
     read_or_refused(path)
 
 
+EXTREMES = (-(2**31), -7, -1, 0, 1, 2, 3, 7, 100, 65_537, 2**31, 2**62)
+
+
+def changed_model(data: bytes, source: random.Random) -> bytes:
+    """An ONNX model with other operations, attributes, sizes of weights or connections."""
+    onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+    model = onnx.ModelProto()
+    model.ParseFromString(data)
+    graph = model.graph
+    names = [name for node in graph.node for name in (*node.input, *node.output)]
+    for _ in range(source.randint(1, 3)):
+        node, weight = source.choice(graph.node), source.choice(graph.initializer)
+        change = source.randrange(6)
+        if change == 0:
+            node.op_type = source.choice(graph.node).op_type
+        elif change == 1 and node.attribute:
+            attribute = source.choice(node.attribute)
+            attribute.i = source.choice(EXTREMES)
+            if attribute.ints:
+                attribute.ints[source.randrange(len(attribute.ints))] = source.choice(EXTREMES)
+        elif change == 2 and weight.dims:
+            weight.dims[source.randrange(len(weight.dims))] = source.choice(EXTREMES)
+        elif change == 3 and node.input:
+            node.input[source.randrange(len(node.input))] = source.choice(names)
+        elif change == 4 and node.input:
+            del node.input[source.randrange(len(node.input)) :]
+        else:
+            sides = graph.input[0].type.tensor_type.shape.dim
+            sides[source.randrange(len(sides))].dim_value = source.choice(EXTREMES)
+    return model.SerializeToString()
+
+
+def test_onnx_with_other_values(samples, tmp_path):
+    source = random.Random("models")
+    for number in range(INPUTS // 2):
+        path = tmp_path / "net.onnx"
+        sample = samples[("lenet5.onnx", "mobilenet_v3_small.onnx")[number % 2]]
+        path.write_bytes(changed_model(sample, source))
+        read_or_refused(path)
+
+
 @settings(max_examples=max(INPUTS // 8, 20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=300), st.sampled_from(["net.csv", "net.json", "net.onnx"]))
 def test_any_bytes(tmp_path, content, name):

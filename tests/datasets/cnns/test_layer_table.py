@@ -73,7 +73,7 @@ def test_a_wrong_csv_is_refused_in_one_line(case, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[", "value"),
+        ("[", "expected JSON"),
         ("7", "list of layers"),
         ("[7]", "list of layers"),
         ("{}", "list of layers"),
