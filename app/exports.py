@@ -1,9 +1,22 @@
 """A formula written to a file in the form that the file's suffix names."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from trainlaw.formulas import Formula, InputError, save_formula, unknown_name, write_bytes_atomically, write_text_atomically
+from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.formula_text import headline
+from trainlaw.formulas import (
+    FeatureSpec,
+    Formula,
+    InputError,
+    TrainlawError,
+    save_formula,
+    to_text,
+    unknown_name,
+    write_bytes_atomically,
+    write_text_atomically,
+)
 from trainlaw.formulas.printers import PRINTERS
 
 
@@ -32,7 +45,22 @@ def _write_page(formula: Formula, path: Path) -> None:
 
 
 def _writer(language: str) -> Callable[[Formula, Path], None]:
-    return lambda formula, path: write_text_atomically(path, PRINTERS[language](formula))
+    return lambda formula, path: write_text_atomically(path, PRINTERS[language](_for_readers(formula)))
+
+
+def _for_readers(formula: Formula) -> Formula:
+    """The formula as the header of a program should describe it: how features are computed, few figures of error."""
+    features = tuple(replace(spec, meaning=_computed(spec)) for spec in formula.features)
+    errors = {"stated": headline(formula), "protocol": formula.errors["protocol"]} if formula.errors else {}
+    return replace(formula, features=features, errors=errors)
+
+
+def _computed(spec: FeatureSpec) -> str:
+    try:
+        form = to_text(feature_expression(spec.name))
+    except TrainlawError:
+        return spec.meaning  # a feature that the user named, or one without such a form
+    return spec.meaning if form == spec.name else f"{spec.meaning}, {form}"
 
 
 _WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from trainlaw.app.conformal import LEVEL
 from trainlaw.app.error_tables import BY_CNN, MACRO, METRIC_TITLES, OURS, error_lines, estimators, interval_of, overall_error
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.terms import plain_expression, term_values, terms
@@ -78,6 +79,5 @@ _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 def headline(formula: Formula) -> str:
     """Return one sentence with the stated error and the interval."""
     factor = interval_of(formula)
-    level = 100 * formula.errors["interval"]["level"]
-    interval = f"; {level:g} % of the runs on a new GPU are expected within a factor {show_number(factor)}" if factor else ""
+    interval = f"; {100 * LEVEL:g} % of the runs on a new GPU are expected within a factor {show_number(factor)}" if factor else ""
     return f"stated error: {show_percent(overall_error(formula, OURS))} %, mean over held-out GPU groups{interval}"
