@@ -1,4 +1,6 @@
-"""The peers, each behind one function: fit on rows within a number of seconds, predict, tell text and size."""
+"""The peers, each behind one function: fit on rows within a number of seconds, predict, tell text and
+size.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,17 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from benchmarks.problems import BenchmarkProblem
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import count_nodes
+
+from benchmarks.problems import BenchmarkProblem
 
 UNTYPED_SYMBOLS = "add,sub,mul,div,sqrt,square,exp,log,sin,cos,constant,variable"
 
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Predictions for the test rows (n_rows,), the formula as text, its nodes, and the seconds that it took."""
+    """Predictions for the test rows (n_rows,), the formula as text, its nodes, and the seconds that it
+    took.
+    """
 
     predicted: NDArray[np.float64]
     text: str
@@ -40,7 +44,9 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
 
 
 def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
-    """pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of the time."""
+    """pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of the
+    time.
+    """
     from pyoperon.sklearn import SymbolicRegressor
 
     estimator = SymbolicRegressor(
@@ -91,12 +97,12 @@ def _run_sklearn(
     estimator: Any, problem: BenchmarkProblem, text_of: Callable[[], str], threads: int
 ) -> PeerResult:
     logarithmic = problem.kind == "perfmodel"
-    truth = np.log(problem.train_y) if logarithmic else problem.train_y
+    truth = np.log(problem.train_y) if logarithmic else problem.train_y.copy()
     began = time.perf_counter()
-    estimator.fit(problem.train_x, truth)
+    estimator.fit(problem.train_x.copy(), truth)
     spent = time.perf_counter() - began
     with np.errstate(all="ignore"):
-        predicted = np.asarray(estimator.predict(problem.test_x), dtype=np.float64)
+        predicted = np.asarray(estimator.predict(problem.test_x.copy()), dtype=np.float64)
         predicted = np.exp(predicted) if logarithmic else predicted
     text = text_of()
     return PeerResult(

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
 from trainlaw.formulas import DIMENSIONLESS, SECOND, Expression, FeatureSpec, Unit, evaluate, parse_text
 
 # Equations of the Feynman lectures by their number there, after S.-M. Udrescu and M. Tegmark, "AI Feynman", 2020;
@@ -67,7 +66,8 @@ FOLDER_UNITS = {
 
 @dataclass(frozen=True)
 class BenchmarkProblem:
-    """Training and test rows (n_rows, n_features) and (n_rows,) of one law; `kind` is "equation" or "perfmodel".
+    """Training and test rows (n_rows, n_features) and (n_rows,) of one law; `kind` is "equation" or
+    "perfmodel".
 
     groups : the GPU of each training row, or None. law : the true law where it is known.
     """
@@ -85,7 +85,8 @@ class BenchmarkProblem:
 
 
 def make_equation(name: str, noise: float, rows: int = 1000, seed: int = 0) -> BenchmarkProblem:
-    """The equation `name` with Gaussian noise of `noise` standard deviations of the target on the training rows.
+    """The equation `name` with Gaussian noise of `noise` standard deviations of the target on the
+    training rows.
 
     >>> make_equation("I.27.6", 0.0, rows=10).train_x.shape
     (10, 3)
@@ -108,7 +109,9 @@ def make_equation(name: str, noise: float, rows: int = 1000, seed: int = 0) -> B
 def make_performance_model(
     held_out: str, noise: float = 0.05, rows: int = 600, seed: int = 0
 ) -> BenchmarkProblem:
-    """Our performance model with one GPU's rows for the test and log-normal noise on every time, in seconds."""
+    """Our performance model with one GPU's rows for the test and log-normal noise on every time, in
+    seconds.
+    """
     generator = np.random.default_rng(seed)
     gpus = np.array(sorted(MODEL_GPUS))[np.arange(rows) % len(MODEL_GPUS)]
     sheet = np.array([MODEL_GPUS[gpu] for gpu in gpus])

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from trainlaw.formulas import TrainlawError, complexity, parse_text, tidy
 
 from benchmarks.peers import PEERS, PeerResult
 from benchmarks.problems import BenchmarkProblem
-from trainlaw.formulas import TrainlawError, complexity, parse_text, tidy
 
 # Share of the test variance left over below which a formula counts as the law itself, numerically.
 EXACT_SHARE = 1e-12
@@ -72,7 +72,6 @@ def same_form(problem: BenchmarkProblem, text: str) -> bool:
 
 def _sympy_agrees(problem: BenchmarkProblem, found: object) -> bool:
     import sympy
-
     from trainlaw.formulas import to_sympy
 
     difference = to_sympy(found) - to_sympy(problem.law)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-
 from trainlaw.evolve import SearchSettings
 from trainlaw.evolve.machine import Machine
 from trainlaw.evolve.problem import make_problem

@@ -1,7 +1,8 @@
-"""The arrays between search and machine: programs, rows, scratch; named tuples, since compiled code takes those.
+"""The arrays between search and machine: programs, rows, scratch; named tuples, since compiled code takes
+those.
 
-A program is a tree in prefix order, one integer `code + 256 * feature` per node. Codes 0 to 2 are leaves, the
-operators follow in the order of their table. Constants are numbered in prefix order.
+A program is a tree in prefix order, one integer `code + 256 * feature` per node. Codes 0 to 2 are leaves,
+the operators follow in the order of their table. Constants are numbered in prefix order.
 """
 
 from typing import NamedTuple
@@ -23,10 +24,11 @@ CONSTANT_LIMIT = 64
 class Programs(NamedTuple):
     """Many programs, end to end.
 
-    tokens : int64 (n_nodes,). offsets : int64 (n_programs + 1,), where each begins in `tokens`.
-    theta, lower, upper : float64 (n_constants,), constants and their bounds. scaling : bool (n_constants,), those
-    that the whole value is proportional to. pull : float64 (n_constants,), weight of a constant's square in the fit,
-    so that one which no row determines goes to zero. constant_offsets : int64 (n_programs + 1,).
+    tokens : int64 (n_nodes,). offsets : int64 (n_programs + 1,), where each begins in `tokens`. theta,
+    lower, upper : float64 (n_constants,), constants and their bounds. scaling : bool (n_constants,),
+    those that the whole value is proportional to. pull : float64 (n_constants,), weight of a constant's
+    square in the fit, so that one which no row determines goes to zero. constant_offsets : int64
+    (n_programs + 1,).
     """
 
     tokens: NDArray[np.int64]
@@ -47,11 +49,11 @@ class Programs(NamedTuple):
 class Rows(NamedTuple):
     """The data and the loss, rows sorted by group and cut into blocks that never cross a group.
 
-    columns : float64 (n_features, n_rows). table : float64 (n_blocks * n_features, BLOCK_ROWS), the columns block
-    after block, as the machine reads them. target : float64 (n_rows,), its logarithm where `logarithmic`.
-    scale : float64 (n_rows,), what a difference is multiplied by. weight : float64 (n_rows,), sum 1.
-    block_start, block_size, block_group : int64 (n_blocks,). group_weight : float64 (n_groups,), sums of `weight`.
-    robust : 0 squares, 1 Huber, 2 soft L1, bending at `width`.
+    columns : float64 (n_features, n_rows). table : float64 (n_blocks * n_features, BLOCK_ROWS), the
+    columns block after block, as the machine reads them. target : float64 (n_rows,), its logarithm where
+    `logarithmic`. scale : float64 (n_rows,), what a difference is multiplied by. weight : float64
+    (n_rows,), sum 1. block_start, block_size, block_group : int64 (n_blocks,). group_weight : float64
+    (n_groups,), sums of `weight`. robust : 0 squares, 1 Huber, 2 soft L1, bending at `width`.
     """
 
     columns: NDArray[np.float64]
@@ -72,12 +74,13 @@ class Work(NamedTuple):
     """Scratch of one thread.
 
     arena : (n_table + 1 + nodes, block), the columns' blocks, a row of ones, and the values of the nodes.
-    adjoints : (nodes, block). jacobian : (constants, block). residual : (block,).
-    Per node (nodes,): row, where its value stands in the arena; moving, 1 where that row moves on with the block;
-    scale, by what its row is to be multiplied; left, right, its arguments; live, whether it holds a constant; stack.
-    inner : (nodes,), the nodes that are operations, root first. holder : (constants,), the leaf of each constant.
-    sizes : (2,), numbers of inner nodes and of constants.
-    loss : (1,), of the rows alone, without pulls. normal, system : (constants, constants). gradient, step, lower, upper, pull : (constants,).
+    adjoints : (nodes, block). jacobian : (constants, block). residual : (block,). Per node (nodes,): row,
+    where its value stands in the arena; moving, 1 where that row moves on with the block; scale, by what
+    its row is to be multiplied; left, right, its arguments; live, whether it holds a constant; stack.
+    inner : (nodes,), the nodes that are operations, root first. holder : (constants,), the leaf of each
+    constant. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone,
+    without pulls. normal, system : (constants, constants). gradient, step, lower, upper, pull :
+    (constants,).
     """
 
     arena: np.ndarray

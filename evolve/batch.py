@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-
 from trainlaw.evolve.arrays import Programs, Rows, Work, make_work
 from trainlaw.evolve.evaluation import compiled, forward, link, set_constants
 from trainlaw.evolve.fitting import fit_constants, group_loss, held_out_losses
@@ -95,7 +94,9 @@ def fit_some(
     losses: np.ndarray,
     cases: np.ndarray,
 ) -> None:
-    """Fits the programs `first` to `last`: `theta` (n_constants,) in place, `losses`, `cases` as in `FitResult`."""
+    """Fits the programs `first` to `last`: `theta` (n_constants,) in place, `losses`, `cases` as in
+    `FitResult`.
+    """
     work = make_work(rows.table)
     for index in range(first, last):
         program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]

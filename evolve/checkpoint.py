@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from trainlaw.evolve.grammar import Grammar, Node
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.search import SearchState
@@ -51,12 +50,15 @@ def save_state(state: SearchState, problem: Problem, path: Path) -> None:
 
 
 def load_state(problem: Problem, path: Path) -> SearchState:
-    """The state of the run that `save_state` wrote for the same data and settings; raises InputError for others."""
+    """The state of the run that `save_state` wrote for the same data and settings; raises InputError for
+    others.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["fingerprint"] != fingerprint(problem):
             raise InputError(
-                f"expected the checkpoint of this search, came one of other data or settings in {path}: name another file"
+                f"expected the checkpoint of this search, came one of other data or settings in {path}: "
+                "name another file"
             )
         return _state_of(content, _nodes(problem.grammar))
     except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 from numba import njit
-
 from trainlaw.evolve.arrays import CONSTANT, HUBER, NODE_LIMIT, SOFT_L1, VARIABLE, WEIGHTED, Rows, Work
 from trainlaw.evolve.machine_kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.vector_maths import logarithm
@@ -62,7 +61,9 @@ def link(program: np.ndarray, work: Work) -> None:
 
 @compiled
 def set_constants(theta: np.ndarray, work: Work) -> None:
-    """Makes `theta` (n_constants,) the constants of the linked program: a leaf is its constant times its row."""
+    """Makes `theta` (n_constants,) the constants of the linked program: a leaf is its constant times its
+    row.
+    """
     for constant in range(theta.size):
         work.scale[work.holder[constant]] = theta[constant]
 
@@ -83,7 +84,9 @@ def forward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
 
 @compiled
 def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
-    """Derivatives of the weighted residual in each constant, into `work.jacobian`; the root's adjoint is given."""
+    """Derivatives of the weighted residual in each constant, into `work.jacobian`; the root's adjoint is
+    given.
+    """
     row, scale = work.row, work.scale
     for k in range(work.sizes[0]):
         node = work.inner[k]
@@ -104,7 +107,9 @@ def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
 
 @summing
 def weigh_residuals(rows: Rows, block: int, work: Work) -> float:
-    """Weighted loss of one block; leaves weighted residuals and the root's adjoint behind. Not finite = invalid."""
+    """Weighted loss of one block; leaves weighted residuals and the root's adjoint behind. Not finite =
+    invalid.
+    """
     total = 0.0
     start, n = rows.block_start[block], rows.block_size[block]
     root = work.row[0] + work.moving[0] * block * rows.columns.shape[0]

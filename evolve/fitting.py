@@ -8,7 +8,6 @@ constants' bounds and pulls. Everything here is compiled and releases the interp
 import math
 
 import numpy as np
-
 from trainlaw.evolve.arrays import Rows, Work
 from trainlaw.evolve.evaluation import backward, compiled, forward, set_constants, summing, weigh_residuals
 
@@ -46,7 +45,9 @@ def clear_normal_equations(constants: int, work: Work) -> None:
 
 @compiled
 def add_block(program: np.ndarray, rows: Rows, block: int, limit: float, work: Work) -> float:
-    """Adds one block's normal equations at the constants set, and returns its loss; above `limit` only the loss."""
+    """Adds one block's normal equations at the constants set, and returns its loss; above `limit` only
+    the loss.
+    """
     shift, n = block * rows.columns.shape[0], rows.block_size[block]
     forward(program, shift, n, work)
     loss = weigh_residuals(rows, block, work)
@@ -60,7 +61,9 @@ def add_block(program: np.ndarray, rows: Rows, block: int, limit: float, work: W
 def linearise(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, limit: float, work: Work
 ) -> float:
-    """Loss and pull at `theta` over all groups but `skip`, and the normal equations; infinite beyond `limit`."""
+    """Loss and pull at `theta` over all groups but `skip`, and the normal equations; infinite beyond
+    `limit`.
+    """
     clear_normal_equations(theta.size, work)
     set_constants(theta, work)
     total = 0.0
@@ -81,7 +84,9 @@ def linearise(
 
 @compiled
 def factorise(constants: int, damping: float, fixed: np.ndarray, work: Work) -> bool:
-    """Cholesky factor of N + damping diag N in `work.system`, `fixed` unknowns left out; False if there is none."""
+    """Cholesky factor of N + damping diag N in `work.system`, `fixed` unknowns left out; False if there
+    is none.
+    """
     system = work.system
     for p in range(constants):
         for q in range(p + 1):
@@ -116,7 +121,9 @@ def substitute_back(constants: int, fixed: np.ndarray, work: Work) -> None:
 
 @compiled
 def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bool:
-    """Damped step from `theta` into `trial`, constants that push against a bound held there; False if none exists."""
+    """Damped step from `theta` into `trial`, constants that push against a bound held there; False if
+    none exists.
+    """
     constants = theta.size
     lower, upper = work.lower, work.upper
     fixed = np.zeros(constants, np.bool_)
@@ -135,7 +142,8 @@ def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bo
 def fit_constants(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, steps: int, work: Work
 ) -> float:
-    """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends with, without pulls.
+    """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends
+    with, without pulls.
 
     Leaves the normal equations at the final `theta` in `work`.
     """
@@ -189,10 +197,12 @@ def group_loss(
 def held_out_losses(
     program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
 ) -> None:
-    """Loss of each group, (n_groups,), at constants moved by one step of the equations that leave this group out.
+    """Loss of each group, (n_groups,), at constants moved by one step of the equations that leave this
+    group out.
 
-    This is the infinitesimal jackknife with a full Newton step: leave-one-group-out for the price of one more
-    linearisation, exact where the residual is linear in the constants. Needs `work.normal` at `theta`.
+    This is the infinitesimal jackknife with a full Newton step: leave-one-group-out for the price of one
+    more linearisation, exact where the residual is linear in the constants. Needs `work.normal` at
+    `theta`.
     """
     constants = theta.size
     normal = work.normal[:constants, :constants].copy()

@@ -1,9 +1,10 @@
 """Which expressions can be born: a DEAP primitive set whose types are units, made from the features.
 
-Every unit is a type, so that only expressions that mean something in the target's unit exist: a sum or a maximum
-of times, a time multiplied by anything dimensionless, a quotient of work by rate. MAC and FLOP, element and byte,
-and counts of samples differ by constants that a fit finds, so they are one type each (and samples are counts).
-A leaf that carries an amount (not a rate) has a fitted weight of its own: a sum of ten times is 19 nodes, not 39.
+Every unit is a type, so that only expressions that mean something in the target's unit exist: a sum or a
+maximum of times, a time multiplied by anything dimensionless, a quotient of work by rate. MAC and FLOP,
+element and byte, and counts of samples differ by constants that a fit finds, so they are one type each
+(and samples are counts). A leaf that carries an amount (not a rate) has a fitted weight of its own: a sum
+of ten times is 19 nodes, not 39.
 """
 
 import random
@@ -16,7 +17,6 @@ from zlib import crc32
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-
 from trainlaw.evolve.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
@@ -33,8 +33,8 @@ SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
 class UnitType(type):
     """A type of the primitive set whose hash is that of its name.
 
-    DEAP's crossover draws from a set of types; with the usual hash, an address, its order would change from run to
-    run.
+    DEAP's crossover draws from a set of types; with the usual hash, an address, its order would change
+    from run to run.
     """
 
     def __hash__(cls) -> int:
@@ -102,9 +102,10 @@ def type_unit(unit: Unit) -> Unit:
 class Grammar:
     """The primitive set and what variation needs to know beyond it.
 
-    target : the type of a whole expression. number : the dimensionless type. exponent : the type of the constant
-    exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted pure numbers, so
-    that exponentials never nest. least_depth : per type, the depth of its smallest tree. leaves : every leaf by type.
+    target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
+    constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
+    pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
+    leaves : every leaf by type.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -165,9 +166,11 @@ def make_grammar(
     y: NDArray[np.float64],
     settings: SearchSettings,
 ) -> Grammar:
-    """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_rows,) in the target's.
+    """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_rows,) in the
+    target's.
 
-    Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown feature.
+    Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown
+    feature.
     """
     allowed = _allowed_features(features, columns, settings)
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
@@ -205,7 +208,9 @@ def make_grammar(
 def _allowed_features(
     features: tuple[FeatureSpec, ...], columns: NDArray[np.float64], settings: SearchSettings
 ) -> list[int]:
-    """Indices of the features that may occur; a pure number that never changes tells nothing and is left out."""
+    """Indices of the features that may occur; a pure number that never changes tells nothing and is left
+    out.
+    """
     names = [spec.name for spec in features]
     for name in (*settings.required_features, *settings.forbidden_features):
         if name not in names:
@@ -221,7 +226,9 @@ def _allowed_features(
 
 
 def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
-    """One class per unit: those of the features, and products and quotients of two that help to reach the goal."""
+    """One class per unit: those of the features, and products and quotients of two that help to reach the
+    goal.
+    """
     known = set(units)
     if typed:
         pairs = [(a, b) for a in units for b in units]

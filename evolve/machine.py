@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
 from trainlaw.evolve.arrays import Programs, Rows
 from trainlaw.evolve.batch import NOTHING, fit_some, values_of_some
 
@@ -49,11 +48,12 @@ class Machine:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> FitResult:
-        """Fits the constants of each program by at most `steps` steps, after a start of one of `batch`'s modes.
+        """Fits the constants of each program by at most `steps` steps, after a start of one of `batch`'s
+        modes.
 
-        With `held_out` the cases are losses per group at constants that leave the group out, else at the fitted
-        ones. `skip` (n_programs,) names the group that each program's fit leaves out, -1 none. A loss is infinite
-        where a value is not valid.
+        With `held_out` the cases are losses per group at constants that leave the group out, else at the
+        fitted ones. `skip` (n_programs,) names the group that each program's fit leaves out, -1 none. A
+        loss is infinite where a value is not valid.
         """
         theta = programs.theta.copy()
         losses = np.full(programs.amount, math.inf)

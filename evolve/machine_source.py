@@ -114,7 +114,9 @@ def _partials_text(codes: dict[str, int]) -> str:
 
 
 def _python(partial: Expression, row: Operator) -> str:
-    """Python text of a partial derivative; where the operator's own value occurs in it, the stored `v` is read."""
+    """Python text of a partial derivative; where the operator's own value occurs in it, the stored `v` is
+    read.
+    """
     own_value = Apply(row.name, tuple(Variable(letter) for letter in "ab"[: row.arity]))
 
     def text_of(node: Expression) -> str:

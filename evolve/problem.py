@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from trainlaw.evolve.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.batch import AFFINE, NOTHING, RESCALE
 from trainlaw.evolve.grammar import Grammar, make_grammar
@@ -46,7 +45,9 @@ class Problem:
 
     @property
     def affine(self) -> bool:
-        """Whether each tree has an offset and a slope around it; a typed tree is proportional to its weights."""
+        """Whether each tree has an offset and a slope around it; a typed tree is proportional to its
+        weights.
+        """
         return not self.settings.typed
 
     @property
@@ -63,7 +64,9 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> tuple[list[Individual], FitResult]:
-        """The trees with fitted constants, and the result of the fit; `start` sets the overall factor first."""
+        """The trees with fitted constants, and the result of the fit; `start` sets the overall factor
+        first.
+        """
         programs = encode(trees, self.affine)
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         result = self.machine.fit(
@@ -120,7 +123,9 @@ def make_problem(
 
 
 def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float64]) -> str:
-    """The loss that "automatic" stands for; raises InputError where a relative loss meets a target not positive."""
+    """The loss that "automatic" stands for; raises InputError where a relative loss meets a target not
+    positive.
+    """
     positive = bool(np.all(y > 0.0))
     if settings.loss == "automatic":
         measured = settings.typed and not target.unit.is_dimensionless

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.problem import Problem, make_problem
 from trainlaw.evolve.search import Progress, SearchState, run, start_state
@@ -23,11 +22,12 @@ class FormulaRegressor:
     """Evolves a closed form of the target in the features.
 
     features : specs of the columns, or None for columns without units (then the search is not typed).
-    target : spec of `y`, or None. settings : `SearchSettings`, or None for the defaults. progress : called after
-    each generation with a `Progress`, or None.
+    target : spec of `y`, or None. settings : `SearchSettings`, or None for the defaults. progress :
+    called after each generation with a `Progress`, or None.
 
     After `fit`: `formula_` the chosen formula, `front_` the Pareto front of training loss and complexity,
-    `candidates_` all polished formulas with their held-out losses, `evaluations_` and `generations_` the work done.
+    `candidates_` all polished formulas with their held-out losses, `evaluations_` and `generations_` the
+    work done.
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class FormulaRegressor:
     ) -> "FormulaRegressor":
         """Searches; returns itself.
 
-        X : (n_rows, n_features) in the features' units, or a data frame with the features' names among its columns.
-        y : (n_rows,) in the target's unit. groups : labels (n_rows,) whose transfer to unseen ones counts.
-        sample_weight : (n_rows,), not negative. Raises InputError for tables of wrong shape or content.
+        X : (n_rows, n_features) in the features' units, or a data frame with the features' names among
+        its columns. y : (n_rows,) in the target's unit. groups : labels (n_rows,) whose transfer to
+        unseen ones counts. sample_weight : (n_rows,), not negative. Raises InputError for tables of wrong
+        shape or content.
         """
         problem = self._problem(X, y, groups, sample_weight)
         place = problem.settings.checkpoint
@@ -77,7 +78,9 @@ class FormulaRegressor:
         return np.broadcast_to(self.formula_.predict(named), columns.shape[:1]).copy()
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination of the predictions for `X` (n_rows, n_features) against `y` (n_rows,)."""
+        """Coefficient of determination of the predictions for `X` (n_rows, n_features) against `y`
+        (n_rows,).
+        """
         truth = np.asarray(y, dtype=np.float64)
         weight = np.ones_like(truth) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         error = float(np.sum(weight * (truth - self.predict(X)) ** 2))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from trainlaw.evolve.problem import Problem, case_mean
 from trainlaw.evolve.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.simpler import simpler_trees
@@ -21,7 +20,9 @@ TRIES_PER_STRUCTURE = 2
 
 @dataclass(frozen=True)
 class Progress:
-    """What a progress callback is told: work done, seconds spent and left (estimated), best loss, front size."""
+    """What a progress callback is told: work done, seconds spent and left (estimated), best loss, front
+    size.
+    """
 
     evaluations: int
     generation: int

@@ -6,7 +6,6 @@ import numpy as np
 from deap import tools
 from numba import njit
 from numpy.typing import NDArray
-
 from trainlaw.evolve.variation import Individual
 
 
@@ -50,7 +49,9 @@ def epsilon_lexicase(
 
 
 def survivors(pool: Sequence[Individual], count: int) -> list[Individual]:
-    """The `count` individuals that NSGA-II keeps; of those alike in score and complexity only the first counts."""
+    """The `count` individuals that NSGA-II keeps; of those alike in score and complexity only the first
+    counts.
+    """
     unique: dict[tuple[float, int], Individual] = {}
     for individual in pool:
         if np.isfinite(individual.score):

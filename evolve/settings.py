@@ -22,16 +22,16 @@ CHOICES = ("one_standard_error", "validation", "description_length", "loss")
 class SearchSettings:
     """Settings of one search; a search ends at `evaluations` fitted individuals or after `limit_seconds`.
 
-    A budget of evaluations gives the same result on every machine load and for any number of threads; a limit in
-    seconds does not. `operators` None takes those of the mode (typed or not). `loss` "automatic" is "soft_l1_log"
-    for a target with a unit and positive values, else "squares"; `loss_width` is where a robust loss bends.
-    `group_weight_power` p weighs each row by (rows of its group) ** -p: 0 every row the same, 1 every group.
-    `simplify_interval` generations apart, simpler neighbours of the archive are tried (backward elimination).
-    `shrinkage` pulls exponents and dimensionless constants towards zero in typed mode, `nonnegative` keeps weights of
-    amounts from falling below it. `held_out_selection` lets individuals survive by their loss on groups left out.
-    `checkpoint` names a file from which an interrupted search goes on, written every `checkpoint_seconds`.
-    `choice` picks the one formula from the front (`CHOICES`). Raises InputError or UnknownNameError when a value
-    makes no sense.
+    A budget of evaluations gives the same result on every machine load and for any number of threads; a
+    limit in seconds does not. `operators` None takes those of the mode (typed or not). `loss` "automatic"
+    is "soft_l1_log" for a target with a unit and positive values, else "squares"; `loss_width` is where a
+    robust loss bends. `group_weight_power` p weighs each row by (rows of its group) ** -p: 0 every row
+    the same, 1 every group. `simplify_interval` generations apart, simpler neighbours of the archive are
+    tried (backward elimination). `shrinkage` pulls exponents and dimensionless constants towards zero in
+    typed mode, `nonnegative` keeps weights of amounts from falling below it. `held_out_selection` lets
+    individuals survive by their loss on groups left out. `checkpoint` names a file from which an
+    interrupted search goes on, written every `checkpoint_seconds`. `choice` picks the one formula from
+    the front (`CHOICES`). Raises InputError or UnknownNameError when a value makes no sense.
     """
 
     operators: tuple[str, ...] | None = None

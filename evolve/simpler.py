@@ -12,7 +12,9 @@ ROUND_DIGITS = (1, 2, 3)
 
 
 def simpler_trees(tree: Individual, grammar: Grammar) -> Iterator[Individual]:
-    """All trees with one operation replaced by an argument of its type, one subtree by a number, one weight by one."""
+    """All trees with one operation replaced by an argument of its type, one subtree by a number, one
+    weight by one.
+    """
     for begin, node in enumerate(tree):
         if isinstance(node, Leaf):
             bare = _without_weight(node, grammar)
@@ -43,8 +45,8 @@ def round_exact(
 ) -> tuple[Expression, float]:
     """The expression with as many constants rounded as the loss allows, and its loss.
 
-    A rounding stays when the loss is at most `tolerance` above the first one, relative, or below 1e-20: the square
-    of what float64 leaves of an exact law.
+    A rounding stays when the loss is at most `tolerance` above the first one, relative, or below 1e-20:
+    the square of what float64 leaves of an exact law.
     """
     values = list(constants(expression))
     first = loss_of(expression)

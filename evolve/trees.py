@@ -6,7 +6,6 @@ from itertools import chain
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
 from trainlaw.evolve.arrays import NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.grammar import Grammar, Leaf, Node
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES, is_binary
@@ -106,7 +105,9 @@ def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarr
 
 
 def structure_keys(programs: Programs) -> NDArray[np.uint64]:
-    """One hash per program of what it is apart from its constants; order in sums and products does not count."""
+    """One hash per program of what it is apart from its constants; order in sums and products does not
+    count.
+    """
     return _structure_keys(programs.tokens, programs.offsets, _UNORDERED)
 
 
@@ -172,9 +173,11 @@ def to_expression(tree: Individual) -> Expression:
 
 
 def from_expression(expression: Expression, grammar: Grammar) -> Individual:
-    """The tree of an expression in this grammar, constants times features as weighted leaves where it has them.
+    """The tree of an expression in this grammar, constants times features as weighted leaves where it has
+    them.
 
-    Raises InputError where the grammar has no such expression (unknown feature, operator or mixture of units).
+    Raises InputError where the grammar has no such expression (unknown feature, operator or mixture of
+    units).
     """
     nodes = _nodes_of(expression, grammar.target, grammar)
     if nodes is None:

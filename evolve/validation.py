@@ -1,4 +1,6 @@
-"""From an archive to a front: constants fitted to the end, refitted without each group, and one formula chosen."""
+"""From an archive to a front: constants fitted to the end, refitted without each group, and one formula
+chosen.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.search import SearchState, front_of
 from trainlaw.evolve.simpler import round_exact
@@ -106,7 +107,9 @@ def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
 
 
 def is_sound(expression: Expression, problem: Problem) -> bool:
-    """Whether every node of the expression is finite on every training row, as the printed formula demands."""
+    """Whether every node of the expression is finite on every training row, as the printed formula
+    demands.
+    """
     names = variables(expression)
     columns = {
         spec.name: problem.rows.columns[i] for i, spec in enumerate(problem.features) if spec.name in names
@@ -151,8 +154,8 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
 def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
     """One candidate by a rule of `CHOICES`.
 
-    one_standard_error : the simplest whose mean held-out loss exceeds the best one's by no more than the standard
-    error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
+    one_standard_error : the simplest whose mean held-out loss exceeds the best one's by no more than the
+    standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
     """
     finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
         candidates
@@ -173,7 +176,9 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
 
 
 def description_length(candidate: Candidate, row_count: int) -> float:
-    """Bits per row scale: half n log loss, plus log n / 2 per constant and log 16 per node. Source: Rissanen 1978."""
+    """Bits per row scale: half n log loss, plus log n / 2 per constant and log 16 per node. Source:
+    Rissanen 1978.
+    """
     held = len(constants(candidate.expression))
     fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
     return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)

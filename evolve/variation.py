@@ -1,7 +1,7 @@
 """How new individuals come from old ones: DEAP's operators and moves of the domain, all inside the grammar.
 
-DEAP draws from the interpreter's one random generator; `drawing_from` lends it a state of our own and gives the
-interpreter its own back, so that a search depends on nothing but its seed.
+DEAP draws from the interpreter's one random generator; `drawing_from` lends it a state of our own and
+gives the interpreter its own back, so that a search depends on nothing but its seed.
 """
 
 import random
@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from deap import base, gp
-
 from trainlaw.evolve.grammar import Grammar, Leaf, Node, draw
 
 _RANDOM_LOCK = threading.Lock()
@@ -26,8 +25,9 @@ class Fitness(base.Fitness):
 class Individual(gp.PrimitiveTree):
     """A tree with what is known of it.
 
-    loss : training loss. cases : loss per group. score : what survival compares. complexity : of the expression.
-    key : hash of the structure. affine : offset and slope around the tree (0, 1 in typed mode).
+    loss : training loss. cases : loss per group. score : what survival compares. complexity : of the
+    expression. key : hash of the structure. affine : offset and slope around the tree (0, 1 in typed
+    mode).
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -45,7 +45,9 @@ class Individual(gp.PrimitiveTree):
 
 @contextmanager
 def drawing_from(state: Any) -> Iterator[Callable[[], Any]]:
-    """Runs a block with the interpreter's random generator in `state`; the yielded function tells the new state."""
+    """Runs a block with the interpreter's random generator in `state`; the yielded function tells the new
+    state.
+    """
     with _RANDOM_LOCK:
         outside = random.getstate()
         random.setstate(state)
@@ -105,7 +107,9 @@ def add_term(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def drop_term(tree: Individual, grammar: Grammar) -> Individual:
-    """A random sum, product, quotient or extremum loses one side, where the other has the type of the whole."""
+    """A random sum, product, quotient or extremum loses one side, where the other has the type of the
+    whole.
+    """
     i = _place(tree, lambda node: node.arity == 2 and node.ret in node.args)
     if i is None:
         return tree
@@ -164,7 +168,9 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def make_factor(grammar: Grammar) -> list[Node]:
-    """A dimensionless factor: a power of a positive feature, the exponential of a weighted one, or any number."""
+    """A dimensionless factor: a power of a positive feature, the exponential of a weighted one, or any
+    number.
+    """
     number = grammar.number
     features = [leaf for leaf in grammar.leaves(number) if leaf.feature]
     power = grammar.operation("pow", number, number, grammar.exponent)

@@ -53,7 +53,9 @@ inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True
 
 @inline_maths
 def exponential(x: float) -> float:
-    """e to the power `x`; below -708.39 the result is 0, above 709.78 infinite. Source: Taylor series, degree 13."""
+    """e to the power `x`; below -708.39 the result is 0, above 709.78 infinite. Source: Taylor series,
+    degree 13.
+    """
     bounded = x
     if bounded < -708.39:
         bounded = -708.39
@@ -89,7 +91,9 @@ def exponential(x: float) -> float:
 
 @inline_maths
 def logarithm(x: float) -> float:
-    """The natural logarithm; -infinity at 0, not a number below. Source: fdlibm e_log.c, polynomial Lg1..Lg7."""
+    """The natural logarithm; -infinity at 0, not a number below. Source: fdlibm e_log.c, polynomial
+    Lg1..Lg7.
+    """
     tiny = x < 2.3e-308
     scaled = x * 18014398509481984.0 if tiny else x
     bits = bits_of(scaled)
@@ -173,7 +177,9 @@ def hyperbolic_tangent(x: float) -> float:
 
 @inline_maths
 def cube_root(x: float) -> float:
-    """The real cube root, negative for a negative `x`: exponential of a third of the logarithm, one Newton step."""
+    """The real cube root, negative for a negative `x`: exponential of a third of the logarithm, one
+    Newton step.
+    """
     size = math.fabs(x)
     guess = exponential(logarithm(size) / 3.0)
     guess = guess - (guess - size / (guess * guess)) / 3.0
@@ -184,7 +190,9 @@ def cube_root(x: float) -> float:
 
 @inline_maths
 def power(a: float, b: float) -> float:
-    """`a` to the power `b`: relative error about 1e-16 * |b log a|. A negative base needs a whole exponent."""
+    """`a` to the power `b`: relative error about 1e-16 * |b log a|. A negative base needs a whole
+    exponent.
+    """
     value = exponential(b * logarithm(math.fabs(a)))
     half = 0.5 * b
     # The sign that a negative base brings: none for an even exponent, not a number for a broken one.
