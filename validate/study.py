@@ -20,7 +20,7 @@ from trainlaw.validate.workers import run_tasks
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """The table of a study, checked: X (n_runs, n_features), seconds (n_runs,), labels as text, groups (n_runs,)."""
+    """The checked table of a study: X (n_runs, n_features), seconds and groups (n_runs,), labels as text."""
 
     X: pd.DataFrame
     seconds: np.ndarray
@@ -43,12 +43,12 @@ def run_study(
     """Fit every estimator anew on every split and return the predictions of the held-out rows.
 
     X : numeric features, shape (n_runs, n_features). seconds : measured times, shape (n_runs,).
-    labels : string columns, shape (n_runs, n_labels). The training part of `group_column` is given to `fit` as
-        `groups`. No other label reaches an estimator, except those of `SHAREABLE_LABELS` that it asks for.
+    labels : string columns, shape (n_runs, n_labels). The training part of `group_column` is given to `fit`
+        as `groups`. No other label reaches an estimator, but those of `SHAREABLE_LABELS` that it asks for.
     estimators : name to factory. With `workers` > 1 or an `executor` a factory must be importable by name: a
         class, a function of a module, or a `functools.partial` of these with plain arguments.
-    workers : fits at the same time, in spawned processes (a script needs `if __name__ == "__main__"`). The result
-        is the same for any number. executor : use this one instead (a cluster's, a warm pool).
+    workers : fits at the same time, in spawned processes (a script needs `if __name__ == "__main__"`). The
+        result is the same for any number. executor : use this one instead (a cluster's, a warm pool).
     progress : called after each fit.
     KeyboardInterrupt ends the study early: finished splits are kept, `missing_splits` names the others.
     LeakError where the guard finds that an estimator can know what is held out; InputError for unfit input.
@@ -127,8 +127,8 @@ def _check_travels(name: str, factory: EstimatorFactory) -> None:
         ForkingPickler.dumps(factory)
     except Exception as error:  # pickling asks the factory itself, which may raise anything
         raise InputError(
-            f"estimator {name!r} cannot be sent to a worker ({error}); use a class, a function of a module or a "
-            "functools.partial of these, or workers=1"
+            f"estimator {name!r} cannot be sent to a worker ({error}); use a class, a function of a module, "
+            "a functools.partial of these, or workers=1"
         ) from None
 
 

@@ -6,8 +6,16 @@ from trainlaw.validate.baselines.cf5 import cf5
 from trainlaw.validate.baselines.cf9 import cf9
 from trainlaw.validate.baselines.cf12 import cf12
 from trainlaw.validate.baselines.cf21 import cf21
+from trainlaw.validate.baselines.gradient_boosting import (
+    gradient_boosting,
+    gradient_boosting_on_cf21,
+    gradient_boosting_on_roofline,
+)
+from trainlaw.validate.baselines.nonnegative_linear import NonnegativeLinear
 from trainlaw.validate.baselines.null_compute import null_compute
 from trainlaw.validate.baselines.null_memory import null_memory
+from trainlaw.validate.baselines.perceptron import Perceptron
+from trainlaw.validate.baselines.power_law import PowerLaw
 from trainlaw.validate.baselines.random_forest import RandomForest
 from trainlaw.validate.baselines.roofline import Roofline
 from trainlaw.validate.estimators import EstimatorFactory
@@ -17,9 +25,15 @@ BASELINES: Mapping[str, EstimatorFactory] = {
     "null_compute": null_compute,
     "null_memory": null_memory,
     "roofline": Roofline,
+    "power_law": PowerLaw,
+    "nonnegative_linear": NonnegativeLinear,
     "cf5": cf5,
     "cf9": cf9,
     "cf12": cf12,
     "cf21": cf21,
     "random_forest": RandomForest,
+    "gradient_boosting": gradient_boosting,
+    "gradient_boosting_on_roofline": gradient_boosting_on_roofline,
+    "gradient_boosting_on_cf21": gradient_boosting_on_cf21,
+    "perceptron": Perceptron,
 }

@@ -1,0 +1,50 @@
+"""Non-negative linear model in the 19 usual time terms, without the sums of the closed forms."""
+
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.validate.baselines.columns import columns
+from trainlaw.validate.least_squares import nonnegative_least_squares
+
+_TIMES = (
+    "conv_compute_s",
+    "conv1x1_compute_s",
+    "conv3x3_compute_s",
+    "grouped_conv_compute_s",
+    "depthwise_compute_s",
+    "dense_compute_s",
+    "conv_output_memory_s",
+    "batchnorm_memory_s",
+    "elementwise_memory_s",
+    "depthwise_output_memory_s",
+    "concat_memory_s",
+    "pool_memory_s",
+    "parameter_memory_s",
+    "optimizer_memory_s",
+    "layer_launch_s",
+    "kernel_launch_s",
+    "input_copy_s",
+    "iteration_overhead_s",
+)
+_LAYER_INPUTS = ("batch_per_gpu", "bytes_per_element", "layer_input_elements", "bandwidth_byte_per_s")
+
+
+class NonnegativeLinear:
+    """`time = sum of constants x times`, constants >= 0, least squares of the relative error."""
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit `constants_`, shape (19,), to seconds `y`, shape (n_runs,); `groups` are not used."""
+        relative = self._table(X) / np.asarray(y)[:, None]
+        self.constants_ = nonnegative_least_squares(relative, np.ones(len(relative)))
+        return self
+
+    @staticmethod
+    def _table(X: pd.DataFrame) -> np.ndarray:
+        batch, size, elements, bandwidth = columns(X, _LAYER_INPUTS, "non-negative linear model").T
+        times = columns(X, _TIMES, "non-negative linear model")
+        return np.column_stack([times, batch * size * elements / bandwidth])
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return self._table(X) @ self.constants_
