@@ -207,8 +207,8 @@ def _zero_padding(layer: KerasLayer) -> Tensor:
 
 def _cropping(layer: KerasLayer) -> Tensor:
     top, left, bottom, right = _sides(layer.config.get("cropping", 0))
-    x = layer.tracer.slice(layer.x, 2, layer.x.shape[2] - top - bottom)
-    return layer.tracer.slice(x, 3, x.shape[3] - left - right)
+    batch, channels, height, width = layer.x.shape
+    return layer.tracer.slice(layer.x, (batch, channels, height - top - bottom, width - left - right))
 
 
 def _upsampling(layer: KerasLayer) -> Tensor:

@@ -215,9 +215,10 @@ def _concat(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     x = _data(arguments)
     constants = [_given(arguments, position) for position in range(1, len(arguments))]
-    for axis, first, last, step in slices(node, [ConstantTensor(x.shape), *constants], len(x.shape)):
-        x = tracer.slice(x, axis, len(range(*slice(first, last, step).indices(x.shape[axis]))))
-    return x
+    shape = list(x.shape)
+    for axis, first, last, step in slices(node, [ConstantTensor(x.shape), *constants], len(shape)):
+        shape[axis] = len(range(*slice(first, last, step).indices(shape[axis])))
+    return tracer.slice(x, shape)
 
 
 def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
@@ -231,7 +232,7 @@ def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tenso
         raise InputError(
             f"expected parts of {x.shape[axis]} for {len(node.outputs)} outputs, got {list(parts)}"
         )
-    return tuple(tracer.slice(x, axis, length) for length in parts)
+    return tracer.split(x, axis, parts)
 
 
 def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:

@@ -125,16 +125,21 @@ class GraphTracer:
         shape[axis] = sum(x.shape[axis] for x in xs)
         return Tensor(layer, tuple(shape), first.channel_axis)
 
-    def slice(self, x: Tensor, axis: int, length: int) -> Tensor:
-        """Some of the channels, rows or columns; the whole of an axis is no layer."""
-        axis %= len(x.shape)
-        if length == x.shape[axis]:
+    def slice(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        """Some of the channels, rows and columns, of a shape (batch first); the whole is no layer."""
+        shape = tuple(shape)
+        if shape == x.shape:
             return x
-        if axis == 0 or self._flattened(x):
-            raise InputError(f"slice: cannot follow it along axis {axis} of shape {x.shape}")
-        shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+        if len(shape) != len(x.shape) or shape[0] != x.shape[0] or self._flattened(x):
+            raise InputError(f"slice: cannot follow one from {x.shape} to {shape}")
         order = (x.channel_axis, *(i for i in range(1, len(shape)) if i != x.channel_axis))
         return Tensor(self.net.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
+
+    def split(self, x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
+        """Parts of some lengths along an axis."""
+        axis %= len(x.shape)
+        shapes = [(*x.shape[:axis], length, *x.shape[axis + 1 :]) for length in lengths]
+        return tuple(self.slice(x, shape) for shape in shapes)
 
     def pad(self, x: Tensor, sides: Sequence[int]) -> Tensor:
         """Pixels added at top, left, bottom and right; none is no layer."""

@@ -164,13 +164,8 @@ def _concat(call: Call) -> Tensor:
 
 
 def _part(call: Call) -> Tensor:
-    """A part of a tensor; its lengths are those of the result."""
-    x = call.data
-    if len(call.shape) != len(x.shape):
-        raise InputError(f"cannot follow an index that turns {x.shape} into {call.shape}")
-    for axis, length in enumerate(call.shape):
-        x = call.tracer.slice(x, axis, length)
-    return x
+    """A part of a tensor; its shape is that of the result."""
+    return call.tracer.slice(call.data, call.shape)
 
 
 def _parts(call: Call) -> tuple[Tensor, ...]:
@@ -179,7 +174,7 @@ def _parts(call: Call) -> tuple[Tensor, ...]:
     if isinstance(sizes, int):
         size = call.shape[axis]
         sizes = [min(size, whole - first) for first in range(0, whole, size)]
-    return tuple(call.tracer.slice(x, axis, length) for length in sizes)
+    return call.tracer.split(x, axis, sizes)
 
 
 def _pad(call: Call) -> Tensor:

@@ -182,6 +182,56 @@ def test_operations_that_change_the_image(tmp_path):
     assert [layer.parameters for layer in layers[6:9]] == [135, 10, 5]
 
 
+def test_older_and_rarer_forms_of_operations(tmp_path):
+    nodes = [
+        helper.make_node("Conv", ["x0", "w"], ["a"], auto_pad="SAME_UPPER", strides=[2, 2]),
+        helper.make_node("Upsample", ["a"], ["b"], scales=[1.0, 1.0, 2.0, 2.0]),
+        helper.make_node("Pad", ["b"], ["c"], pads=[0, 0, 0, 0, 0, 0, 1, 1]),
+        helper.make_node("Slice", ["c"], ["d"], starts=[0, 0], ends=[8, 8], axes=[2, 3]),
+        helper.make_node("Split", ["d"], ["e", "f"], axis=1, split=[2, 2]),
+        helper.make_node("Sub", ["e", "f"], ["g"]),
+        helper.make_node("Exp", ["g"], ["h"]),
+        helper.make_node("ReduceMean", ["h"], ["i"], axes=[2, 3], keepdims=0),
+        helper.make_node("Unsqueeze", ["i"], ["j"], axes=[2, 3]),
+        helper.make_node("Squeeze", ["j"], ["k"]),
+        helper.make_node("Gemm", ["k", "m", "n"], ["y"]),
+    ]
+    model = small_graph(nodes, weights=(("w", (4, 3, 3, 3)), ("m", (2, 7)), ("n", (7,))))
+    layers = read_onnx(saved(model, tmp_path)).layers
+    shapes = [(layer.kind, layer.out_channels, layer.out_height) for layer in layers[1:]]
+    assert shapes == [
+        ("conv", 4, 4),
+        ("upsample", 4, 8),
+        ("pad", 4, 9),
+        ("slice", 4, 8),
+        ("slice", 2, 8),
+        ("slice", 2, 8),
+        ("add", 2, 8),
+        ("scale", 2, 8),
+        ("average_pool", 2, 1),
+        ("dense", 7, 1),
+        ("softmax", 7, 1),
+    ]
+    assert layers[-2].parameters == 21
+
+
+def test_resizing_by_scales_and_equal_parts(tmp_path):
+    scales = helper.make_tensor("scales", TensorProto.FLOAT, [4], [1.0, 1.0, 0.5, 2.0])
+    nodes = [
+        helper.make_node("Resize", ["x0", "", "scales"], ["a"]),
+        helper.make_node("Split", ["a"], ["b", "c"], axis=1, num_outputs=2),
+        helper.make_node("Concat", ["c", "b"], ["y"], axis=-3),
+    ]
+    model = small_graph(nodes)
+    model.graph.initializer.append(scales)
+    layers = read_onnx(saved(model, tmp_path)).layers
+    assert [(layer.out_channels, layer.out_height, layer.out_width) for layer in layers[1:4]] == [
+        (3, 4, 16),
+        (2, 4, 16),
+        (1, 4, 16),
+    ]
+
+
 REFUSED = {
     "an unknown operation": ([helper.make_node("NonMaxSuppression", ["x0"], ["y"])], "NonMaxSuppression"),
     "a weight that depends on the input": ([helper.make_node("Conv", ["x0", "x0"], ["y"])], "constant weight"),
@@ -191,13 +241,29 @@ REFUSED = {
     "a swap of the batch": ([helper.make_node("Transpose", ["x0"], ["y"], perm=[1, 0, 2, 3])], "keeps the batch"),
     "nothing from the input": ([helper.make_node("Relu", ["x0"], ["z"])], "output that depends on the input"),
     "no nodes": ([], "without nodes"),
+    "a wrong split": ([helper.make_node("Split", ["x0"], ["y"], axis=1, split=[9])], "expected parts of 3"),
+    "a mean over channels": ([helper.make_node("ReduceMean", ["x0"], ["y"], axes=[1])], "height and width"),
+    "a padding of channels": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 1, 0, 0, 0, 0, 0, 0])], "only"),
+    "a negative padding": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 0, -1, 0, 0, 0, 0, 0])], "0 to"),
+    "dilated pooling": (
+        [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], dilations=[2, 2])],
+        "dilated",
+    ),
+    "negative pads": ([helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], pads=[-1, 0, 0, 0])], "pads"),
+    "wrong features": ([helper.make_node("MatMul", ["x0", "m"], ["y"])], "expected 7 features"),
+    "a transposed first matrix": ([helper.make_node("Gemm", ["x0", "m"], ["y"], transA=1)], "transA"),
+    "a shape for the output": (
+        [helper.make_node("ConvTranspose", ["x0", "w"], ["y"], output_shape=[9, 9])],
+        "output_shape",
+    ),
+    "a weight of three axes": ([helper.make_node("Conv", ["x0", "v"], ["y"])], "4 axes"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_followed_is_refused_in_one_line(case, tmp_path):
     nodes, message = REFUSED[case]
-    path = saved(small_graph(nodes, weights=(("w", (4, 7, 3, 3)),)), tmp_path)
+    path = saved(small_graph(nodes, weights=(("w", (4, 7, 3, 3)), ("m", (7, 2)), ("v", (4, 3, 3)))), tmp_path)
     with pytest.raises(InputError, match=message) as caught:
         read_onnx(path)
     assert str(path) in str(caught.value)
