@@ -24,11 +24,27 @@ def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.Data
             is_text = pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
             typed[column.name] = values if is_text else values.astype(object).map(str, na_action="ignore")
             continue
-        numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
+        numbers = _numbers(values)
         bad = numbers.isna() & values.notna()
         faults += _faults(column, values[bad])
         typed[column.name] = numbers
     return pd.DataFrame(typed, index=frame.index), faults
+
+
+def _numbers(values: pd.Series) -> pd.Series:
+    """Return the values as float64, nan for what is no number."""
+    try:
+        return pd.to_numeric(values, errors="coerce").astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        # Whole numbers of hundreds of digits, dates and lists stop pandas.
+        return values.map(_number).astype(np.float64)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return np.nan
 
 
 def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
@@ -65,7 +81,8 @@ def _fits(values: pd.Series, column: Column) -> pd.Series:
     fits = np.array(
         [_is_text(text) and (not column.allowed or text in column.allowed) for text in texts], bool
     )
-    return pd.Series(fits[codes], index=values.index)
+    # Empty cells have the code -1; whether they may be is another check.
+    return pd.Series(np.append(fits, True)[codes], index=values.index)
 
 
 def _is_text(value: object) -> bool:

@@ -14,6 +14,8 @@ from trainlaw.datasets.table_files import read_table_file
 
 _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
 _NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
+# A row that corrects a known card may leave all but the name empty.
+_FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
 def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> GpuCatalog:
@@ -31,7 +33,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     typed, faults = typed_frame(table, GPU_COLUMNS)
     known = {gpu.gpu: gpu for gpu in catalog.gpus}
     new = typed[~typed["gpu"].isin(list(known))]
-    faults += value_faults(typed[["gpu"]], GPU_COLUMNS) + _missing(new) + _outside(typed)
+    faults += value_faults(typed, _FILLED) + _missing(new)
     if faults:
         raise FaultsError(name, tuple(sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))))
     for row in typed.to_dict("records"):
@@ -46,16 +48,6 @@ def _missing(new: pd.DataFrame) -> list[Fault]:
         Fault(int(row) + 1, column.name, None, f"{column.expected} for a card that is not known yet")
         for column in _NEEDED
         for row in present.index[present[column.name].isna()]
-    ]
-
-
-def _outside(typed: pd.DataFrame) -> list[Fault]:
-    """Return a fault per filled cell outside its column's values."""
-    return [
-        fault
-        for column in GPU_COLUMNS
-        if column.name in typed and column.name != "gpu"
-        for fault in value_faults(typed.loc[typed[column.name].notna(), [column.name]], (column,))
     ]
 
 

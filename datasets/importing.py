@@ -102,7 +102,8 @@ def _named(runs: pd.DataFrame, catalog: GpuCatalog) -> tuple[pd.DataFrame, list[
 
 def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
     codes, different = pd.factorize(texts)
-    ours = np.empty(len(different), dtype=object)
+    # One more than there are texts: an empty cell has the code -1 and stays empty.
+    ours = np.full(len(different) + 1, None, dtype=object)
     for code, text in enumerate(different):
         try:
             ours[code] = known(str(text))

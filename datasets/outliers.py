@@ -67,7 +67,7 @@ def _spread(table: RunTable) -> list[Outlier]:
     same = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"]
     low = np.fmin(runs["time_min_s"], same.transform("min"))
     high = np.fmax(runs["time_max_s"], same.transform("max"))
-    spread = ((high - low) / runs["time_s"]).to_numpy()
+    spread = ((high - low) / same.transform("median")).to_numpy()
     return [
         Outlier(
             int(row) + 1,

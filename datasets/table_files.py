@@ -6,7 +6,7 @@ import os
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
 MAX_ROWS = 20_000_000
 MAX_SHEET_ROWS = 1_100_000
+MAX_EMPTY_ROWS = 10_000
 MAX_LINE_CELLS = 5_000
 _SEPARATORS = ",;\t"
 _SEPARATOR_BYTES = tuple(separator.encode() for separator in _SEPARATORS)
@@ -66,8 +67,7 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     zipped = place.suffix.lower() == ".gz"
     header = _scanned_header(place, zipped)
     separator = max(_SEPARATORS, key=header.count)
-    names = next(csv.reader([header], delimiter=separator), [])
-    _check_names(names, place)
+    names = _names_of(header, separator, place)
     try:
         with warnings.catch_warnings():
             # Only a warning tells that a row has more cells than there are names.
@@ -86,8 +86,17 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             )
     except pd.errors.ParserWarning:
         raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
-    except (ValueError, OSError, EOFError, OverflowError, csv.Error) as error:
+    except (ValueError, OSError, EOFError, OverflowError) as error:
         raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+
+
+def _names_of(header: str, separator: str, place: Path) -> list[str]:
+    try:
+        names = next(csv.reader([header], delimiter=separator), [])
+    except csv.Error as error:
+        raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+    _check_names(names, place)
+    return names
 
 
 def _scanned_header(place: Path, zipped: bool) -> str:
@@ -110,7 +119,8 @@ def _scanned_header(place: Path, zipped: bool) -> str:
         raise InputError(f"{place} is not a CSV table in UTF-8: {_one_line(error)}") from None
     if "\x00" in text:
         raise InputError(f"{place} is not a CSV table: its first line has bytes that are no text")
-    return text
+    # A lone carriage return ends a line too.
+    return text.replace("\r", "\n").partition("\n")[0]
 
 
 def _is_too_long(line: bytes) -> bool:
@@ -135,8 +145,7 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         if unpacked > MAX_BYTES:
             raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS)
-        table = list(islice((row for row in rows if any(cell is not None for cell in row)), MAX_SHEET_ROWS))
+        table = list(_filled_rows(book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS), place))
         book.close()
     except InputError:
         raise
@@ -145,10 +154,21 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         raise InputError(f"{place} is not an Excel table: {_one_line(error)}") from None
     names = [str(cell) for cell in table[0] if cell is not None] if table else []
     _check_names(names, place)
-    body = [row[: len(names)] for row in table[1:]]
-    frame = pd.DataFrame(body, columns=names, dtype=object)
+    frame = pd.DataFrame([row[: len(names)] for row in table[1:]], columns=names, dtype=object)
     texts = [name for name in names if name in text_columns]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
+
+
+def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tuple[object, ...]]:
+    """Return the rows with a filled cell; one far cell makes a sheet of a million empty rows, 20 us each."""
+    empty = 0
+    for row in islice(rows, MAX_SHEET_ROWS):
+        filled = any(cell is not None for cell in row)
+        empty = 0 if filled else empty + 1
+        if empty > MAX_EMPTY_ROWS:
+            raise InputError(f"expected at most {MAX_EMPTY_ROWS} empty rows in a row in {place}: delete them")
+        if filled:
+            yield row
 
 
 def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:

@@ -28,7 +28,9 @@ def test_defaults_are_the_usual_ones():
 def test_links_default_to_the_cards_own():
     run = configuration(cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=1, n_gpus=8)
     assert run.frame[["link", "algorithm"]].iloc[0].tolist() == ["nvswitch3", "ring"]
-    spread = configuration(cnn="resnet18", gpu="T4", batch_per_gpu=1, n_gpus=4, n_nodes=4, network="infiniband-edr")
+    spread = configuration(
+        cnn="resnet18", gpu="T4", batch_per_gpu=1, n_gpus=4, n_nodes=4, network="infiniband-edr"
+    )
     assert spread.frame[["link", "network"]].iloc[0].tolist() == ["none", "infiniband-edr"]
 
 

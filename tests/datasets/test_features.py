@@ -87,7 +87,13 @@ def test_one_gpu_sends_nothing():
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "butterfly", "parameter_server", "hierarchical_ring"])
 def test_communication_is_that_of_the_algorithm(algorithm):
     run = configuration(
-        cnn="resnet18", gpu="T4", batch_per_gpu=8, n_gpus=8, n_nodes=2, algorithm=algorithm, network="ethernet-25g"
+        cnn="resnet18",
+        gpu="T4",
+        batch_per_gpu=8,
+        n_gpus=8,
+        n_nodes=2,
+        algorithm=algorithm,
+        network="ethernet-25g",
     )
     own, named = run.matrix(["communication_s", f"{algorithm}_s"])[0]
     assert own == named > 0
