@@ -10,9 +10,9 @@ from typing import Protocol, Self
 import numpy as np
 import pandas as pd
 
-#: Labels that an estimator may ask for by an attribute `label_columns`, for constants per harness or
-#: framework. They say how a run was timed, never which GPU or CNN it was.
-SHAREABLE_LABELS = ("harness", "framework", "precision")
+#: Labels that an estimator may ask for by an attribute `label_columns`, for constants per harness.
+#: They say how a run was done and timed, never which GPU or CNN it was.
+SHAREABLE_LABELS = ("harness", "framework", "precision", "algorithm")
 
 
 class Estimator(Protocol):

@@ -145,3 +145,20 @@ class _Problem:
             gradient = gradient + precision * distance
             hessian = hessian + np.diag(precision)
         return cost, gradient, hessian
+
+
+def with_numeric_slopes(values: Callable[[np.ndarray], np.ndarray]) -> Residuals:
+    """Return residuals with derivatives by central differences, for a function of few parameters.
+
+    values : parameters (k,) to residuals (n,).
+    """
+
+    def residuals(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slopes = []
+        for index in range(len(parameters)):
+            step = np.zeros(len(parameters))
+            step[index] = 1e-6 * max(1.0, abs(parameters[index]))
+            slopes.append((values(parameters + step) - values(parameters - step)) / (2.0 * step[index]))
+        return values(parameters), np.column_stack(slopes)
+
+    return residuals

@@ -11,12 +11,15 @@ from trainlaw.validate.baselines.gradient_boosting import (
     gradient_boosting_on_cf21,
     gradient_boosting_on_roofline,
 )
+from trainlaw.validate.baselines.mg13 import MG13
 from trainlaw.validate.baselines.nonnegative_linear import NonnegativeLinear
 from trainlaw.validate.baselines.null_compute import null_compute
 from trainlaw.validate.baselines.null_memory import null_memory
 from trainlaw.validate.baselines.perceptron import Perceptron
+from trainlaw.validate.baselines.perfect_scaling import PerfectScaling
 from trainlaw.validate.baselines.power_law import PowerLaw
 from trainlaw.validate.baselines.random_forest import RandomForest
+from trainlaw.validate.baselines.ring_scaling import RingScaling
 from trainlaw.validate.baselines.roofline import Roofline
 from trainlaw.validate.estimators import EstimatorFactory
 
@@ -36,4 +39,11 @@ BASELINES: Mapping[str, EstimatorFactory] = {
     "gradient_boosting_on_roofline": gradient_boosting_on_roofline,
     "gradient_boosting_on_cf21": gradient_boosting_on_cf21,
     "perceptron": Perceptron,
+}
+
+#: Baselines of several GPUs. They need the feature `single_gpu_time_s`, and MG13 the label `algorithm`.
+MULTI_GPU_BASELINES: Mapping[str, EstimatorFactory] = {
+    "perfect_scaling": PerfectScaling,
+    "ring_scaling": RingScaling,
+    "mg13": MG13,
 }

@@ -13,12 +13,16 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.features import TARGET, feature_specs
 from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.formula import Formula, GroupedConstant
+from trainlaw.formulas.text import parse_text
 from trainlaw.validate.baselines.columns import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 _RATE_FEATURES = ("clock_ratio", "wide_sm")
 _N_EXPONENTS = 3
+_HARNESS_CONSTANT = "C[harness]"
 
 # A factor of e^5 = 150 either way: nothing against hundreds of runs, enough to hold a term that no run has.
 _PRIOR_DEVIATION = 5.0
@@ -78,6 +82,8 @@ class ClosedForm:
                 self.harness_ = _shrunk_means(residuals, names)
         self.constants_ = np.exp(parameters[:-_N_EXPONENTS])
         self.exponents_ = parameters[-_N_EXPONENTS:]
+        names = [*(term.feature for term in self.terms), *_RATE_FEATURES]
+        self.ranges_ = {name: (float(X[name].min()), float(X[name].max())) for name in names}
         return self
 
     def predict(self, X: pd.DataFrame, labels: pd.DataFrame | None = None) -> np.ndarray:
@@ -86,6 +92,31 @@ class ClosedForm:
         parameters = np.concatenate([np.log(self.constants_), self.exponents_])
         names = self._harness_names(labels, len(X))
         return self._parts(parameters, times, rates).sum(axis=1) * np.exp(self._log_harness(names))
+
+    @property
+    def formula_(self) -> Formula:
+        """The fitted closed form as a formula with its training ranges; an unknown harness gets factor 1."""
+        clock, wide_compute, wide_memory = (float(exponent) for exponent in self.exponents_)
+        slowdown = {
+            "compute": f" * clock_ratio^({-clock!r}) * exp({wide_compute!r} * wide_sm)",
+            "memory": f" * exp({wide_memory!r} * wide_sm)",
+            "host": "",
+        }
+        sums = {over: self._sum_text(over) for over in slowdown}
+        text = " + ".join(f"({total}){slowdown[over]}" for over, total in sums.items() if total)
+        grouped: tuple[GroupedConstant, ...] = ()
+        if self.harness_constants:
+            text = f"({text}) * {_HARNESS_CONSTANT}"
+            factors = {name: float(np.exp(log)) for name, log in self.harness_.items()}
+            grouped = (GroupedConstant(_HARNESS_CONSTANT, "harness", factors, default=1.0),)
+        specs = feature_specs([*(term.feature for term in self.terms), *_RATE_FEATURES])
+        return Formula(parse_text(text), specs, TARGET, grouped, self.ranges_)
+
+    def _sum_text(self, over: str) -> str:
+        terms = zip(self.constants_, self.terms, strict=True)
+        return " + ".join(
+            f"{float(constant)!r} * {term.feature}" for constant, term in terms if term.over == over
+        )
 
     def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return the terms' columns, seconds, (n_runs, n_terms), and ln(rho), kappa, (n_runs, 2)."""

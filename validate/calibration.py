@@ -1,0 +1,128 @@
+"""Calibration of a law to one GPU from a few runs measured on it.
+
+Two factors, on all compute times and on all memory times, say how far the data sheet's rates mislead for this
+GPU. They are the maximum of the posterior of a prior at 1: with one run measured they move little, with many
+freely.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.formula import Formula
+from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
+from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.result import StudyResult
+
+Columns = Mapping[str, np.ndarray]
+
+# Of ln(factor): what two free factors per GPU spread by, and of ln(time): what a good law leaves over within
+# a GPU.
+PRIOR_DEVIATION = 0.3
+NOISE_DEVIATION = 0.15
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Factors on the compute times and on the memory times of one GPU; 1 is the data sheet."""
+
+    compute_factor: float = 1.0
+    memory_factor: float = 1.0
+
+    def apply(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Return the features, each (n_runs,), as they are at this GPU's effective rates.
+
+        Times by compute and memory are multiplied, rates divided, ratios of both rates changed accordingly.
+        """
+        return {
+            name: np.asarray(values, dtype=float) * self._factor(name) for name, values in columns.items()
+        }
+
+    def _factor(self, name: str) -> float:
+        if name.endswith("_compute_s"):
+            return self.compute_factor
+        if name.endswith("_memory_s"):
+            return self.memory_factor
+        if name.startswith("peak_") and name.endswith("flop_per_s"):
+            return 1.0 / self.compute_factor
+        if name == "bandwidth_byte_per_s":
+            return 1.0 / self.memory_factor
+        if name == "ridge_flop_per_byte":
+            return self.memory_factor / self.compute_factor
+        # Arithmetic intensity over the ridge point.
+        return self.compute_factor / self.memory_factor if name == "intensity_ratio" else 1.0
+
+
+def calibrate(
+    predict: Callable[[Columns], np.ndarray], columns: Columns, seconds: Sequence[float]
+) -> Calibration:
+    """Return the calibration from runs measured on one GPU.
+
+    predict : features by name, each (n_runs,), to seconds (n_runs,), such as `Formula.predict`.
+    columns, seconds : features and measured times of the runs, (n_runs,). InputError where `predict` gives no
+    finite, positive time for one of them.
+    """
+    log_seconds = np.log(np.asarray(seconds, dtype=float))
+
+    def values(logs: np.ndarray) -> np.ndarray:
+        predicted = predict(Calibration(*np.exp(logs)).apply(columns))
+        return (np.log(predicted) - log_seconds) / NOISE_DEVIATION
+
+    with np.errstate(all="ignore"):
+        if not np.isfinite(values(np.zeros(2))).all():
+            raise InputError("calibration: the law has no finite, positive time for a measured run")
+    prior = Prior(np.zeros(2), np.full(2, PRIOR_DEVIATION))
+    fitted = robust_least_squares(with_numeric_slopes(values), np.zeros(2), prior=prior)
+    return Calibration(*(float(factor) for factor in np.exp(fitted.parameters)))
+
+
+def anchor_errors(
+    result: StudyResult,
+    estimator: str,
+    X: pd.DataFrame,
+    *,
+    n_anchors: Sequence[int] = (0, 1, 3, 5),
+    draws: int = 25,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return the held-out error when some runs on the held-out GPU may be measured first.
+
+    result : a study whose splits hold out one GPU group each. estimator : one whose fits are formulas.
+    X : the features of that study, shape (n_runs, n_features).
+    For each split and number of anchors k, k random rows of the split calibrate its formula, which is then
+    judged on the split's other rows; the mean over `draws`. A split with k rows or fewer is left out for that
+    k. Columns `n_anchors`, `split`, `n_rows`, `mape_percent`. InputError where the estimator has no formulas.
+    """
+    rows = []
+    for split, part in result.predictions.groupby("split", sort=False):
+        if (split, estimator) not in result.formulas:
+            raise InputError(f"estimator {estimator!r} left no formula of split {split!r} to calibrate")
+        formula = result.formulas[split, estimator]
+        measured = part["measured_s"].to_numpy(dtype=float)
+        features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
+        used = [spec.name for spec in formula.used_features]
+        columns = {name: features[name].to_numpy(dtype=float) for name in used}
+        for count in n_anchors:
+            if count < len(measured):
+                random = np.random.default_rng([seed, count, len(rows)])
+                errors = [
+                    _error_after(formula, columns, measured, random.permutation(len(measured)), count)
+                    for _ in range(draws if count else 1)
+                ]
+                rows.append((count, str(split), len(measured), float(np.mean(errors))))
+    return pd.DataFrame(rows, columns=["n_anchors", "split", "n_rows", "mape_percent"])
+
+
+def _error_after(
+    formula: Formula, columns: Columns, measured: np.ndarray, order: np.ndarray, count: int
+) -> float:
+    """Return the MAPE, percent, of the rows after the first `count` of `order`, which calibrate."""
+    anchors, others = order[:count], order[count:]
+    calibration = Calibration()
+    if count:
+        known = {name: values[anchors] for name, values in columns.items()}
+        calibration = calibrate(formula.predict, known, measured[anchors])
+    unknown = calibration.apply({name: values[others] for name, values in columns.items()})
+    return mape_percent(measured[others], formula.predict(unknown))
