@@ -57,9 +57,10 @@ def number_text(value: float, digits: int | None = None) -> str:
     >>> number_text(6.0), number_text(1/3, digits=3)
     ('6', '0.333')
     """
-    if digits is not None:
-        return f"{value:.{digits}g}"
-    text = repr(float(value))
+    text = repr(float(value)) if digits is None else f"{value:.{digits}g}"
+    # The largest numbers would be rounded up to infinity.
+    if not math.isfinite(float(text)):
+        text = repr(float(value))
     return text[:-2] if text.endswith(".0") else text
 
 

@@ -1,12 +1,25 @@
+import json
 import multiprocessing
 import os
 import subprocess
 import sys
 import time
+from io import StringIO
 
 import numpy as np
 import pytest
-from trainlaw.formulas import complexity, evaluate, parse_text, simplify, simplify_all, sympy_worker, to_text
+from trainlaw.formulas import (
+    complexity,
+    evaluate,
+    from_json,
+    parse_text,
+    simplify,
+    simplify_all,
+    substitute,
+    sympy_worker,
+    to_json,
+    to_text,
+)  # fmt: skip
 from trainlaw.formulas.simplify import agree
 
 PATIENT = 120.0
@@ -86,11 +99,10 @@ def test_sign_of_a_root_is_kept():
 
 def test_inside_a_spawned_worker_process():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(simplify_known) == "y + z"
-
-
-def simplify_known():
-    return to_text(simplify(parse_text("(x * y + x * z) / x"), None, PATIENT))
+        found = pool.apply_async(simplify, (parse_text("(x * y + x * z) / x"), None, PATIENT)).get(
+            timeout=300
+        )
+    assert to_text(found) == "y + z"
 
 
 def test_calls_are_counted_and_end():
@@ -104,3 +116,20 @@ def test_calls_are_counted_and_end():
     assert sympy_worker._CountedCalls(1000).run(lambda: 5) == 5
     assert sympy_worker._CountedCalls(1000).run(lambda: 1 / 0) is None
     assert sys.getprofile() is None
+
+
+def test_the_worker_answers_line_by_line():
+    request = {"expressions": [to_json(parse_text("(x * y + 1.5 * x) / x"))], "positive": ["x"]}
+    sink = StringIO()
+    sympy_worker.main(StringIO(json.dumps(request)), sink)
+    answers = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert [0, ["add", "y", 1.5]] in answers or [0, ["add", 1.5, "y"]] in answers
+    assert all(
+        complexity(from_json(item)) <= complexity(parse_text("(x * y + 1.5 * x) / x")) for _, item in answers
+    )
+
+
+def test_numbers_are_taken_out_and_put_back():
+    masked, values = sympy_worker._without_numbers(parse_text("x ^ 0.48 - -0.48 * y + 2 * `#`"))
+    assert [constant.value for constant in values.values()] == [0.48]
+    assert substitute(masked, values) == parse_text("x ^ 0.48 - -(0.48) * y + 2 * `#`")

@@ -49,6 +49,11 @@ def test_reads(text, written):
     assert to_text(parse_text(text)) == written
 
 
+def test_rounding_never_makes_a_number_infinite():
+    assert to_text(Constant(1.7976931348623157e308), digits=3) == "1.7976931348623157e+308"
+    assert to_text(Constant(6.0), digits=3) == "6"
+
+
 def test_precedence():
     assert parse_text("1 - x / y ^ 2 * z").operator == "sub"
     assert parse_text("-x^2") == Apply("neg", (Apply("pow", (Variable("x"), Constant(2.0))),))

@@ -22,8 +22,8 @@ def points():
 
 @pytest.fixture(scope="session")
 def expressions(random_expressions):
-    """Expressions over all operators that are valid somewhere."""
-    return random_expressions(140, seed=21)
+    """Random expressions over all operators."""
+    return random_expressions(100, seed=21)
 
 
 @pytest.fixture(scope="session")

@@ -40,4 +40,4 @@ def test_printed_functions_compute_the_same(expressions, points, judge, tmp_path
         function.restype, names = ctypes.c_double, variables(item)
         function.argtypes = [ctypes.c_double] * len(names)
         compared.append(judge(item, [function(*(points[name][row] for name in names)) for row in range(60)]))
-    assert np.sum(compared, axis=0)[0] > 1500
+    assert np.sum(compared, axis=0)[0] > 1000

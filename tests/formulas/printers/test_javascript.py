@@ -25,7 +25,7 @@ def test_printed_functions_compute_the_same(expressions, points, judge):
     rows = [{name: column[row] for name, column in points.items()} for row in range(60)]
     found = run([print_javascript(item) for item in expressions], rows)
     compared = [judge(item, values) for item, values in zip(expressions, found, strict=True)]
-    assert np.sum(compared, axis=0)[0] > 1500
+    assert np.sum(compared, axis=0)[0] > 1000
 
 
 @node
