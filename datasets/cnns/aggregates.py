@@ -40,6 +40,7 @@ class Column(NamedTuple):
 
 
 COLUMNS: tuple[Column, ...] = (
+    # Work, by how libraries treat it: grouped and depthwise convolutions have kernels of their own.
     Column("macs", "MAC/sample", "MACs of all layers", lambda t: t.macs.sum()),
     Column(
         "conv_macs",
@@ -60,6 +61,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda t: t.macs[t.depthwise].sum(),
     ),
     Column("dense_macs", "MAC/sample", "MACs of dense layers", lambda t: t.macs[t.group["dense"]].sum()),
+    # Weights: what the optimizer and the gradients' exchange move.
     Column("params", "element", "learned elements of all layers", lambda t: t.parameters.sum()),
     Column(
         "dense_params",
@@ -73,6 +75,7 @@ COLUMNS: tuple[Column, ...] = (
         "learned elements of all convolutions (grouped and depthwise too), bias included",
         lambda t: t.parameters[t.group["convolution"]].sum(),
     ),
+    # Activations, by who writes them: memory traffic.
     Column(
         "activation_elements",
         "element/sample",
@@ -121,6 +124,7 @@ COLUMNS: tuple[Column, ...] = (
         "inputs of pooling layers",
         lambda t: t.read[t.group["pooling"]].sum(),
     ),
+    # Numbers of layers: each is a launch or more.
     Column("n_layers", "1", "layers but the input", lambda t: t.layers.sum()),
     Column(
         "n_conv", "1", "convolutions that are not depthwise, grouped ones included", lambda t: t.conv.sum()
@@ -151,6 +155,7 @@ COLUMNS: tuple[Column, ...] = (
         "other layers: products, gates, scales, dropouts, local response norms, slices, pads, shuffles",
         lambda t: sum(t.group[name].sum() for name in _OTHER),
     ),
+    # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
     Column(
         "conv1x1_macs",
         "MAC/sample",
@@ -179,6 +184,7 @@ COLUMNS: tuple[Column, ...] = (
         "largest number of learned elements of a layer",
         lambda t: _largest(t.parameters),
     ),
+    # The graph: what can run side by side.
     Column(
         "depth",
         "1",
@@ -227,6 +233,7 @@ COLUMNS: tuple[Column, ...] = (
         "elements of the input",
         lambda t: t.output_elements[t.group["input"]].sum(),
     ),
+    # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
     Column(
         "im2col_elements",
         "element/sample",
@@ -275,6 +282,7 @@ COLUMNS: tuple[Column, ...] = (
         "MACs of convolutions with a stride above 1, grouped ones included, depthwise not",
         lambda t: t.macs[t.conv & (t.stride > 1)].sum(),
     ),
+    # A harmonic mean weighted by work keeps the sum of work over size.
     Column(
         "conv_mean_pixels",
         "1",

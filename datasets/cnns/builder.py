@@ -213,6 +213,7 @@ class NetBuilder:
     def adaptive_pool(self, x: int, kind: str, height: int, width: int) -> int:
         """A pooling of a kind over about equal windows that gives a height and width, pixels."""
         c, h, w = self.shape(x)
+        # Frameworks vary the windows by a pixel; one size that covers the image stands for them.
         stride = (max(h // height, 1), max(w // width, 1))
         kernel = (max(h - (height - 1) * stride[0], 1), max(w - (width - 1) * stride[1], 1))
         fields = window_fields(kernel, stride, 1)
@@ -225,6 +226,14 @@ class NetBuilder:
     def multiply(self, *xs: int) -> int:
         """A product of layers of one shape (a side of 1 is repeated)."""
         return self.merge("multiply", xs)
+
+    def merge(self, kind: str, xs: tuple[int, ...]) -> int:
+        """A sum or product (`add`, `multiply`) of layers."""
+        shapes = [self.shape(x) for x in xs]
+        out = tuple(max(sides) for sides in zip(*shapes, strict=True))
+        if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):
+            raise InputError(f"{kind}: expected layers of one shape, got {shapes}")
+        return self._append(kind, xs, shapes[0], out)
 
     def concat(self, *xs: int, flat: bool = False) -> int:
         """The channels of all given layers (with `flat`, all their elements), one after the other."""
@@ -260,7 +269,14 @@ class NetBuilder:
 
     def with_bias(self, x: int) -> int:
         """The last layer, which has weights and no bias, given one."""
+        # Graphs of other programs add a bias after the product that it belongs to.
         return self._amend(x, vector_parameters=self.channels(x))
+
+    def fuse_last(self, count: int, kind: str) -> int:
+        """The last `count` layers, a chain that keeps the shape, as one layer of a kind."""
+        x = self._layers[-count].inputs[0]
+        del self._layers[-count:]
+        return self.elementwise(x, kind)
 
     def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
         """`block` applied `count` times, each to the output of the one before."""
@@ -282,23 +298,9 @@ class NetBuilder:
         self._layers.append(layer)
         return len(self._layers) - 1
 
-    def fuse_last(self, count: int, kind: str) -> int:
-        """The last `count` layers, a chain that keeps the shape, as one layer of a kind."""
-        x = self._layers[-count].inputs[0]
-        del self._layers[-count:]
-        return self.elementwise(x, kind)
-
     def _amend(self, x: int, **fields: int) -> int:
         self._layers[x] = replace(self._layers[x], **fields)
         return x
-
-    def merge(self, kind: str, xs: tuple[int, ...]) -> int:
-        """A sum or product (`add`, `multiply`) of layers."""
-        shapes = [self.shape(x) for x in xs]
-        out = tuple(max(sides) for sides in zip(*shapes, strict=True))
-        if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):
-            raise InputError(f"{kind}: expected layers of one shape, got {shapes}")
-        return self._append(kind, xs, shapes[0], out)
 
     def _window(
         self,

@@ -99,6 +99,8 @@ class LayerColumns:
 
 def _matrix_product(layer: Layer) -> tuple[int, int, int, int]:
     """Rows, reduction length and columns of one group's matrix product; elements of the unfolded image."""
+    # A convolution is a product (pixels x reduction) (reduction x channels), once a group; in a transposed
+    # one image and unfolded image have changed places.
     kernel = layer.kernel_height * layer.kernel_width
     entering, leaving = layer.in_channels // layer.groups, layer.out_channels // layer.groups
     if layer.kind == "conv_transpose":

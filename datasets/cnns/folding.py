@@ -12,6 +12,7 @@ def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:
     `folded` are positions of convolutions known to be folded; without any, a network with no normalisation at
     all may be folded as a whole.
     """
+    # A network without any normalisation may also simply have none: that is told, not decided.
     convolutions = [i for i, layer in enumerate(cnn.layers) if layer.group == "convolution"]
     normalised = any(layer.group == "normalization" for layer in cnn.layers)
     if not folded and (normalised or not convolutions):

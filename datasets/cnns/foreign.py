@@ -50,6 +50,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 def read_some_text(path: str | os.PathLike[str]) -> str:
     """The text of a file that is not empty; raises `InputError` when it cannot be read or is too large."""
+    # Spreadsheets write a byte order mark.
     text = read_text(path, MAX_TEXT_BYTES).removeprefix("\ufeff")
     if not text:
         raise InputError(f"expected a network in {path}, got an empty file")
@@ -70,4 +71,5 @@ def optional_package(name: str, extra: str) -> ModuleType:
 
 def name_of_file(path: str | os.PathLike[str]) -> str:
     """A network's name made from a file name: letters, digits, dots, dashes and underscores."""
+    # A name goes into tables, pages and workbooks: nothing there may read it as a path or a formula.
     return re.sub(r"[^\w.-]+", "_", Path(path).stem).strip("._-")[:100] or "network"

@@ -46,6 +46,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "lrn": "lrn",
     }
 )
+# Far above any network; a file with more is no network or a trap.
 MAX_LAYERS = 100_000
 MAX_SIDE = 2**31 - 1
 
@@ -113,6 +114,7 @@ class Layer:
     def macs(self) -> int:
         """Multiply-accumulates of a forward pass, MAC per sample; convolutions and dense layers have them."""
         if self.kind == "conv_transpose":
+            # Each input pixel is multiplied by the whole kernel and added into the output.
             return self.weights * self.in_height * self.in_width
         return self.weights * self.out_height * self.out_width
 
@@ -183,6 +185,7 @@ def _misfit(layer: Layer, sources: list[Layer]) -> str:
     """What does not fit between a layer and those that it reads; empty when all fits."""
     shapes = [(source.out_channels, source.out_height, source.out_width) for source in sources]
     if layer.kind == "concat":
+        # Flat vectors may be joined too, so only the elements must add up.
         fits = sum(source.output_elements for source in sources) == layer.input_elements
     elif layer.kind in {"add", "multiply"}:
         tops = [max(sides) for sides in zip(*shapes, strict=True)]

@@ -126,11 +126,11 @@ def _conv_transpose(layer: KerasLayer) -> Tensor:
 
 def _dense(layer: KerasLayer) -> Tensor:
     x, bias = layer.x, bool(layer.config.get("use_bias", True))
-    if len(x.shape) == 4 and x.shape[2:] != (1, 1):
-        layer.tracer.note("dense layers on the pixels of an image are counted as 1 x 1 convolutions")
-        return layer.activated(layer.tracer.conv(x, layer.config["units"], 1, bias=bias))
-    flat = x if len(x.shape) == 2 else layer.tracer.flatten(x)
-    return layer.activated(layer.tracer.dense(flat, layer.config["units"], bias))
+    if len(x.shape) == 4:
+        # Keras multiplies along the last axis, the channels, and leaves the image as it is.
+        turned = layer.tracer.dense(layer.tracer.transpose(x, (0, 2, 3, 1)), layer.config["units"], bias)
+        return layer.activated(layer.tracer.transpose(turned, (0, 3, 1, 2)))
+    return layer.activated(layer.tracer.dense(x, layer.config["units"], bias))
 
 
 def _normalisation(kind: str) -> Callable[[KerasLayer], Tensor]:
@@ -152,6 +152,7 @@ def _relu(layer: KerasLayer) -> Tensor:
 
 def _prelu(layer: KerasLayer) -> Tensor:
     size = layer.tracer.net.layers[layer.x.layer].output_elements
+    # Without shared axes each element of the image has a slope of its own.
     shared = layer.config.get("shared_axes")
     return layer.tracer.elementwise(layer.x, "prelu", layer.x.shape[1] if shared else size)
 
@@ -177,6 +178,7 @@ def _merge(kind: str) -> Callable[[KerasLayer], Tensor]:
     return lambda layer: layer.tracer.merge(kind, layer.sources)
 
 
+# Two classes of keras.applications that its models register themselves.
 def _layer_scale(layer: KerasLayer) -> Tensor:
     return layer.tracer.elementwise(layer.x, "scale", layer.config["projection_dim"])
 

@@ -35,6 +35,7 @@ class _Reader:
         self._input_size_px = input_size_px
         self.tracer = GraphTracer()
         self._count = 0
+        self._calls: dict[int, Any] = {}
 
     def model(self, content: Mapping[str, Any], entering: Sequence[Tensor]) -> list[Tensor]:
         """Outputs of a model applied to tensors; the outermost one gets none and makes its input."""
@@ -62,7 +63,10 @@ class _Reader:
         self, config: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], entering: Sequence[Tensor]
     ) -> list[Tensor]:
         """Outputs of a functional model: each call of a layer is made once its sources are."""
-        calls = _calls(layers)
+        # A model inside the model may be called often: its layers are looked through once.
+        if id(layers) not in self._calls:
+            self._calls[id(layers)] = _calls(layers)
+        calls = self._calls[id(layers)]
         made = dict(zip(_references(config["input_layers"]), entering, strict=False))
         outputs = list(_references(config["output_layers"]))
         waiting, seen = list(outputs), set()
@@ -124,6 +128,7 @@ def _calls(layers: Sequence[Mapping[str, Any]]) -> dict[_Key, tuple[Mapping[str,
 
 def _references(node: Any) -> Iterator[_Key]:
     """The (layer name, call) pairs of tensors that a part of the configuration names, in order."""
+    # Keras 3 keeps the source inside the description of a tensor, Keras 2 as [name, call, output, options].
     if isinstance(node, Mapping):
         history = node.get("keras_history")
         if history is None and isinstance(node.get("config"), Mapping):

@@ -20,6 +20,7 @@ _REQUIRED = tuple(
 )
 # A name beginning with one of = + - @ would be a formula in a spreadsheet.
 _NAME = re.compile(r"[\w./:][\w./: -]{0,199}")
+# Longer numbers are no sizes, and Python would take long to read them.
 _DIGITS = re.compile(r"\d{1,12}")
 
 
@@ -109,6 +110,7 @@ def _source(entry: Any, positions: Mapping[str, int]) -> int:
 
 
 def _integer(key: str, value: Any) -> int:
+    # Spreadsheets and pandas write whole numbers as 3.0 where a column has gaps.
     text = str(value).strip().removesuffix(".0")
     if isinstance(value, bool) or not _DIGITS.fullmatch(text):
         raise InputError(f"expected a whole number from 0 as {key}, got {shown(value)}")

@@ -120,6 +120,7 @@ def _attribute(attribute: Any, onnx: Any) -> Any:
 def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
     shape = _checked_shape(tuple(tensor.dims))
     stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
+    # Values matter where a shape, an axis or a limit is computed from them; those are small.
     if (
         prod(shape) > MAX_VALUES
         or (prod(shape) and not stored)

@@ -39,6 +39,7 @@ def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
     return value
 
 
+# torch's exporter gives convolutions without a bias a computed one of zeros: only stored ones count.
 def _learned(arguments: Arguments, *positions: int) -> int:
     """Learned elements of the optional inputs at some positions."""
     constants = [_given(arguments, position) for position in positions]
@@ -52,6 +53,7 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
 
 def _padding(node: Node) -> Padding:
     automatic = node.attributes.get("auto_pad", "NOTSET")
+    # The odd pixel at the end or the beginning: neither count nor size depends on it.
     if automatic in {"SAME_UPPER", "SAME_LOWER"}:
         return "same"
     top, left, bottom, right = node.attributes.get("pads", (0, 0, 0, 0))
@@ -201,6 +203,7 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
+    # The exact GELU ends in a factor of one half, which its one layer includes.
     halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
     if halves and not adds and tracer.net.layers[x.layer].kind == "gelu":
         return x
@@ -225,6 +228,7 @@ def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tenso
     x, listed, axis = _data(arguments), _given(arguments, 1), node.attributes.get("axis", 0)
     parts = listed.integers() if listed else node.attributes.get("split")
     if parts is None:
+        # Since version 18 equal parts, the last one smaller.
         whole, count = x.shape[axis], len(node.outputs)
         size = -(-whole // count)
         parts = [min(size, whole - size * i) for i in range(count)]

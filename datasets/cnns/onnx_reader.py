@@ -37,18 +37,18 @@ class _Reader:
         self._graph = graph
         self._restore_batchnorm = restore_batchnorm
         self._input_size_px = input_size_px
-        self.tracer = GraphTracer()
-        self.values: dict[str, Value] = dict(graph.constants)
+        self._tracer = GraphTracer()
+        self._values: dict[str, Value] = dict(graph.constants)
         self._folded: list[int] = []
 
     def read(self, name: str) -> Cnn:
         for label, sides in self._graph.inputs:
-            self.values[label] = self.tracer.input(self._input_shape(label, sides))
+            self._values[label] = self._tracer.input(self._input_shape(label, sides))
         for node in self._graph.nodes:
             with faults_of(f"node {shown(node.name or node.outputs[0])} ({shown(node.operation)})"):
                 self._follow(node)
-        outputs = [self.values.get(label) for label in self._graph.outputs]
-        cnn = self.tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])
+        outputs = [self._values.get(label) for label in self._graph.outputs]
+        cnn = self._tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])
         return unfolded(cnn, self._folded, self._restore_batchnorm)
 
     def _input_shape(self, label: str, sides: tuple[int, ...]) -> list[int]:
@@ -62,24 +62,25 @@ class _Reader:
         return [batch or 1, channels, *image]
 
     def _follow(self, node: Node) -> None:
-        absent = [label for label in node.inputs if label and label not in self.values]
+        absent = [label for label in node.inputs if label and label not in self._values]
         if absent:
             raise InputError(f"reads {shown(absent[0])}, which nothing before it makes")
-        arguments = [self.values[label] if label else None for label in node.inputs]
+        arguments = [self._values[label] if label else None for label in node.inputs]
         if node.operation == "Constant":
             results = (_constant_of(node),)
         elif node.operation == "Shape":
+            # A shape is known even where the data are not.
             results = (constant_result(node, [ConstantTensor(arguments[0].shape)]),)
         elif not any(isinstance(argument, Tensor) for argument in arguments):
             results = (constant_result(node, [argument for argument in arguments if argument is not None]),)
         elif node.operation in OPERATIONS:
-            results = OPERATIONS[node.operation](self.tracer, node, arguments)
+            results = OPERATIONS[node.operation](self._tracer, node, arguments)
             results = results if isinstance(results, tuple) else (results,)
             if node.operation in {"Conv", "ConvTranspose"} and _folded_by_name(node):
                 self._folded.append(results[0].layer)
         else:
             raise InputError(f"operation {shown(node.operation)} is not supported")
-        self.values.update(zip(node.outputs, results, strict=False))
+        self._values.update(zip(node.outputs, results, strict=False))
 
 
 def _constant_of(node: Node) -> ConstantTensor:
@@ -89,5 +90,6 @@ def _constant_of(node: Node) -> ConstantTensor:
 
 def _folded_by_name(node: Node) -> bool:
     """Whether torch's exporters named the weight or bias as they do after folding."""
+    # The older exporter numbers a folded weight, the newer one names the new bias after the weight.
     weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else ""
     return weight.startswith("onnx::Conv") or bias == f"{weight}_bias"

@@ -75,6 +75,7 @@ def _numeric(rule: Callable[..., np.ndarray]) -> Callable[[Node, Arguments], np.
     return lambda _, arguments: rule(*(_array(argument) for argument in arguments))
 
 
+# ONNX divides integers as C does; shapes are never negative, so rounding down is the same.
 def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a // b if np.issubdtype(a.dtype, np.integer) else a / b
 

@@ -63,6 +63,7 @@ def _graph(view: memoryview, start: int, end: int, keep_bytes: int) -> Iterator[
 
 def _tensor(view: memoryview, start: int, end: int, keep_bytes: int) -> Iterator[bytes]:
     for number, field, _, stop in _fields(view, start, end):
+        # Small tensors keep their data: shapes and axes are stored in the same way as weights.
         if number not in _DATA_OF_TENSOR or stop - field <= keep_bytes:
             yield bytes(view[field:stop])
 
@@ -92,6 +93,7 @@ def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
             raise InputError(_NO_MODEL)
         if position > end:
             raise InputError(_NO_MODEL)
+        # Fields that are no submessages are copied as they are, whatever their number.
         yield (tag >> 3 if kind == _LENGTH else 0), field, payload, position
 
 

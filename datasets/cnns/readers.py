@@ -9,6 +9,7 @@ from trainlaw.datasets.cnns.layer_table import read_layer_table
 from trainlaw.datasets.cnns.onnx_reader import read_onnx
 from trainlaw.formulas.errors import InputError
 
+# Keras writes the class of the model first.
 _HEAD_BYTES = 4096
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from trainlaw.datasets.cnns.builder import NetBuilder
-from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
+from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.windows import Padding, Size
 from trainlaw.formulas.errors import InputError
 
@@ -43,6 +43,7 @@ class GraphTracer:
         """The network, each output closed by a softmax (the loss has one where the network has none)."""
         if not outputs:
             raise InputError(f"network {name!r}: expected an output that depends on the input")
+        # Several outputs are several classifiers, as in the Inception nets during training.
         for output in outputs:
             if self.net.layers[output.layer].kind != "softmax":
                 self.net.softmax(output.layer)
@@ -86,7 +87,7 @@ class GraphTracer:
         if len(x.shape) == 2:
             return Tensor(self.net.dense(x.layer, features, bias), (x.shape[0], features))
         layer = self._whole(x)
-        if x.channel_axis != len(x.shape) - 1 and self.net.shape(layer)[1:] != (1, 1):
+        if x.channel_axis != len(x.shape) - 1:
             raise InputError(f"expected a dense layer on flat input or on channels last, got shape {x.shape}")
         self.note("dense layers on the pixels of an image are counted as 1 x 1 convolutions")
         return Tensor(self.net.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis)
@@ -111,6 +112,7 @@ class GraphTracer:
         flat = [x for x in xs if prod(x.shape[1:]) != prod(self.net.shape(x.layer))]
         if flat:
             raise InputError(f"{kind}: cannot follow an operand of shape {flat[0].shape}")
+        # One that is repeated along height and width has the smaller shape.
         largest = max(xs, key=lambda x: prod(x.shape))
         return Tensor(self.net.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis)
 
@@ -164,6 +166,7 @@ class GraphTracer:
             sides[sides.index(-1)] = prod(x.shape) // known if known else 0
         if prod(sides) != prod(x.shape) or min(sides, default=0) < 1:
             raise InputError(f"reshape: {x.shape} cannot become {tuple(shape)}")
+        # Which axis holds the channels is lost in a reshape; four sides that end in them are channels last.
         channels = self.net.shape(x.layer)[0]
         axis = len(sides) - 1 if len(sides) == 4 and sides[1] != channels == sides[-1] else 1
         return Tensor(x.layer, tuple(sides), axis)
@@ -177,6 +180,7 @@ class GraphTracer:
         if sorted(order) != list(range(len(x.shape))) or order[0] != 0:
             raise InputError(f"transpose: expected an order of axes that keeps the batch, got {tuple(order)}")
         shape = tuple(x.shape[axis] for axis in order)
+        # Between two reshapes this interleaves groups of channels (ShuffleNet, arXiv:1707.01083).
         if tuple(order) == (0, 2, 1, 3, 4):
             layer = self.net.channel_shuffle(x.layer, x.shape[1])
             return Tensor(layer, shape)
@@ -201,6 +205,4 @@ class GraphTracer:
         return x.layer
 
     def _image(self, layer: int, like: Tensor) -> Tensor:
-        if layer >= MAX_LAYERS:
-            raise InputError(f"expected at most {MAX_LAYERS} layers")
         return Tensor(layer, (like.shape[0], *self.net.shape(layer)))

@@ -109,6 +109,7 @@ def _pool(kind: str, ceil_position: int) -> Operation:
 
 def _adaptive_pool(kind: str) -> Operation:
     def operation(call: Call) -> Tensor:
+        # The usual case has exact windows: the whole image.
         if call.shape[2:] == (1, 1):
             return call.tracer.global_pool(call.data, kind)
         return call.tracer.adaptive_pool(call.data, kind, *call.shape[2:])
@@ -172,6 +173,7 @@ def _parts(call: Call) -> tuple[Tensor, ...]:
     x, axis = call.data, call.get(2, "dim", 0)
     whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
     if isinstance(sizes, int):
+        # A number of chunks and a length of splits mean the same once the first part is known.
         size = call.shape[axis]
         sizes = [min(size, whole - first) for first in range(0, whole, size)]
     return call.tracer.split(x, axis, sizes)
@@ -224,6 +226,13 @@ ALIASES = frozenset(
         "requires_grad",
         "expand",
         "expand_as",
+    }
+)
+# These take only the shape of a tensor, as for the noise of stochastic depth.
+CREATORS = frozenset(
+    {
+        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
+        *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
     }
 )
 _ACTIVATIONS = MappingProxyType(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trainlaw.datasets.cnns.foreign import faults_of, optional_package
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.tensors import GraphTracer, Tensor
-from trainlaw.datasets.cnns.torch_operations import ALIASES, OPERATIONS, Call, Weight
+from trainlaw.datasets.cnns.torch_operations import ALIASES, CREATORS, OPERATIONS, Call, Weight
 from trainlaw.formulas.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class _Recording:
         image = self._torch.empty(shape, device="meta")
         self._keep(image, value)
         try:
+            # The call is made with stand-ins for parameters and buffers, so the module keeps its own.
             with _mode(self._torch, self._follow), self._torch.no_grad():
                 result = self._torch.func.functional_call(self._module, self._state, (image,))
         except (AssertionError, RuntimeError) as error:
@@ -90,13 +91,13 @@ class _Recording:
         call_arguments, call_options = self._as_values(arguments), self._as_values(options)
         produced = [tensor for tensor in _leaves(result) if isinstance(tensor, self._torch.Tensor)]
         touched = any(isinstance(leaf, Tensor) for leaf in _leaves([call_arguments, call_options]))
-        if not touched or not produced:
-            return
         name = getattr(function, "__name__", str(function)).strip("_")
+        # Questions for a size or type give no tensor; writing into a part of one gives none either.
+        if not touched or name in CREATORS or (not produced and name != "setitem"):
+            return
         with faults_of(f"function {name}"):
-            made = self._made(
-                name, Call(self._tracer, call_arguments, call_options, tuple(produced[0].shape))
-            )
+            shape = tuple(produced[0].shape) if produced else ()
+            made = self._made(name, Call(self._tracer, call_arguments, call_options, shape))
         for tensor, value in zip(produced, made, strict=False):
             self._keep(tensor, value)
 
@@ -107,6 +108,7 @@ class _Recording:
             raise InputError("is not supported")
         made = OPERATIONS[name](call)
         made = made if isinstance(made, tuple) else (made,)
+        # torch computed the shape too: a misunderstood argument shows here.
         if made[0].shape != call.shape:
             raise InputError(f"expected a result of shape {made[0].shape}, torch gives {call.shape}")
         return made

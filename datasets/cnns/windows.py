@@ -68,6 +68,7 @@ def transposed_output(
     >>> transposed_output(7, 4, 2, 1)
     (14, 1)
     """
+    # Keras: "same" gives stride times the input, the surplus cut off on both sides.
     if padding == "same":
         return side * stride, max(reach - stride, 0) // 2
     before, after = pair({"half": reach // 2, "valid": 0}.get(padding, padding))

@@ -30,6 +30,7 @@ def two_tower_alexnet(net: NetBuilder, image: int, n_classes: int, *, groups: in
 
     `ceil` keeps last incomplete pooling windows, as Caffe does, so that images of 224 and 227 pixels fit.
     """
+    # The two GPUs of 2012 each held half of the channels; Caffe kept that as two groups, MXNet did not.
     x = image
     for channels, kernel, stride, padding, split in ((96, 11, 4, 0, 1), (256, 5, 1, 2, groups)):
         x = net.relu(net.conv(x, channels, kernel, stride, padding=padding, groups=split, bias=True))

@@ -28,6 +28,7 @@ def convnext(
     return net.dense(net.layernorm(net.global_average_pool(x)), n_classes)
 
 
+# Section 3 of the paper.
 _SIZES = MappingProxyType(
     {
         "tiny": ((96, 192, 384, 768), (3, 3, 9, 3)),

@@ -14,6 +14,7 @@ def _unit(net: NetBuilder, x: int, channels: int, kernel: int, stride: int = 1) 
 def darknet19(net: NetBuilder, image: int, n_classes: int) -> int:
     """Nineteen convolutions, 3 x 3 and 1 x 1 in turn."""
     x = image
+    # Table 6 of arXiv:1612.08242.
     for channels, count in ((32, 1), (64, 1), (128, 3), (256, 3), (512, 5), (1024, 5)):
         if x != image:
             x = net.max_pool(x, 2)
@@ -27,6 +28,7 @@ def _residual(net: NetBuilder, x: int) -> int:
     return net.add(x, _unit(net, _unit(net, x, channels // 2, 1), channels, 3))
 
 
+# Blocks of the five stages: table 1 of arXiv:1804.02767.
 _COUNTS = (1, 2, 8, 8, 4)
 
 
@@ -65,6 +67,7 @@ def atrous_vgg16(net: NetBuilder, image: int, n_classes: int) -> int:
     for stage, count in enumerate((2, 2, 3, 3, 3)):
         for _ in range(count):
             x = net.relu(net.conv(x, min(64 << stage, 512), 3, bias=True))
+        # The last pooling keeps the size, since the detector reads what follows at this resolution.
         x = net.max_pool(x, 2, 2, ceil=True) if stage < 4 else net.max_pool(x, 3, 1, 1)
     x = net.relu(net.conv(x, 1024, 3, dilation=6, bias=True))
     x = net.relu(net.conv(x, 1024, 1, bias=True))

@@ -22,6 +22,7 @@ class Stage(NamedTuple):
     fused: bool = False
 
 
+# Table 1 of arXiv:1905.11946.
 _V1 = (
     Stage(1, 3, 1, 16, 1),
     Stage(6, 3, 2, 24, 2),
@@ -31,6 +32,7 @@ _V1 = (
     Stage(6, 5, 2, 192, 4),
     Stage(6, 3, 1, 320, 1),
 )
+# Table 4 of arXiv:2104.00298, and the authors' configurations for the larger two.
 _V2_SMALL = (
     Stage(1, 3, 1, 24, 2, True),
     Stage(4, 3, 2, 48, 4, True),
@@ -132,6 +134,7 @@ def _second(stages: tuple[Stage, ...], size: int) -> Entry:
 NETS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"efficientnet_b{scale}": _entry(scale) for scale in range(8)},
+        # NVIDIA's "wide SE" nets, whose gates are as wide as a quarter of the expansion.
         **{f"efficientnet_widese_b{scale}": _entry(scale, wide_gate=True) for scale in (0, 4)},
         "efficientnet_v2_s": _second(_V2_SMALL, 384),
         "efficientnet_v2_m": _second(_V2_MEDIUM, 480),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from trainlaw.datasets.cnns.builder import NetBuilder
 
+# Net, position of the image, number of classes; returns the position of the class scores.
 Architecture = Callable[[NetBuilder, int, int], int]
 
 

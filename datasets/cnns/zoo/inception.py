@@ -33,6 +33,7 @@ def _fan(net: NetBuilder, x: int, channels: int) -> tuple[int, int]:
     return _path(net, x, (channels, (1, 3))), _path(net, x, (channels, (3, 1)))
 
 
+# Modules are named by the side of the image that they work on; v3: figures 5, 6 and 7 of its paper.
 def _module35(net: NetBuilder, x: int, pooled: int, one: int = 64) -> int:
     return net.concat(
         _path(net, x, (one, 1)),
@@ -76,6 +77,7 @@ def inception_v3(
         x = _module35(net, x, pooled)
     pool = net.max_pool(x, 3, 2)
     x = net.concat(_path(net, x, (384, 3, 2)), _path(net, x, (64, 1), (96, 3), (96, 3, 2)), pool)
+    # The four modules widen their 7-pixel convolutions (authors' code; the paper shows one figure).
     for width in (128, 160, 160, 192):
         x = _module17(net, x, width)
     if auxiliary:
@@ -87,6 +89,7 @@ def inception_v3(
     return net.dense(net.dropout(x) if dropout else x, n_classes)
 
 
+# v4: figures 3 to 8 of its paper.
 def _v4_stem(net: NetBuilder, image: int) -> int:
     x = _path(net, image, (32, 3, 2), (32, 3, 1), (64, 3))
     x = net.concat(net.max_pool(x, 3, 2), _path(net, x, (96, 3, 2)))
@@ -141,6 +144,7 @@ def _residual(net: NetBuilder, x: int, *branches: tuple[Step, ...], last: bool =
     return x if last else net.relu(x)
 
 
+# Inception-ResNet v2: figures 16, 17 and 19, with the stem of v3 as in the authors' code.
 _RESIDUAL35 = (((32, 1),), ((32, 1), (32, 3)), ((32, 1), (48, 3), (64, 3)))
 _RESIDUAL17 = (((192, 1),), ((128, 1), (160, (1, 7)), (192, (7, 1))))
 _RESIDUAL8 = (((192, 1),), ((192, 1), (224, (1, 3)), (256, (3, 1))))

@@ -11,6 +11,7 @@ from trainlaw.datasets.cnns.zoo.entry import Entry
 
 def round_to_eight(channels: float) -> int:
     """The multiple of 8 nearest to a number of channels, at least 0.9 of it and at least 8."""
+    # Never far below what was asked for: the rule of the authors' code.
     rounded = max(8, int(channels + 4) // 8 * 8)
     return rounded + 8 if rounded < 0.9 * channels else rounded
 
@@ -23,6 +24,7 @@ def gated(net: NetBuilder, x: int, hidden: int, inner: str, outer: str) -> int:
 
 def mobilenet_v1(net: NetBuilder, image: int, n_classes: int, width: float = 1.0) -> int:
     """Depthwise and 1 x 1 convolutions in turn; `width` multiplies the channels."""
+    # Channels and stride of each pair: table 1 of arXiv:1704.04861.
     x = net.conv_bn(image, int(32 * width), 3, 2)
     steps = (
         (64, 1),
@@ -70,6 +72,7 @@ def _stages(net: NetBuilder, x: int, stages: tuple[Stage, ...], width: float) ->
     return x
 
 
+# Table 2 of arXiv:1801.04381.
 _V2 = (
     Stage(1, 16, 1, 1),
     Stage(6, 24, 2, 2),
@@ -91,6 +94,7 @@ def mobilenet_v2(
     return net.dense(net.dropout(x) if dropout else x, n_classes)
 
 
+# MnasNet-B1, the net without gates, in the form of torchvision.
 _MNAS = (
     Stage(3, 24, 3, 2),
     Stage(3, 40, 3, 2, 5),
@@ -120,6 +124,7 @@ class Unit(NamedTuple):
     stride: int
 
 
+# Tables 1 and 2 of arXiv:1905.02244.
 _V3_LARGE = (
     Unit(3, 16, 16, False, "relu", 1),
     Unit(3, 64, 24, False, "relu", 2),

@@ -27,6 +27,7 @@ def _fitted(net: NetBuilder, x: int, like: int, channels: int) -> int:
     """A cell's older input brought to the size of the newer one and to the cell's channels."""
     if net.shape(x)[1:] != net.shape(like)[1:]:
         x = net.relu(x)
+        # Two 1-pixel poolings of stride 2, one shifted by a pixel, so that nothing is lost but half the rows.
         halves = [net.conv(net.average_pool(x, 1, 2), channels // 2, 1) for _ in range(2)]
         return net.batchnorm(net.concat(*halves))
     return _squeezed(net, x, channels) if net.channels(x) != channels else x
@@ -36,6 +37,7 @@ def _squeezed(net: NetBuilder, x: int, channels: int) -> int:
     return net.batchnorm(net.conv(net.relu(x), channels, 1))
 
 
+# Cells: figure 4 of the paper; channels and counts: its "N @ F" names, 4 @ 1056 and 6 @ 4032.
 def _normal_cell(net: NetBuilder, x: int, older: int, channels: int) -> int:
     p, h = _fitted(net, older, x, channels), _squeezed(net, x, channels)
     return net.concat(
@@ -73,6 +75,7 @@ def nasnet(
     channels = features // 24
     older, x = None, net.conv_bn(image, stem, 3, 2, padding="valid", activation=None)
     for width in (channels // 4, channels // 2):
+        # The stem's cells have a quarter and half of the channels of the first run.
         older, x = x, _reduction_cell(net, x, older, width)
     for stage in range(3):
         if stage:

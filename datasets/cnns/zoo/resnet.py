@@ -7,6 +7,7 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
+# Blocks of the four stages: arXiv:1512.03385, table 1; 200 layers: arXiv:1603.05027.
 _LAYERS = MappingProxyType(
     {
         18: (2, 2, 2, 2),
@@ -55,14 +56,17 @@ def bottleneck_block(
     """
     shortcut = x
     if stride != 1 or net.channels(x) != 4 * channels:
+        # Variant D does not skip three of four pixels: it averages them before the 1 x 1 convolution.
         pooled = pooled_shortcut and stride != 1
         entry = net.average_pool(x, stride, ceil=True) if pooled else x
         shortcut = net.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
+    # ResNeXt (arXiv:1611.05431) counts the width per group at the first stage; wide nets have one wide group.
     width = channels * group_width // 64 * groups
     x = net.conv_bn(x, width, 1, stride if early_stride else 1)
     x = net.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
     x = net.conv_bn(x, 4 * channels, 1, activation=None)
     if squeeze:
+        # A sixteenth of the block's output, as in the authors' nets.
         x = squeeze_excite(net, x, channels // 4)
     return net.relu(net.add(shortcut, x))
 
@@ -108,6 +112,7 @@ def preactivation_block(net: NetBuilder, x: int, stride: int, *steps: tuple[int,
     """
     leaving = steps[-1][0]
     y = entry = net.relu(net.batchnorm(x))
+    # Where the shape changes the shortcut starts after the first activation (figure 4 e of the paper).
     shortcut = net.conv(entry, leaving, 1, stride) if stride != 1 or net.channels(x) != leaving else x
     for position, (channels, kernel, step) in enumerate(steps):
         y = net.conv(net.relu(net.batchnorm(y)) if position else y, channels, kernel, step)
@@ -157,11 +162,13 @@ def _aggregated(depth: int, base: str, family: str = "resnext", **block) -> Entr
 NETS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"resnet{depth}": _entry(depth) for depth in (18, 34, 50, 101, 152)},
+        # "v1" as published, without a suffix the form of torchvision and of NVIDIA (v1.5).
         **{f"resnet{depth}_v1": _entry(depth, early_stride=True) for depth in (50, 101, 152)},
         **{
             f"resnet{depth}_v1d": _entry(depth, start=deep_stem, pooled_shortcut=True)
             for depth in (50, 101, 152)
         },
+        # Pre-activation nets: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
         **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
         **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
         **{

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
+# Channels of the three stages and of the last convolution: table 5.
 _WIDTHS = MappingProxyType(
     {
         "x0_5": (48, 96, 192, 1024),
@@ -20,6 +21,7 @@ _WIDTHS = MappingProxyType(
 def _unit(net: NetBuilder, x: int, channels: int, stride: int) -> int:
     half = channels // 2
     if stride == 1:
+        # Half of the channels pass untouched; the shuffle at the end mixes the halves.
         kept, x = net.slice(x, half), net.slice(x, half)
     else:
         kept = net.conv_bn(net.depthwise_bn(x, 3, stride, activation=None), half, 1)

@@ -45,6 +45,7 @@ def plain_stack(net: NetBuilder, image: int, n_classes: int, depth: int, width: 
     return net.dense(net.relu(net.dense(x, 128)), n_classes)
 
 
+# Inputs of 32 pixels and three channels, as PROFET and the CIFAR-10 runs use them.
 NETS: Mapping[str, Entry] = MappingProxyType(
     {
         "lenet5": Entry(lenet5, "lenet5", "lenet", 32, 10),

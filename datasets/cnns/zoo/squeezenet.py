@@ -19,6 +19,7 @@ def squeezenet(
 ) -> int:
     """Eight fire modules; `stem` is the first layer's channels and kernel, `pooled_before` pooled modules."""
     x = net.relu(net.conv(image, stem[0], stem[1], 2, padding="valid", bias=True))
+    # Table 1: channels of the 1 x 1 that squeezes and of the two that expand.
     widths = ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))
     for position, (squeeze, expand) in enumerate(widths):
         if position in pooled_before:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
+# Convolutions of the five stages: columns A, B, D and E of table 1.
 _STAGES = MappingProxyType(
     {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 )
@@ -25,6 +26,7 @@ def vgg_features(net: NetBuilder, image: int, depth: int, batchnorm: bool) -> in
 
 def vgg(net: NetBuilder, image: int, n_classes: int, depth: int, batchnorm: bool = False) -> int:
     """A VGG of 11 to 19 layers with weights."""
+    # Images other than 224 pixels are pooled to 7 x 7, so that the dense layers keep their size.
     x = net.adaptive_average_pool(vgg_features(net, image, depth, batchnorm), 7)
     for _ in range(2):
         x = net.dropout(net.relu(net.dense(x, 4096)))

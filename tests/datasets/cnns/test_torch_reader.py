@@ -329,3 +329,15 @@ def test_what_cannot_be_followed_is_refused_in_one_line(module, message):
     with pytest.raises(InputError, match=message) as caught:
         read_torch(module, SHAPE)
     assert "\n" not in str(caught.value)
+
+
+class Writing(nn.Module):
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        y[:, :1] = x[:, :1]
+        return y
+
+
+def test_writing_into_a_part_is_refused():
+    with pytest.raises(InputError, match="setitem.*not supported"):
+        read_torch(Writing(), SHAPE)
