@@ -5,7 +5,7 @@ they load pandera, which takes longer than all of this.
 """
 
 from trainlaw.datasets.catalog import DATASETS, load, load_layers, load_pairs
-from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts, known_cnns
+from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts
 from trainlaw.datasets.configuration import configuration
 from trainlaw.datasets.coverage import coverage, coverage_of_batches
 from trainlaw.datasets.dataset_rows import Dataset
@@ -48,7 +48,6 @@ __all__ = [
     "find_link",
     "gpu_table",
     "hypothetical_gpu",
-    "known_cnns",
     "layer_feature_specs",
     "link_table",
     "load",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 import pandas as pd
@@ -11,7 +11,7 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 from trainlaw.datasets.names import joined_name
 from trainlaw.datasets.storage import read_data_table
-from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknown_name
+from trainlaw.formulas.errors import unknown_name
 
 COUNT_COLUMNS = tuple(name for name, _, _ in explain())
 MAX_NAME_LENGTH = 200
@@ -64,29 +64,23 @@ def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
 
 
 @cache
-def known_cnns() -> tuple[str, ...]:
-    """Return the names of all networks of the zoo and of the shipped table, each once."""
-    return tuple(dict.fromkeys((*zoo_names(), *(name for name, _, _ in shipped_facts()))))
-
-
-@cache
 def _names_by_key() -> Mapping[str, str]:
-    return MappingProxyType({joined_name(name): name for name in known_cnns()})
+    return MappingProxyType({joined_name(name): name for name in zoo_names()})
 
 
 def cnn_name(text: str) -> str:
-    """Return the name of the known network that `text` means, case and separators aside.
+    """Return the name of the zoo's network that `text` means, case and separators aside.
 
     Raises UnknownNameError, with near names.
 
     >>> cnn_name("ResNet-50")
     'resnet50'
     """
-    if text in known_cnns():
+    if text in zoo_names():
         return text
     key = joined_name(text[: MAX_NAME_LENGTH + 1])
     if len(text) > MAX_NAME_LENGTH or key not in _names_by_key():
-        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], known_cnns())
+        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], zoo_names())
     return _names_by_key()[key]
 
 
@@ -98,30 +92,24 @@ def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None 
     >>> find_cnn("ResNet-50").n_classes
     1000
     """
-    name = cnn_name(text)
-    if name not in zoo_names():
-        raise UnknownNameError(f"CNN {shown(name)} is known by its counts only, not as a graph of layers")
-    return build(name, input_size_px, n_classes)
+    return build(cnn_name(text), input_size_px, n_classes)
+
+
+@lru_cache(maxsize=4096)
+def _counted(name: str, input_size_px: int, n_classes: int) -> CnnFacts:
+    return CnnFacts.of(build(name, input_size_px, n_classes))
 
 
 def find_cnn_facts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnFacts:
     """Return the counts of the network of that name: from the shipped table, else counted on the zoo's graph.
 
-    Raises UnknownNameError for an unknown name, InputError for a size that is neither shipped nor buildable.
+    Sizes that are not given are the usual ones. Raises as `find_cnn`.
 
     >>> find_cnn_facts("resnet50", 224, 1000).counts["params"]
     25557032.0
     """
     name = cnn_name(text)
-    if name in zoo_names():
-        usual = zoo_entry(name)
-        input_size_px = usual.input_size_px if input_size_px is None else input_size_px
-        n_classes = usual.n_classes if n_classes is None else n_classes
-    same = [facts for facts in shipped_facts().values() if facts.cnn == name]
-    for facts in same:
-        if input_size_px in (None, facts.input_size_px) and n_classes in (None, facts.n_classes):
-            return facts
-    if name in zoo_names():
-        return CnnFacts.of(build(name, input_size_px, n_classes))
-    sizes = ", ".join(f"{facts.input_size_px} px with {facts.n_classes} classes" for facts in same[:6])
-    raise InputError(f"expected CNN {name} at {sizes}, came {input_size_px} px with {n_classes} classes")
+    usual = zoo_entry(name)
+    size = usual.input_size_px if input_size_px is None else input_size_px
+    classes = usual.n_classes if n_classes is None else n_classes
+    return shipped_facts().get((name, size, classes)) or _counted(name, size, classes)

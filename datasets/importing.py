@@ -18,6 +18,8 @@ from trainlaw.datasets.runs import RunTable
 from trainlaw.datasets.table_files import read_table_file
 from trainlaw.formulas.errors import TrainlawError
 
+# A network that is not shipped is built and counted, some 10 ms each.
+MAX_NETWORKS = 2_000
 _TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
 _INTEGERS = tuple(
     column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
@@ -109,9 +111,11 @@ def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -
             ours[code] = known(str(text))
         except TrainlawError as error:
             row = int(np.flatnonzero(codes == code)[0]) + 1
-            faults.append(
-                Fault(row, str(texts.name), text, f"a known name ({str(error).partition(': ')[2]})")
-            )
+            advice = str(error).partition(": ")[2]
+            faults.append(Fault(row, str(texts.name), text, f"a known name ({advice})"))
+            # Near names are sought one by one: a million unknown names would take hours.
+            if len(faults) > MAX_FAULTS:
+                break
     return pd.Series(ours[codes], index=texts.index)
 
 
@@ -120,6 +124,9 @@ def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
     different = runs[key].drop_duplicates()
+    if len(different) > MAX_NETWORKS:
+        wanted = f"at most {MAX_NETWORKS} different networks and sizes"
+        return runs, [Fault(None, "cnn", len(different), wanted)]
     sizes = different.copy()
     for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
         try:

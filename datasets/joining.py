@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.algorithms import ALGORITHMS
-from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts, shipped_facts
+from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts
 from trainlaw.datasets.gpu_joining import GpuColumns
 from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.links import find_link
@@ -38,7 +38,7 @@ class Facts:
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
         added = next((cnn for cnn in self.cnns if cnn.key == key), None)
-        return added or shipped_facts().get(key) or find_cnn_facts(*key)
+        return added or find_cnn_facts(*key)
 
 
 @cache

@@ -159,6 +159,18 @@ def test_many_faults_are_listed_in_order_and_cut_short(write):
     assert numbered == sorted(numbered)
 
 
+def test_thousands_of_unknown_names_do_not_take_hours(write):
+    rows = "".join(f"card {row},net {row},8,1\n" for row in range(5000))
+    found = check_runs(write("gpu,cnn,batch_per_gpu,time_s\n" + rows))
+    assert 20 <= len(found) <= 50
+
+
+def test_thousands_of_sizes_are_refused(write):
+    rows = "".join(f"T4,resnet18,8,1,{size}\n" for size in range(32, 2100))
+    found = faults(write("gpu,cnn,batch_per_gpu,time_s,input_size_px\n" + rows))
+    assert found == ["column cnn: expected at most 2000 different networks and sizes, came 2068"]
+
+
 def test_the_error_tells_the_first_fault_and_how_many(write):
     with pytest.raises(FaultsError) as caught:
         import_runs(write(GOOD.replace("0.1", "-1").replace("0.2", "-2")))
