@@ -3,8 +3,11 @@
 Takes any object with `fit` and `predict`; see `Estimator` for the protocol and `run_study` for the way in.
 """
 
-from trainlaw.validate.baselines import BASELINES
+from trainlaw.validate.baselines import BASELINES, MULTI_GPU_BASELINES
 from trainlaw.validate.bootstrap import bootstrap_interval
+from trainlaw.validate.calibration import Calibration, anchor_errors, calibrate
+from trainlaw.validate.comparison import Comparison, compare_studies
+from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 from trainlaw.validate.estimators import SHAREABLE_LABELS, Estimator, EstimatorFactory
 from trainlaw.validate.guard import IDENTITY_COLUMNS, LeakError, assert_blind
 from trainlaw.validate.metrics import (
@@ -38,8 +41,12 @@ __all__ = [
     "BASELINES",
     "IDENTITY_COLUMNS",
     "METRICS",
+    "MULTI_GPU_BASELINES",
     "SCHEMES",
     "SHAREABLE_LABELS",
+    "Calibration",
+    "Comparison",
+    "ConformalInterval",
     "Estimator",
     "EstimatorFactory",
     "LeakError",
@@ -47,9 +54,13 @@ __all__ = [
     "StudyProgress",
     "StudyResult",
     "absolute_percentage_errors",
+    "anchor_errors",
     "assert_blind",
     "bootstrap_interval",
     "by_group",
+    "calibrate",
+    "compare_studies",
+    "conformal_coverage",
     "faster_gpu_percent",
     "grouped_k_fold",
     "leave_one_group_out",

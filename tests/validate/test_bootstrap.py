@@ -1,0 +1,33 @@
+import math
+
+import numpy as np
+import pytest
+from trainlaw.formulas import InputError
+from trainlaw.validate.bootstrap import bootstrap_interval, drawn_rows, mean_interval
+
+
+def test_groups_are_drawn_whole():
+    groups = ["a", "b", "b", "c", "c", "c"]
+    sizes = {"a": 1, "b": 2, "c": 3}
+    for rows in drawn_rows(groups, 50, seed=1):
+        counts = {name: np.sum(np.array(groups)[rows] == name) for name in sizes}
+        assert all(counts[name] % sizes[name] == 0 for name in sizes)
+        assert sum(counts[name] // sizes[name] for name in sizes) == 3
+
+
+def test_interval_of_a_mean_has_the_width_of_the_normal_theory():
+    values = np.random.default_rng(0).normal(5.0, 2.0, 400)
+    _, low, high = mean_interval(values, level=0.9, resamples=2000)
+    assert high - low == pytest.approx(2 * 1.645 * values.std() / 20, rel=0.1)
+
+
+def test_same_seed_same_interval():
+    values = np.random.default_rng(0).normal(size=20)
+    intervals = [mean_interval(values, seed=seed) for seed in (1, 1, 2)]
+    assert intervals[0] == intervals[1] != intervals[2]
+
+
+def test_one_group_has_no_interval():
+    assert all(math.isnan(bound) for bound in bootstrap_interval(np.sum, ["a", "a"]))
+    with pytest.raises(InputError, match="level between 0 and 1"):
+        bootstrap_interval(np.sum, ["a", "b"], level=90)

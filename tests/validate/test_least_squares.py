@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.formulas import InputError
+from trainlaw.validate.least_squares import (
+    Prior,
+    nonnegative_least_squares,
+    robust_least_squares,
+    with_numeric_slopes,
+)
+
+optimize = pytest.importorskip("scipy.optimize")
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 4))
+def test_nonnegative_solution_is_scipys(seed, n_columns, n_copies):
+    random = np.random.default_rng(seed)
+    A = random.normal(size=(20, n_columns)) * 10.0 ** random.uniform(-6, 6, n_columns)
+    A = np.hstack([A, A[:, : min(n_copies, n_columns)]])
+    b = random.normal(size=20)
+    x = nonnegative_least_squares(A, b)
+    assert (x >= 0).all()
+    assert np.linalg.norm(A @ x - b) == pytest.approx(optimize.nnls(A, b)[1], rel=1e-9)
+
+
+def test_nonnegative_solution_of_positive_truth_is_exact():
+    A = np.random.default_rng(0).uniform(size=(30, 5))
+    truth = np.array([1.0, 0.0, 2.0, 0.0, 3.0])
+    assert nonnegative_least_squares(A, A @ truth) == pytest.approx(truth, abs=1e-9)
+
+
+def test_nonnegative_least_squares_refuses_unfit_input():
+    with pytest.raises(InputError, match="expected finite A"):
+        nonnegative_least_squares(np.array([[np.nan]]), np.array([1.0]))
+    assert nonnegative_least_squares(np.zeros((3, 2)), np.ones(3)).tolist() == [0.0, 0.0]
+
+
+def exponential_decay(x, y):
+    return with_numeric_slopes(lambda p: p[0] * np.exp(-p[1] * x) - y)
+
+
+def test_finds_the_truth_of_a_nonlinear_law():
+    x = np.linspace(0, 3, 40)
+    fitted = robust_least_squares(exponential_decay(x, 5.0 * np.exp(-1.5 * x)), np.array([1.0, 0.1]))
+    assert fitted.parameters == pytest.approx([5.0, 1.5], rel=1e-6)
+    assert fitted.converged
+    assert fitted.cost == pytest.approx(0.0, abs=1e-12)
+
+
+@given(st.integers(0, 1000))
+def test_soft_l1_and_bounds_agree_with_scipy(seed):
+    random = np.random.default_rng(seed)
+    x = np.linspace(0, 3, 40)
+    y = (
+        5.0 * np.exp(-1.5 * x)
+        + 0.05 * random.normal(size=40)
+        + np.where(random.uniform(size=40) < 0.1, 2.0, 0.0)
+    )
+    low, high = np.array([0.0, 0.0]), np.array([4.5, 3.0])
+    fitted = robust_least_squares(
+        exponential_decay(x, y), np.array([1.0, 0.5]), soft_l1_scale=0.1, bounds=(low, high), tolerance=1e-14
+    )
+    reference = optimize.least_squares(
+        lambda p: p[0] * np.exp(-p[1] * x) - y, [1.0, 0.5], bounds=(low, high), loss="soft_l1", f_scale=0.1,
+        xtol=1e-12, ftol=1e-12, gtol=1e-12,
+    )  # fmt: skip
+    assert (fitted.parameters >= low).all() and (fitted.parameters <= high).all()
+    assert fitted.cost == pytest.approx(reference.cost, rel=1e-5)
+
+
+def test_outliers_hardly_move_a_robust_fit():
+    x = np.linspace(0, 1, 50)
+    y = 2.0 * x + np.where(np.arange(50) % 10 == 0, 50.0, 0.0)
+    line = with_numeric_slopes(lambda p: p[0] * x - y)
+    plain = robust_least_squares(line, np.array([1.0])).parameters[0]
+    robust = robust_least_squares(line, np.array([1.0]), soft_l1_scale=0.01).parameters[0]
+    assert abs(robust - 2.0) < 0.2 < abs(plain - 2.0)
+
+
+def test_prior_is_the_posterior_mean_of_a_linear_law():
+    # One observation y = p + noise of deviation 1 and a prior N(0, 0.5): posterior mean y / (1 + 1 / 0.25).
+    observation = with_numeric_slopes(lambda p: p - 3.0)
+    prior = Prior(np.zeros(1), np.array([0.5]))
+    fitted = robust_least_squares(observation, np.zeros(1), prior=prior)
+    assert fitted.parameters == pytest.approx([3.0 * 0.25 / 1.25])
+
+
+def test_start_without_a_finite_residual_is_refused():
+    with pytest.raises(InputError, match="not finite"):
+        robust_least_squares(with_numeric_slopes(lambda p: np.log(p)), np.array([-1.0]))
+
+
+def test_steps_into_nonsense_are_taken_back():
+    fitted = robust_least_squares(with_numeric_slopes(lambda p: np.log(p) - np.log(1e-6)), np.array([5.0]))
+    assert fitted.parameters == pytest.approx([1e-6], rel=1e-6)
+
+
+def test_limit_of_steps_is_kept():
+    x = np.linspace(0, 3, 40)
+    fitted = robust_least_squares(
+        exponential_decay(x, 5 * np.exp(-1.5 * x)), np.array([1.0, 0.1]), max_steps=2
+    )
+    assert fitted.steps == 2
+    assert not fitted.converged

@@ -1,0 +1,128 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.formulas import InputError, UnknownNameError
+from trainlaw.validate import (
+    SCHEMES,
+    Split,
+    grouped_k_fold,
+    leave_one_group_out,
+    leave_pairs_out,
+    listed_splits,
+    newest_out,
+    splits_by_name,
+)
+
+LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
+
+
+def held_out_rows(splits):
+    return sorted(row for split in splits for row in split.test.tolist())
+
+
+@given(LABELS)
+def test_each_group_is_held_out_whole_and_once(groups):
+    splits = leave_one_group_out(groups)
+    assert held_out_rows(splits) == list(range(len(groups)))
+    for split in splits:
+        names = np.array(groups)
+        assert set(names[split.test]) == set(split.held_out)
+        assert not set(names[split.train]) & set(split.held_out)
+
+
+@given(LABELS, st.integers(2, 5), st.integers(0, 3))
+def test_k_fold_holds_out_every_group_whole_and_once(groups, k, seed):
+    k = min(k, len(set(groups)))
+    splits = grouped_k_fold(groups, k, seed)
+    assert len(splits) == k
+    assert held_out_rows(splits) == list(range(len(groups)))
+    assert sorted(key for split in splits for key in split.held_out) == sorted(set(groups))
+    for split in splits:
+        assert set(np.array(groups)[split.test]) == set(split.held_out)
+
+
+def test_k_fold_is_balanced_by_rows_and_decided_by_the_seed():
+    groups = [
+        name for name, size in zip("abcdefgh", (8, 8, 8, 8, 4, 4, 4, 4), strict=True) for _ in range(size)
+    ]
+    sizes = {len(split.test) for split in grouped_k_fold(groups, 4)}
+    assert sizes == {12}
+    chosen = [[split.held_out for split in grouped_k_fold(groups, 4, seed)] for seed in (0, 0, 1, 2, 3)]
+    assert chosen[0] == chosen[1]
+    assert any(chosen[0] != other for other in chosen[2:])
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_size=2, max_size=40))
+def test_pairs_leave_neither_label_in_training(pairs):
+    groups, others = zip(*pairs, strict=True)
+    for split in leave_pairs_out(groups, others):
+        group, other = split.held_out
+        assert all(pairs[row] == (group, other) for row in split.test)
+        assert all(pairs[row][0] != group and pairs[row][1] != other for row in split.train)
+        assert {row for row, pair in enumerate(pairs) if pair == (group, other)} == set(split.test.tolist())
+
+
+def test_newest_out_trains_on_the_past():
+    (split,) = newest_out(["K80", "V100", "A100", "V100"], [2014, 2017, 2020, 2018], 2018)
+    assert split.held_out == ("A100", "V100")
+    assert split.train.tolist() == [0]
+
+
+def test_newest_out_needs_a_year_of_every_group():
+    with pytest.raises(InputError, match="year for every group"):
+        newest_out(["K80", "V100"], [2014, float("nan")], 2018)
+
+
+def test_own_list_of_groups():
+    splits = listed_splits(["a", "b", "c"], {"first two": ["a", "b"]})
+    assert [(split.name, split.train.tolist()) for split in splits] == [("first two", [2])]
+    with pytest.raises(UnknownNameError, match="did you mean 'V100'"):
+        listed_splits(["V100", "T4"], {"x": ["V10"]})
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_holds_out_whole_labels_of_the_built_in_runs(scheme, few_runs):
+    splits = splits_by_name(scheme, few_runs.labels)
+    texts = few_runs.labels.to_numpy(dtype=str)
+    assert len(splits) > 1
+    assert len({split.name for split in splits}) == len(splits)
+    for split in splits:
+        assert len(split.held_out) >= 1
+        for key in split.held_out:
+            columns = (texts[split.test] == key).any(axis=0)
+            assert columns.any()
+            assert not (texts[split.train][:, columns] == key).any()
+
+
+def test_unknown_scheme_and_missing_column_say_what_is_there():
+    labels = pd.DataFrame({"gpu_group": ["a", "b"]})
+    with pytest.raises(UnknownNameError, match="did you mean 'gpu'"):
+        splits_by_name("gpus", labels)
+    with pytest.raises(InputError, match="cnn_base"):
+        splits_by_name("cnn", labels)
+
+
+@pytest.mark.parametrize("groups", [[], ["a", ""], ["a", None], ["a", float("nan")], [["a"], ["b"]]])
+def test_missing_labels_are_refused(groups):
+    with pytest.raises(InputError, match="label"):
+        leave_one_group_out(groups)
+
+
+def test_a_single_group_cannot_be_held_out():
+    with pytest.raises(InputError, match="at least two groups"):
+        leave_one_group_out(["a", "a"])
+    with pytest.raises(InputError, match="expected 2 to 2 folds"):
+        grouped_k_fold(["a", "b"], 3)
+    with pytest.raises(InputError, match="two labels per run"):
+        leave_pairs_out(["a", "b"], ["x"])
+
+
+def test_a_split_cannot_overlap_or_be_empty_or_change():
+    with pytest.raises(InputError, match="in training and in test"):
+        Split("x", [0, 1], [1], ("a",))
+    with pytest.raises(InputError, match="at least one train row"):
+        Split("x", [], [1], ("a",))
+    with pytest.raises(ValueError, match="read-only"):
+        Split("x", [0], [1], ("a",)).train[0] = 5

@@ -1,0 +1,191 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from trainlaw.formulas import InputError, MissingDependencyError
+from trainlaw.validate import BASELINES, leave_one_group_out, run_study, splits_by_name
+from trainlaw.validate.baselines.cf9 import cf9
+from trainlaw.validate.baselines.null_model import ScaledColumn
+from trainlaw.validate.study import configuration_labels
+
+
+class Recorder:
+    """Keeps what it was given; predicts the first feature."""
+
+    seen = []
+
+    def fit(self, X, y, groups, **labels):
+        Recorder.seen.append((X, y, groups, labels))
+        return self
+
+    def predict(self, X, **labels):
+        return X.iloc[:, 0].to_numpy()
+
+
+class WithHarness(Recorder):
+    label_columns = ("harness",)
+
+
+@pytest.fixture
+def gpu_splits(toy):
+    return leave_one_group_out(toy.labels["gpu_group"])
+
+
+def model(toy_feature="compute_s"):
+    return ScaledColumn(toy_feature)
+
+
+def run(toy, splits, estimators=None, **options):
+    return run_study(toy.X, toy.seconds, toy.labels, splits, estimators or {"model": model}, **options)
+
+
+def test_an_estimator_sees_only_training_rows_and_features(toy, gpu_splits):
+    Recorder.seen = []
+    run(toy, gpu_splits, {"recorder": Recorder})
+    assert len(Recorder.seen) == len(gpu_splits)
+    for split, (X, y, groups, labels) in zip(gpu_splits, Recorder.seen, strict=True):
+        assert X.equals(toy.X.iloc[split.train])
+        assert y.tolist() == toy.seconds[split.train].tolist()
+        assert split.held_out[0] not in set(groups)
+        assert labels == {}
+
+
+def test_labels_that_it_may_have_are_given_on_request(toy, gpu_splits):
+    Recorder.seen = []
+    run(toy, gpu_splits, {"recorder": WithHarness})
+    labels = Recorder.seen[0][3]["labels"]
+    assert list(labels.columns) == ["harness"]
+    assert len(labels) == len(gpu_splits[0].train)
+    with pytest.raises(InputError, match="needs the label 'harness'"):
+        run_study(toy.X, toy.seconds, toy.labels.drop(columns="harness"), gpu_splits, {"x": WithHarness})
+
+
+def test_an_estimator_cannot_change_the_table(toy, gpu_splits):
+    class Vandal(Recorder):
+        def fit(self, X, y, groups):
+            X.iloc[:, 0] = 0.0
+            y[:] = 1.0
+            return self
+
+    before = toy.X.copy(), toy.seconds.copy()
+    result = run(toy, gpu_splits, {"vandal": Vandal, "model": model})
+    assert toy.X.equals(before[0])
+    assert (toy.seconds == before[1]).all()
+    assert result.predictions["model"].tolist() == run(toy, gpu_splits).predictions["model"].tolist()
+
+
+def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
+    result = run(toy, gpu_splits)
+    assert sorted(result.predictions["row"]) == list(range(len(toy.X)))
+    for split in gpu_splits:
+        fitted = model().fit(toy.X.iloc[split.train], toy.seconds[split.train], None)
+        part = result.predictions[result.predictions["split"] == split.name]
+        assert part["row"].tolist() == split.test.tolist()
+        assert part["model"].tolist() == fitted.predict(toy.X.iloc[split.test]).tolist()
+
+
+def test_two_workers_give_the_same_result_as_one(few_runs):
+    estimators = {"null": BASELINES["null_memory"], "cf9": partial(cf9, harness_constants=True)}
+    splits = splits_by_name("gpu-5-fold", few_runs.labels)
+    results = [
+        run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators, workers=workers)
+        for workers in (1, 2)
+    ]
+    assert results[0].to_json() == results[1].to_json()
+    assert len(results[0].formulas) == len(splits)
+
+
+def test_a_factory_that_cannot_travel_is_refused_at_once(toy, gpu_splits):
+    with pytest.raises(InputError, match="cannot be sent to a worker"):
+        run(toy, gpu_splits, {"model": lambda: model()}, workers=2)
+
+
+def test_progress_counts_up_and_time_left_runs_out(toy, gpu_splits):
+    told = []
+    run(toy, gpu_splits, {"a": model, "b": model}, progress=told.append)
+    assert [progress.done for progress in told] == list(range(1, 11))
+    assert {progress.total for progress in told} == {10}
+    assert told[0].remaining_seconds > 0 == told[-1].remaining_seconds
+    assert (told[0].split, told[0].estimator) == ("gpu0", "a")
+
+
+def interrupting(after):
+    def progress(state):
+        if state.done == after:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupt_leaves_the_finished_splits(toy, gpu_splits):
+    whole = run(toy, gpu_splits, {"a": model, "b": model})
+    part = run(toy, gpu_splits, {"a": model, "b": model}, progress=interrupting(5))
+    assert part.missing_splits == ("gpu2", "gpu3", "gpu4")
+    assert whole.missing_splits == ()
+    finished = whole.predictions["split"].isin(["gpu0", "gpu1"])
+    assert part.predictions.equals(whole.predictions[finished].reset_index(drop=True))
+    assert part.summary()["n_rows"].tolist() == [12, 12]
+
+
+def test_an_interrupt_before_the_first_split_leaves_an_empty_result(toy, gpu_splits):
+    part = run(toy, gpu_splits, {"a": model, "b": model}, progress=interrupting(1))
+    assert len(part.missing_splits) == 5
+    assert len(part.predictions) == 0
+    with pytest.raises(InputError, match="interrupted before its first fold"):
+        part.summary()
+
+
+def test_a_fit_that_was_cut_short_does_not_count(toy, gpu_splits):
+    class CutShort(Recorder):
+        fits = 0
+
+        def fit(self, X, y, groups):
+            CutShort.fits += 1
+            self.interrupted_ = CutShort.fits == 3
+            return self
+
+    assert run(toy, gpu_splits, {"search": CutShort}).missing_splits == ("gpu2", "gpu3", "gpu4")
+
+
+def test_a_missing_package_is_told_before_anything_is_fitted(toy, gpu_splits):
+    def needs_a_package():
+        raise MissingDependencyError("get it")
+
+    Recorder.seen = []
+    with pytest.raises(MissingDependencyError):
+        run(toy, gpu_splits, {"recorder": Recorder, "other": needs_a_package})
+    assert Recorder.seen == []
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_times_must_be_positive(toy, gpu_splits, bad):
+    toy.seconds[4] = bad
+    with pytest.raises(InputError, match="row 4: expected a positive time"):
+        run(toy, gpu_splits)
+
+
+def test_unfit_input_is_refused(toy, gpu_splits):
+    with pytest.raises(InputError, match="equal numbers of rows"):
+        run_study(toy.X, toy.seconds[:-1], toy.labels, gpu_splits, {"model": model})
+    with pytest.raises(InputError, match="label column 'gpu_group'"):
+        run_study(toy.X, toy.seconds, toy.labels[["cnn"]], gpu_splits, {"model": model})
+    with pytest.raises(InputError, match="at least one estimator"):
+        run_study(toy.X, toy.seconds, toy.labels, gpu_splits, {})
+    with pytest.raises(InputError, match="name of a label column"):
+        run_study(toy.X, toy.seconds, toy.labels, gpu_splits, {"cnn": model})
+
+
+def test_predictions_of_the_wrong_shape_are_refused(toy, gpu_splits):
+    class Table(Recorder):
+        def predict(self, X):
+            return np.ones((len(X), 2))
+
+    with pytest.raises(InputError, match="expected 6 predictions, got"):
+        run(toy, gpu_splits, {"table": Table})
+
+
+def test_configurations_are_equal_for_equal_work(toy):
+    names = np.array(configuration_labels(toy.X, toy.labels))
+    expected = toy.labels["cnn"] + toy.labels["harness"] + toy.X["batch_per_gpu"].astype(str)
+    assert [list(names).index(name) for name in names] == [list(expected).index(name) for name in expected]
+    assert configuration_labels(toy.X[["compute_s"]], toy.labels[["gpu_group"]]) == [""] * len(toy.X)

@@ -1,0 +1,81 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import factorial, sqrt
+
+import pytest
+from trainlaw.formulas import TrainlawError
+from trainlaw.validate.workers import run_tasks
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_is_done_once(workers):
+    assert sorted(run_tasks(factorial, range(7), workers)) == [factorial(n) for n in range(7)]
+
+
+def test_a_lent_executor_is_used_and_left_running():
+    with ThreadPoolExecutor(2) as executor:
+        assert sorted(run_tasks(factorial, range(5), 2, executor)) == [1, 1, 2, 6, 24]
+        assert executor.submit(factorial, 3).result() == 6
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_a_task_is_raised_here(workers):
+    with pytest.raises(ValueError, match="math domain error|nonnegative"):
+        list(run_tasks(sqrt, [1.0, -1.0, 4.0], workers))
+
+
+def test_tasks_are_made_only_as_they_are_needed():
+    made = []
+
+    def tasks():
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    with ThreadPoolExecutor(2) as executor:
+        running = run_tasks(factorial, tasks(), 2, executor)
+        next(running)
+        assert len(made) <= 4
+        running.close()
+
+
+def test_a_dead_worker_is_told():
+    with pytest.raises(TrainlawError, match="worker process died"):
+        list(run_tasks(os._exit, [3], workers=2))
+
+
+INTERRUPTED = """
+import time
+from trainlaw.validate.workers import run_tasks
+
+if __name__ == "__main__":
+    try:
+        for done in run_tasks(time.sleep, [0.0, 60.0, 60.0], workers=2):
+            print("first done", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_an_interrupt_ends_the_workers_at_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    process = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline() == "first done\n"
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    rest, _ = process.communicate(timeout=30)
+    assert rest == "interrupted\n"
+    assert time.monotonic() - started < 30
+    assert process.returncode == 0
+
+
+def test_partial_of_a_named_function_travels():
+    assert list(run_tasks(partial(pow, 2), [3], workers=2)) == [8]
