@@ -295,7 +295,8 @@ def _feature_leaves(
         weighted = Leaf(WEIGHTED + 256 * i, types[unit], name, "weighted_" + name)
         weighted.constant = 1.0
         if unit.is_dimensionless:
-            weighted.start = 1.0 if not settings.typed else 0.0
+            # Sums of positive numbers have no poles: a held-out GPU cannot come upon one.
+            weighted.lower = 0.0 if settings.typed and settings.nonnegative else -np.inf
             weighted.pull = settings.shrinkage if settings.typed else 0.0
             leaves += [plain, weighted]
             if settings.typed:
@@ -319,6 +320,7 @@ def _constant_leaves(
     """A free dimensionless number, a bounded exponent, and a number in the target's unit."""
     number = Leaf(CONSTANT, types[DIMENSIONLESS], None, "number")
     number.constant = 1.0
+    number.lower = 0.0 if settings.typed and settings.nonnegative else -np.inf
     power = Leaf(CONSTANT, exponent, None, "exponent")
     power.constant, power.lower, power.upper = 1.0, -settings.exponent_limit, settings.exponent_limit
     number.pull = power.pull = settings.shrinkage if settings.typed else 0.0

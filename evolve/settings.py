@@ -39,7 +39,7 @@ class SearchSettings:
     nonnegative: bool = True
     loss: str = "automatic"
     loss_width: float = 0.25
-    group_weight_power: float = 0.5
+    group_weight_power: float = 0.35
     evaluations: int | None = 50_000
     limit_seconds: float | None = None
     population: int = 300
@@ -51,7 +51,7 @@ class SearchSettings:
     fit_steps: int = 5
     polish_steps: int = 60
     held_out_selection: bool = True
-    choice: str = "description_length"
+    choice: str = "one_standard_error"
     exponent_limit: float = 4.0
     shrinkage: float = 1e-3
     required_features: tuple[str, ...] = ()
