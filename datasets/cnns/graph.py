@@ -57,7 +57,7 @@ class Layer:
 
     Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A
     dense layer sees its input flattened: `in_channels` are all its input elements, `in_height` and
-    `in_width` are 1. The padding at the bottom and right follows from the sizes. `vector_parameters` are
+    `in_width` are 1. `vector_parameters` are
     the learned elements beside the weights: bias, or scale and shift.
     """
 
@@ -119,6 +119,22 @@ class Layer:
         return self.weights * self.out_height * self.out_width
 
     @property
+    def pad_bottom(self) -> int:
+        """Padding below the image, pixels; negative where the last windows end before the last row.
+
+        A transposed convolution cuts as much off below its output, and adds rows where it is negative.
+        """
+        reach = self.dilation_height * (self.kernel_height - 1) + 1
+        sides = (self.in_height, self.out_height)
+        return _pad_after(self.kind, sides, reach, self.stride_height, self.pad_top)
+
+    @property
+    def pad_right(self) -> int:
+        """Padding right of the image, pixels; as `pad_bottom`."""
+        reach = self.dilation_width * (self.kernel_width - 1) + 1
+        return _pad_after(self.kind, (self.in_width, self.out_width), reach, self.stride_width, self.pad_left)
+
+    @property
     def input_elements(self) -> int:
         """Elements of its (first) input for one sample, elements."""
         return self.in_channels * self.in_height * self.in_width
@@ -127,6 +143,11 @@ class Layer:
     def output_elements(self) -> int:
         """Elements of its output for one sample, elements."""
         return self.out_channels * self.out_height * self.out_width
+
+
+def _pad_after(kind: str, sides: tuple[int, int], reach: int, stride: int, before: int) -> int:
+    windows, pixels = sides if kind == "conv_transpose" else sides[::-1]
+    return (windows - 1) * stride + reach - pixels - before
 
 
 @dataclass(frozen=True, slots=True)

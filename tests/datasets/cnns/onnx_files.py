@@ -1,8 +1,7 @@
-"""Networks written as ONNX models, for the tests of the reader: operators as torch exports them, weights without data."""
+"""Networks written as ONNX models for the tests: operators as torch exports them, weights without data."""
 
 import onnx
 from onnx import TensorProto, helper
-
 from trainlaw.datasets.cnns import Cnn, Layer
 
 _PLAIN = {
@@ -17,7 +16,6 @@ _PLAIN = {
     "dropout": "Dropout",
     "softmax": "Softmax",
     "add": "Add",
-    "multiply": "Mul",
 }
 
 
@@ -36,38 +34,42 @@ class _Writer:
         self.weights.append(helper.make_tensor(name, kind, [len(values)], values))
         return name
 
-    def node(self, operation: str, inputs, output: str, **attributes) -> None:
-        self.nodes.append(helper.make_node(operation, list(inputs), [output], name=f"node_{output}", **attributes))
-
-
-def _pads(layer: Layer) -> list[int]:
-    def after(side, out, stride, dilation, kernel, before):
-        return max((out - 1) * stride + dilation * (kernel - 1) + 1 - side - before, 0)
-
-    bottom = after(layer.in_height, layer.out_height, layer.stride_height, layer.dilation_height, layer.kernel_height, layer.pad_top)
-    right = after(layer.in_width, layer.out_width, layer.stride_width, layer.dilation_width, layer.kernel_width, layer.pad_left)
-    return [layer.pad_top, layer.pad_left, bottom, right]
+    def node(self, operation: str, inputs: list[str], output: str, **attributes: object) -> None:
+        self.nodes.append(
+            helper.make_node(operation, list(inputs), [output], name=f"node_{output}", **attributes)
+        )
 
 
 def _window(layer: Layer) -> dict:
     return {
         "kernel_shape": [layer.kernel_height, layer.kernel_width],
         "strides": [layer.stride_height, layer.stride_width],
-        "pads": _pads(layer),
+        "pads": [layer.pad_top, layer.pad_left, max(layer.pad_bottom, 0), max(layer.pad_right, 0)],
     }
 
 
 def _write(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> None:
     channels = layer.out_channels
     if layer.kind == "conv":
-        weight = writer.weight(channels, layer.in_channels // layer.groups, layer.kernel_height, layer.kernel_width)
+        weight = writer.weight(
+            channels, layer.in_channels // layer.groups, layer.kernel_height, layer.kernel_width
+        )
         bias = [writer.weight(channels)] if layer.vector_parameters else []
         dilations = [layer.dilation_height, layer.dilation_width]
-        writer.node("Conv", [*inputs, weight, *bias], output, group=layer.groups, dilations=dilations, **_window(layer))
+        writer.node(
+            "Conv",
+            [*inputs, weight, *bias],
+            output,
+            group=layer.groups,
+            dilations=dilations,
+            **_window(layer),
+        )
     elif layer.kind == "dense":
         bias = [writer.weight(channels)] if layer.vector_parameters else []
         writer.node("Flatten", inputs, f"{output}_flat")
-        writer.node("Gemm", [f"{output}_flat", writer.weight(channels, layer.in_channels), *bias], output, transB=1)
+        writer.node(
+            "Gemm", [f"{output}_flat", writer.weight(channels, layer.in_channels), *bias], output, transB=1
+        )
     elif layer.kind in {"batchnorm", "layernorm"}:
         operation = {"batchnorm": "BatchNormalization", "layernorm": "LayerNormalization"}[layer.kind]
         extra = [writer.weight(channels), writer.weight(channels)] if layer.kind == "batchnorm" else []
@@ -75,7 +77,12 @@ def _write(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> Non
     elif layer.kind in {"max_pool", "average_pool"}:
         operation = {"max_pool": "MaxPool", "average_pool": "AveragePool"}[layer.kind]
         writer.node(operation, inputs, output, **_window(layer))
-    elif layer.kind == "silu":
+    else:
+        _write_elementwise(writer, layer, inputs, output)
+
+
+def _write_elementwise(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> None:
+    if layer.kind == "silu":
         writer.node("Sigmoid", inputs, f"{output}_gate")
         writer.node("Mul", [*inputs, f"{output}_gate"], output)
     elif layer.kind == "relu6":
@@ -85,12 +92,27 @@ def _write(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> Non
         size = layer.vector_parameters
         factor = writer.weight(size, 1, 1) if size else writer.numbers([0.5], TensorProto.FLOAT)
         writer.node("Mul", [*inputs, factor], output)
-    elif layer.kind == "concat":
+    elif layer.kind == "multiply":
+        writer.node("Reshape", [inputs[1], writer.numbers([0, -1, 1, 1])], f"{output}_gate")
+        writer.node("Mul", [inputs[0], f"{output}_gate"], output)
+    elif layer.kind in _PLAIN:
+        writer.node(_PLAIN[layer.kind], inputs, output)
+    else:
+        _write_move(writer, layer, inputs, output)
+
+
+def _write_move(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> None:
+    channels = layer.out_channels
+    if layer.kind == "concat":
         writer.node("Concat", inputs, output, axis=1)
     elif layer.kind == "pad":
         bottom = layer.out_height - layer.in_height - layer.pad_top
         right = layer.out_width - layer.in_width - layer.pad_left
-        writer.node("Pad", [*inputs, writer.numbers([0, 0, layer.pad_top, layer.pad_left, 0, 0, bottom, right])], output)
+        writer.node(
+            "Pad",
+            [*inputs, writer.numbers([0, 0, layer.pad_top, layer.pad_left, 0, 0, bottom, right])],
+            output,
+        )
     elif layer.kind == "slice":
         writer.node("Slice", [*inputs, *(writer.numbers([n]) for n in (0, channels, 1))], output)
     elif layer.kind == "channel_shuffle":
@@ -100,11 +122,7 @@ def _write(writer: _Writer, layer: Layer, inputs: list[str], output: str) -> Non
         writer.node("Transpose", [f"{output}_split"], f"{output}_swapped", perm=[0, 2, 1, 3, 4])
         writer.node("Reshape", [f"{output}_swapped", writer.numbers([0, -1, *image])], output)
     else:
-        flat = layer.kind == "multiply"
-        sources = [f"{name}_square" if flat and i else name for i, name in enumerate(inputs)]
-        if flat:
-            writer.node("Reshape", [inputs[1], writer.numbers([0, -1, 1, 1])], sources[1])
-        writer.node(_PLAIN[layer.kind], sources, output)
+        raise ValueError(layer.kind)
 
 
 def onnx_model(cnn: Cnn, input_sides=None) -> onnx.ModelProto:

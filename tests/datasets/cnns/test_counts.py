@@ -3,7 +3,6 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from trainlaw.datasets import cnn_table
 from trainlaw.datasets.cnns import Cnn, NetBuilder, build, counts, explain, longest_path, zoo_names
 from trainlaw.formulas.units import Unit
@@ -47,7 +46,12 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["critical_path_macs"] == 6912 + 4608 + 1152 + 640
     assert found["graph_width"] == pytest.approx(18112 / 13312)
     assert (found["depth"], found["depth_all_layers"], found["n_edges"]) == (4, 10, 12)
-    assert (found["n_layers"], found["n_conv"], found["n_grouped_conv"], found["n_depthwise"]) == (11, 3, 1, 1)
+    assert (found["n_layers"], found["n_conv"], found["n_grouped_conv"], found["n_depthwise"]) == (
+        11,
+        3,
+        1,
+        1,
+    )
     assert (found["n_other"], found["n_concat"], found["n_pool"], found["n_activation"]) == (2, 1, 1, 1)
     assert found["conv_mean_channels"] == pytest.approx(4)
     assert found["sum_sqrt_macs"] == pytest.approx(math.sqrt(6912) + math.sqrt(4800) + math.sqrt(4608))
@@ -70,7 +74,13 @@ def test_units_and_definitions_are_those_of_the_counts():
 
 
 # What the shipped table has and the zoo has not, for a reason: docs/cnn-zoo.md.
-EXPLAINED = {"alexnet_bvlc", "alexnet_mx", "se_resnext101_32x4d", "shufflenet_v2_x1_0(cifar)", "inception_resnet_v2"}
+EXPLAINED = {
+    "alexnet_bvlc",
+    "alexnet_mx",
+    "se_resnext101_32x4d",
+    "shufflenet_v2_x1_0(cifar)",
+    "inception_resnet_v2",
+}
 
 
 def test_the_shipped_table_agrees_with_the_zoo():
@@ -93,7 +103,17 @@ def test_relations_between_counts(name):
     assert found["critical_path_macs"] <= found["macs"]
     assert found["graph_width"] >= 1
     assert found["depth"] <= found["depth_all_layers"] <= found["n_layers"]
-    numbers = ("n_conv", "n_depthwise", "n_dense", "n_batchnorm", "n_pool", "n_activation", "n_add", "n_concat", "n_other")
+    numbers = (
+        "n_conv",
+        "n_depthwise",
+        "n_dense",
+        "n_batchnorm",
+        "n_pool",
+        "n_activation",
+        "n_add",
+        "n_concat",
+        "n_other",
+    )
     assert found["n_layers"] == sum(found[number] for number in numbers)
     assert found["activation_elements"] == (
         found["conv_output_elements"]

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from trainlaw.datasets.cnns import Cnn, build, counts, read_cnn, training_memory, write_layer_table
 from trainlaw.formulas.errors import TrainlawError
 
@@ -21,9 +20,10 @@ INPUTS = int(os.environ.get("TRAINLAW_FUZZ_INPUTS", "400"))
 LIMIT_SECONDS = 5.0
 KERAS = Path(__file__).with_name("keras_functional.json")
 HOSTILE = (
-    b"0", b"-1", b"1e308", b"4294967296", b"999999999999", b"null", b"true", b"[]", b"{}", b'""', b"=1+1", b"@SUM(A1)",
-    b"../../etc/passwd", b"\x00", b"\xff\xfe", b"NaN", b"Infinity", b",,,,", b"\n\n", b'"', b"[[[[[[[[", b"\x1a\x7f\x80",
-)  # fmt: skip
+    *(b"0", b"-1", b"1e308", b"4294967296", b"999999999999", b"null", b"true", b"[]", b"{}", b'""', b"=1+1"),
+    *(b"@SUM(A1)", b"../../etc/passwd", b"\x00", b"\xff\xfe", b"NaN", b"Infinity", b",,,,", b"\n\n", b'"'),
+    *(b"[[[[[[[[", b"\x1a\x7f\x80"),
+)
 
 
 @pytest.fixture(scope="module")

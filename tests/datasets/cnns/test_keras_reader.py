@@ -3,11 +3,10 @@ import json
 from pathlib import Path
 
 import pytest
-
 from trainlaw.datasets.cnns import build, counts, read_cnn, read_keras
 from trainlaw.formulas.errors import InputError
 
-# Written by `to_json` of Keras 3.15; its 2302 learned elements are those that Keras counts, the shared layer once.
+# Written by `to_json` of Keras 3.15, which counts 2302 learned elements, those of the shared layer once.
 FUNCTIONAL = Path(__file__).with_name("keras_functional.json")
 
 
@@ -29,7 +28,11 @@ def layer(kind, name, sources, **config):
 
 def keras_2_model(*layers, output="scores"):
     first = layer("InputLayer", "image", [], batch_input_shape=[None, 16, 16, 3])
-    config = {"layers": [first, *layers], "input_layers": [["image", 0, 0]], "output_layers": [[output, 0, 0]]}
+    config = {
+        "layers": [first, *layers],
+        "input_layers": [["image", 0, 0]],
+        "output_layers": [[output, 0, 0]],
+    }
     return {"class_name": "Functional", "config": config}
 
 
@@ -58,12 +61,22 @@ def test_a_functional_model_of_keras_2(tmp_path):
     found = counts(cnn)
     assert found["params"] == 3 * 4 * 9 + 4 + 8 + 1024 * 5 + 5
     assert found["macs"] == 108 * 256 + 5120
-    assert [layer.kind for layer in cnn.layers] == ["input", "conv", "batchnorm", "relu", "add", "dense", "softmax"]
+    assert [layer.kind for layer in cnn.layers] == [
+        "input",
+        "conv",
+        "batchnorm",
+        "relu",
+        "add",
+        "dense",
+        "softmax",
+    ]
 
 
 def test_the_order_in_the_file_does_not_matter(tmp_path):
     turned = keras_2_model(*reversed(RESIDUAL))
-    assert counts(read_keras(saved(turned, tmp_path))) == counts(read_keras(saved(keras_2_model(*RESIDUAL), tmp_path)))
+    assert counts(read_keras(saved(turned, tmp_path))) == counts(
+        read_keras(saved(keras_2_model(*RESIDUAL), tmp_path))
+    )
 
 
 def plain(kind, **config):
@@ -110,7 +123,10 @@ def without_layer(position):
 REFUSED = {
     "another JSON": ({"class_name": "Tokenizer"}, "JSON of a Keras model"),
     "an unknown layer": (sequential(plain("LSTM", units=3)), "'LSTM' is not supported"),
-    "an unknown activation": (sequential(plain("Activation", activation="cosine")), "'cosine' is not supported"),
+    "an unknown activation": (
+        sequential(plain("Activation", activation="cosine")),
+        "'cosine' is not supported",
+    ),
     "no layers": ({"class_name": "Sequential", "config": {"layers": []}}, "at least one layer"),
     "a vector as input": (sequential(plain("ReLU"), shape=(None, 7)), "expected an input of shape"),
     "a missing source": (without_layer(1), "KeyError"),

@@ -2,7 +2,6 @@ import csv
 import json
 
 import pytest
-
 from trainlaw.datasets.cnns import build, cnn_of_rows, counts, layer_rows, read_cnn, write_layer_table
 from trainlaw.formulas.errors import InputError
 

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from trainlaw.datasets.cnns import Cnn, NetBuilder, build, training_memory
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
@@ -15,7 +14,7 @@ def small_net():
 
 
 def test_a_small_net_is_estimated_as_by_hand():
-    # Kept: the image, the convolution's and the activation's output, the dropout's output, the scores; masks, indices.
+    # Kept: image, outputs of convolution, activation and dropout, scores; masks, indices.
     memory = training_memory(small_net(), 2)
     assert memory.activations == 2 * (4 * (192 + 256 + 256 + 64 + 5) + 8 * 64 + 1 * 64)
     assert memory.weights == memory.gradients == memory.optimizer == 4 * (108 + 8 + 325)

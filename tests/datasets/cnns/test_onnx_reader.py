@@ -2,7 +2,6 @@ import math
 import re
 
 import pytest
-
 from trainlaw.datasets.cnns import build, counts, read_cnn, read_onnx
 from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError
 
@@ -17,7 +16,9 @@ def saved(model, folder, name="net.onnx"):
 
 
 def small_graph(nodes, inputs=((1, 3, 8, 8),), weights=(), outputs=("y",)):
-    values = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, sides) for i, sides in enumerate(inputs)]
+    values = [
+        helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, sides) for i, sides in enumerate(inputs)
+    ]
     made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
     stored = [TensorProto(name=name, dims=dims, data_type=TensorProto.FLOAT) for name, dims in weights]
     return helper.make_model(helper.make_graph(nodes, "g", values, made, stored))
@@ -97,7 +98,9 @@ def test_weights_may_be_declared_only(tmp_path, onnx_model):
     cnn = build("lenet5")
     model = onnx_model(cnn)
     for weight in model.graph.initializer:
-        model.graph.input.append(helper.make_tensor_value_info(weight.name, TensorProto.FLOAT, list(weight.dims)))
+        model.graph.input.append(
+            helper.make_tensor_value_info(weight.name, TensorProto.FLOAT, list(weight.dims))
+        )
     del model.graph.initializer[:]
     assert counts(read_onnx(saved(model, tmp_path))) == counts(cnn)
 
@@ -137,7 +140,9 @@ def test_shapes_computed_in_the_graph_are_followed(tmp_path):
         helper.make_node("Constant", [], ["zero"], value=helper.make_tensor("z", TensorProto.INT64, [], [0])),
         helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
         helper.make_node("Unsqueeze", ["batch"], ["batch1"], axes=[0]),
-        helper.make_node("Constant", [], ["rest"], value=helper.make_tensor("r", TensorProto.INT64, [1], [-1])),
+        helper.make_node(
+            "Constant", [], ["rest"], value=helper.make_tensor("r", TensorProto.INT64, [1], [-1])
+        ),
         helper.make_node("Concat", ["batch1", "rest"], ["target"], axis=0),
         helper.make_node("Reshape", ["x0", "target"], ["flat"]),
         helper.make_node("MatMul", ["flat", "w"], ["product"]),
@@ -151,13 +156,17 @@ def test_shapes_computed_in_the_graph_are_followed(tmp_path):
 
 def test_operations_that_change_the_image(tmp_path):
     numbers = {"pads": [0, 0, 1, 2, 0, 0, 3, 4], "sizes": [1, 3, 24, 28], "parts": [1, 2]}
-    stored = [helper.make_tensor(key, TensorProto.INT64, [len(value)], value) for key, value in numbers.items()]
+    stored = [
+        helper.make_tensor(key, TensorProto.INT64, [len(value)], value) for key, value in numbers.items()
+    ]
     nodes = [
         helper.make_node("Pad", ["x0", "pads"], ["a"]),
         helper.make_node("Resize", ["a", "", "", "sizes"], ["b"]),
         helper.make_node("Split", ["b", "parts"], ["c", "d"], axis=1),
         helper.make_node("Concat", ["d", "c"], ["e"], axis=1),
-        helper.make_node("ConvTranspose", ["e", "w"], ["f"], strides=[2, 2], output_padding=[1, 1], pads=[1, 1, 1, 1]),
+        helper.make_node(
+            "ConvTranspose", ["e", "w"], ["f"], strides=[2, 2], output_padding=[1, 1], pads=[1, 1, 1, 1]
+        ),
         helper.make_node("InstanceNormalization", ["f", "s", "s"], ["g"]),
         helper.make_node("PRelu", ["g", "p"], ["h"]),
         helper.make_node("GlobalMaxPool", ["h"], ["y"]),
@@ -234,22 +243,34 @@ def test_resizing_by_scales_and_equal_parts(tmp_path):
 
 REFUSED = {
     "an unknown operation": ([helper.make_node("NonMaxSuppression", ["x0"], ["y"])], "NonMaxSuppression"),
-    "a weight that depends on the input": ([helper.make_node("Conv", ["x0", "x0"], ["y"])], "constant weight"),
+    "a weight that depends on the input": (
+        [helper.make_node("Conv", ["x0", "x0"], ["y"])],
+        "constant weight",
+    ),
     "wrong channels": ([helper.make_node("Conv", ["x0", "w"], ["y"])], "expected 7 channels"),
     "a tensor of no one": ([helper.make_node("Relu", ["nobody"], ["y"])], "nobody"),
     "a wrong reshape": ([helper.make_node("Reshape", ["x0"], ["y"], shape=[5, 5])], "cannot become"),
-    "a swap of the batch": ([helper.make_node("Transpose", ["x0"], ["y"], perm=[1, 0, 2, 3])], "keeps the batch"),
+    "a swap of the batch": (
+        [helper.make_node("Transpose", ["x0"], ["y"], perm=[1, 0, 2, 3])],
+        "keeps the batch",
+    ),
     "nothing from the input": ([helper.make_node("Relu", ["x0"], ["z"])], "output that depends on the input"),
     "no nodes": ([], "without nodes"),
     "a wrong split": ([helper.make_node("Split", ["x0"], ["y"], axis=1, split=[9])], "expected parts of 3"),
     "a mean over channels": ([helper.make_node("ReduceMean", ["x0"], ["y"], axes=[1])], "height and width"),
-    "a padding of channels": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 1, 0, 0, 0, 0, 0, 0])], "only"),
+    "a padding of channels": (
+        [helper.make_node("Pad", ["x0"], ["y"], pads=[0, 1, 0, 0, 0, 0, 0, 0])],
+        "only",
+    ),
     "a negative padding": ([helper.make_node("Pad", ["x0"], ["y"], pads=[0, 0, -1, 0, 0, 0, 0, 0])], "0 to"),
     "dilated pooling": (
         [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], dilations=[2, 2])],
         "dilated",
     ),
-    "negative pads": ([helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], pads=[-1, 0, 0, 0])], "pads"),
+    "negative pads": (
+        [helper.make_node("MaxPool", ["x0"], ["y"], kernel_shape=[2, 2], pads=[-1, 0, 0, 0])],
+        "pads",
+    ),
     "wrong features": ([helper.make_node("MatMul", ["x0", "m"], ["y"])], "expected 7 features"),
     "a transposed first matrix": ([helper.make_node("Gemm", ["x0", "m"], ["y"], transA=1)], "transA"),
     "a shape for the output": (

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from trainlaw.datasets.cnns.onnx_graph import ConstantTensor, Node
 from trainlaw.datasets.cnns.onnx_shapes import constant_result, slices
 from trainlaw.formulas.errors import InputError

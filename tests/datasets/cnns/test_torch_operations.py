@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-
 from trainlaw.datasets.cnns import read_torch
 from trainlaw.datasets.cnns.tensors import GraphTracer
 from trainlaw.datasets.cnns.torch_operations import OPERATIONS, Call, Weight

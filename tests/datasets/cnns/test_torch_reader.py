@@ -1,11 +1,11 @@
 """Ten small modules for the readers, each with its learned elements and MACs counted by hand.
 
-Inputs are 3 x 32 x 32. A convolution of k x k from c to d channels in g groups has d c/g k k weights and as many
-MACs a pixel of its output (of its input, if transposed); a batch normalisation has two learned elements a channel.
+Inputs are 3 x 32 x 32. A convolution of k x k from c to d channels in g groups has d c/g k k weights and as
+many MACs a pixel of its output (of its input, if transposed); a batch normalisation has two learned elements
+a channel.
 """
 
 import pytest
-
 from trainlaw.datasets.cnns import counts, read_onnx, read_torch, training_memory
 from trainlaw.formulas.errors import InputError
 
@@ -17,7 +17,11 @@ SHAPE = (3, 32, 32)
 class Plain(nn.Sequential):
     def __init__(self):
         super().__init__(
-            nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 16 * 16, 10)
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(8 * 16 * 16, 10),
         )
 
 
@@ -339,5 +343,5 @@ class Writing(nn.Module):
 
 
 def test_writing_into_a_part_is_refused():
-    with pytest.raises(InputError, match="setitem.*not supported"):
+    with pytest.raises(InputError, match=r"setitem.*not supported"):
         read_torch(Writing(), SHAPE)

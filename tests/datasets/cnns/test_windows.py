@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from trainlaw.datasets.cnns.windows import transposed_output, window_fields, window_output
 from trainlaw.formulas.errors import InputError
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.formulas.errors import InputError, UnknownNameError
@@ -21,7 +20,9 @@ def agrees(value: float, published: str) -> bool:
     return not published or abs(Decimal(value) - Decimal(published)) <= Decimal(5).scaleb(-digits - 1)
 
 
-@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row['cnn']}-{row['input_size_px']}-{row['params']}")
+@pytest.mark.parametrize(
+    "row", PUBLISHED, ids=lambda row: f"{row['cnn']}-{row['input_size_px']}-{row['params']}"
+)
 def test_published_figures(row):
     found = counts(build(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])))
     if row["params"]:
@@ -44,12 +45,21 @@ def test_every_net_builds_with_its_usual_input(name):
     assert (cnn.name, cnn.base, cnn.family) == (name, entry.base, entry.family)
     assert (cnn.input_size_px, cnn.n_classes) == (entry.input_size_px, entry.n_classes)
     last = cnn.layers[-1]
-    assert (last.kind, last.out_channels, last.out_height, last.out_width) == ("softmax", entry.n_classes, 1, 1)
+    assert (last.kind, last.out_channels, last.out_height, last.out_width) == (
+        "softmax",
+        entry.n_classes,
+        1,
+        1,
+    )
     assert all(value >= 0 for value in counts(cnn).values())
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from(["resnet18", "vgg11", "mobilenet_v2", "densenet121", "googlenet"]), st.integers(64, 320), st.integers(1, 2000))
+@given(
+    st.sampled_from(["resnet18", "vgg11", "mobilenet_v2", "densenet121", "googlenet"]),
+    st.integers(64, 320),
+    st.integers(1, 2000),
+)
 def test_any_size_and_class_count(name, size, n_classes):
     cnn = build(name, size, n_classes)
     assert cnn.layers[0].out_height == size
