@@ -71,25 +71,23 @@ def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
 def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Split, ...]:
     """Return `k` splits; every group of `groups`, shape (n_runs,), is held out once, whole.
 
-    Folds have about equal numbers of rows: the largest group first, each to the fold with the fewest rows so
-    far; `seed` decides only among groups of equal size. InputError unless 2 <= k <= number of groups.
+    Groups are dealt round by round, the largest first, so that folds hold equal numbers of groups, give or
+    take one, and the large groups lie in different folds: balancing rows instead can train on a few large
+    groups and test on all small ones at once. `seed` decides only among groups of equal size.
+    InputError unless 2 <= k <= number of groups.
 
     >>> [s.held_out for s in grouped_k_fold(["a", "a", "a", "b", "c"], k=2)]
-    [('a',), ('b', 'c')]
+    [('a', 'b'), ('c',)]
     """
     labels = _labels(groups, "group")
     names, sizes = np.unique(labels, return_counts=True)
     if not 2 <= k <= len(names):
         raise InputError(f"expected 2 to {len(names)} folds for {len(names)} groups, got {k}")
     shuffled = np.random.default_rng(seed).permutation(len(names))
-    folds: list[list[str]] = [[] for _ in range(k)]
-    rows = [0] * k
-    for index in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
-        smallest = min(range(k), key=lambda fold: (rows[fold], len(folds[fold]), fold))
-        folds[smallest].append(str(names[index]))
-        rows[smallest] += int(sizes[index])
+    dealt = names[shuffled[np.argsort(-sizes[shuffled], kind="stable")]]
+    folds = [sorted(dealt[first::k].tolist()) for first in range(k)]
     return tuple(
-        _split(f"fold {number} of {k}", np.isin(labels, fold), sorted(fold))
+        _split(f"fold {number} of {k}", np.isin(labels, fold), fold)
         for number, fold in enumerate(folds, start=1)
     )
 

@@ -43,7 +43,7 @@ def test_k_fold_holds_out_every_group_whole_and_once(groups, k, seed):
         assert set(np.array(groups)[split.test]) == set(split.held_out)
 
 
-def test_k_fold_is_balanced_by_rows_and_decided_by_the_seed():
+def test_k_fold_deals_groups_evenly_and_is_decided_by_the_seed():
     groups = [
         name for name, size in zip("abcdefgh", (8, 8, 8, 8, 4, 4, 4, 4), strict=True) for _ in range(size)
     ]
