@@ -57,8 +57,8 @@ class Layer:
 
     Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A
     dense layer sees its input flattened: `in_channels` are all its input elements, `in_height` and
-    `in_width` are 1. `vector_parameters` are
-    the learned elements beside the weights: bias, or scale and shift.
+    `in_width` are 1. `vector_parameters` are the learned elements beside the weights: bias, or scale and
+    shift.
     """
 
     name: str
