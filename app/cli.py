@@ -4,10 +4,9 @@ import sys
 from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
-
 from trainlaw.app.commands import cnns, data, export, features, gpus, predict, show, study
 from trainlaw.formulas.errors import TrainlawError
+from typer.core import TyperGroup
 
 _EXIT_INPUT = 2
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -17,7 +16,7 @@ class _Commands(TyperGroup):
     """Turns what a user can cause into one line; anything else is our defect and keeps its traceback."""
 
     def invoke(self, ctx: typer.Context) -> object:
-        """Runs the chosen command."""
+        """Run the chosen command."""
         try:
             return super().invoke(ctx)
         except TrainlawError as error:
@@ -39,13 +38,20 @@ def _say(text: str) -> None:
     print(f"trainlaw: {text}", file=sys.stderr)
 
 
+_EXAMPLES = """\b
+Examples:
+  trainlaw study
+  trainlaw predict --cnn resnet50 --gpu T4 --batch 64
+  trainlaw cnn list
+"""
+
 app = typer.Typer(
     cls=_Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExamples:\n  trainlaw study\n  trainlaw predict --cnn resnet50 --gpu T4 --batch 64\n  trainlaw cnn list",
+    epilog=_EXAMPLES,
 )
 app.command("study")(study.study)
 app.command("predict")(predict.predict)
@@ -59,7 +65,7 @@ app.command("features")(features.features)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import version  # noqa: PLC0415 (for `--help` to come at once)
 
         print(f"trainlaw {version('trainlaw')}")
         raise typer.Exit
@@ -68,16 +74,18 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
     """Formulas for the time of a CNN training iteration, evolved from measured runs.
 
-    Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error on GPUs that it
-    never saw, and writes a folder with the formula, a workbook and a report. Then ask `trainlaw predict`.
+    Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error
+    on GPUs that it never saw, and writes a folder with the formula, a workbook and a report. Then ask
+    `trainlaw predict`.
     """
 
 
 def main() -> None:
-    """Runs the command line and exits: 0 done, 2 faulty input (one line on standard error), 130 interrupted."""
+    """Run the command line and exit: 0 done, 2 faulty input (one line on standard error), 130 interrupted."""
     app(prog_name="trainlaw")

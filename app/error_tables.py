@@ -1,4 +1,4 @@
-"""The held-out errors of a study in the two forms that outlive it: the table of `errors.csv`, and JSON inside the formula."""
+"""The held-out errors of a study as they outlive it: a table for `errors.csv`, JSON inside the formula."""
 
 import math
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from trainlaw.app.conformal import LEVEL, coverage_percent, interval_factor
 from trainlaw.formulas import Formula
 from trainlaw.validate import StudyResult
+from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
+LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
 OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
@@ -85,18 +85,16 @@ def errors_json(result: StudyResult, protocol: str) -> dict[str, Any]:
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
     measured, predicted = result.measured_s, result.predicted_s(OURS)
     groups = result.labels(BY_GPU)
-    factor = interval_factor(measured, predicted, groups)
+    interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
+    covered = conformal_coverage(measured, predicted, groups, LEVEL)["covered_percent"]
     return {
         "protocol": protocol,
         "missing": list(result.missing_splits),
-        "interval": {
-            "level": LEVEL,
-            "factor": factor,
-            "coverage_percent": _number(round(coverage_percent(measured, predicted, groups), _DECIMALS)),
-        },
+        "interval": {**interval.to_json(), "coverage_percent": _number(round(covered.mean(), _DECIMALS))},
         "estimators": list(result.estimators),
         "summary": {
-            str(name): {str(metric): _number(value) for metric, value in row.items()} for name, row in overall.iterrows()
+            str(name): {str(metric): _number(value) for metric, value in row.items()}
+            for name, row in overall.iterrows()
         },
         BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], result.estimators, _members(result)),
         BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], result.estimators, {}),
@@ -158,5 +156,5 @@ def overall_error(formula: Formula, estimator: str, metric: str = MACRO) -> floa
 
 
 def interval_of(formula: Formula) -> float | None:
-    """Return the factor of the interval that a formula carries (see `interval_factor`), or None."""
+    """Return the factor of the interval that a formula carries (see `ConformalInterval`), or None."""
     return formula.errors.get("interval", {}).get("factor")

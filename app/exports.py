@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.formula_text import headline
+from trainlaw.app.page import page_html
 from trainlaw.formulas import (
     FeatureSpec,
     Formula,
@@ -23,7 +24,8 @@ from trainlaw.formulas.printers import PRINTERS
 def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> None:
     """Write a formula; the suffix of `path` chooses the form, `overwrite` allows to replace a file.
 
-    Raises UnknownNameError for a suffix that names no form, InputError where the file exists or cannot be written.
+    Raises UnknownNameError for a suffix that names no form, InputError where the file exists or cannot be
+    written.
     """
     if path.suffix not in _WRITERS:
         raise unknown_name("suffix of an output file", path.suffix or path.name, sorted(_WRITERS))
@@ -33,14 +35,12 @@ def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> Non
 
 
 def _write_workbook(formula: Formula, path: Path) -> None:
-    from trainlaw.app.workbook import workbook_bytes
+    from trainlaw.app.workbook import workbook_bytes  # noqa: PLC0415 (only this form needs XlsxWriter)
 
     write_bytes_atomically(path, workbook_bytes(formula))
 
 
 def _write_page(formula: Formula, path: Path) -> None:
-    from trainlaw.app.page import page_html
-
     write_text_atomically(path, page_html(formula))
 
 
@@ -49,7 +49,7 @@ def _writer(language: str) -> Callable[[Formula, Path], None]:
 
 
 def _for_readers(formula: Formula) -> Formula:
-    """The formula as the header of a program should describe it: how features are computed, few figures of error."""
+    """The formula as the header of a program describes it: features with their forms, the stated error."""
     features = tuple(replace(spec, meaning=_computed(spec)) for spec in formula.features)
     errors = {"stated": headline(formula), "protocol": formula.errors["protocol"]} if formula.errors else {}
     return replace(formula, features=features, errors=errors)

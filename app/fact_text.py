@@ -10,7 +10,11 @@ from trainlaw.datasets import FEATURES, CnnFacts
 
 def fact_text(facts: Mapping[str, object]) -> str:
     """Return facts one per line, by name; unknown numbers and empty texts are said to be unknown."""
-    return text_table(["fact", "value"], [[name, f"{value:g}" if name == "year" else _shown(value)] for name, value in facts.items()], indent="")
+    return text_table(
+        ["fact", "value"],
+        [[name, f"{value:g}" if name == "year" else _shown(value)] for name, value in facts.items()],
+        indent="",
+    )
 
 
 def _shown(value: object) -> str:
@@ -26,6 +30,8 @@ def counts_text(facts: CnnFacts) -> str:
     rows = []
     for name, value in facts.counts.items():
         spec = FEATURES[name].spec
-        rows.append([name, show_number(value, 10), "" if spec.unit.is_dimensionless else str(spec.unit), spec.meaning])
+        rows.append(
+            [name, show_number(value, 10), "" if spec.unit.is_dimensionless else str(spec.unit), spec.meaning]
+        )
     title = f"{facts.cnn} ({facts.cnn_family}), {facts.input_size_px} px, {facts.n_classes} classes"
     return f"{title}\n{text_table(['count', 'value', 'unit', 'meaning'], rows, indent='')}"

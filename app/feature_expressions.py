@@ -1,7 +1,7 @@
-"""A feature as an expression over raw columns, so that a workbook or a page can compute it from a GPU and a CNN.
+"""A feature as an expression over raw columns, for a workbook or a page to compute from a GPU and a CNN.
 
-The feature table of `datasets` holds one numpy function per feature. Called with symbols in place of columns, that same
-function writes down what it computes, so there is no second definition that could differ.
+The feature table of `datasets` holds one numpy function per feature. Called with symbols in place of columns,
+that same function writes down what it computes, so there is no second definition that could differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Apply, Constant, Expression, InputError, Variable, unknown_name
 

@@ -1,9 +1,17 @@
-"""A formula as text for a terminal: terms with shares, symbols with units, held-out errors beside the rivals'."""
+"""A formula as text for a terminal: terms with shares, symbols with units, errors beside the rivals'."""
 
 import numpy as np
-
-from trainlaw.app.conformal import LEVEL
-from trainlaw.app.error_tables import BY_CNN, MACRO, METRIC_TITLES, OURS, error_lines, estimators, interval_of, overall_error
+from trainlaw.app.error_tables import (
+    BY_CNN,
+    LEVEL,
+    MACRO,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    interval_of,
+    overall_error,
+)
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.terms import plain_expression, term_values, terms
 from trainlaw.app.text_table import text_table
@@ -62,15 +70,17 @@ def errors_text(formula: Formula) -> str:
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names)]
         for line in error_lines(formula, BY_CNN)
     ]
-    return "\n".join([
-        f"error on GPUs that were held out, %; {formula.errors.get('protocol', '')}",
-        text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
-        "",
-        "error per architecture on GPUs that were held out, mean %",
-        text_table(["architecture", "runs", *names], per_cnn),
-        "",
-        headline(formula),
-    ])
+    return "\n".join(
+        [
+            f"error on GPUs that were held out, %; {formula.errors.get('protocol', '')}",
+            text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
+            "",
+            "error per architecture on GPUs that were held out, mean %",
+            text_table(["architecture", "runs", *names], per_cnn),
+            "",
+            headline(formula),
+        ]
+    )
 
 
 _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
@@ -79,5 +89,10 @@ _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 def headline(formula: Formula) -> str:
     """Return one sentence with the stated error and the interval."""
     factor = interval_of(formula)
-    interval = f"; {100 * LEVEL:g} % of the runs on a new GPU are expected within a factor {show_number(factor)}" if factor else ""
-    return f"stated error: {show_percent(overall_error(formula, OURS))} %, mean over held-out GPU groups{interval}"
+    interval = (
+        f"; {100 * LEVEL:g} % of the runs on a new GPU are expected within a factor {show_number(factor)}"
+        if factor
+        else ""
+    )
+    error = show_percent(overall_error(formula, OURS))
+    return f"stated error: {error} %, mean over held-out GPU groups{interval}"

@@ -15,7 +15,7 @@ class StudyOutcome:
     front : Pareto front of that search
     result : held-out predictions and the formula of each finished fold
     held_out : GPU groups by name of the fold
-    shares : share of each of the formula's terms in the predicted time, median over the training rows, sum about 1
+    shares : share of each term in the predicted time, median over all rows, so that they sum to about 1
     training_loss : the formula's loss in the search on all rows
     missing : sentences, what an interrupted study lacks
     absent : estimator name to the way of getting it; provenance : plain JSON values

@@ -1,24 +1,29 @@
-"""The page: one static HTML file that predicts in the browser, by the same printed formula, without a network."""
+"""The page: one static HTML file that predicts in the browser by the printed formula, without a network."""
 
 import base64
 import hashlib
 import json
 from collections.abc import Mapping
 from importlib import resources
+from math import isnan
 from string import Template
 from typing import Any
 
-from trainlaw.app.conformal import LEVEL
-from trainlaw.app.error_tables import OURS, interval_of, overall_error
+from trainlaw.app.error_tables import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.html_tables import table_html
+from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
 from trainlaw.app.terms import plain_expression, terms
-from trainlaw.app.workbook_model import FIRST_BATCH, FIRST_CNN, FIRST_GPU, INPUTS, OF_PRECISION
-from trainlaw.app.workbook_tables import cnn_label
-from trainlaw.datasets import built_in_gpus, cnn_table
-from trainlaw.datasets.precisions import PRECISIONS
+from trainlaw.app.workbook_model import (
+    FIRST_BATCH,
+    FIRST_CNN,
+    FIRST_GPU,
+    FIRST_PRECISION,
+    INPUTS,
+    OF_PRECISION,
+)
 from trainlaw.formulas import Expression, Formula, InputError, to_text, variables
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_javascript
 
@@ -29,20 +34,20 @@ _CHOSEN = {*INPUTS, *OF_PRECISION, "peak_flop_per_s"}  # not facts of a GPU or C
 def page_html(formula: Formula) -> str:
     """Return the page of a formula; every text of a user or a file is escaped.
 
-    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs that we offer.
+    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
     """
     script = _script(formula)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
     written = mathml_expression(plain_expression(formula), symbols)
-    facts = formula.provenance
+    target, facts = mathml_symbol(formula.target.symbol), formula.provenance
     return Template(_text("page.html")).substitute(
         version=escape(facts.get("trainlaw_version", "")),
         script_hash=f"sha256-{digest}",
         origin=escape(f"trainlaw {facts.get('trainlaw_version', '')}, table {facts.get('table', 'unknown')}, "
                       f"{facts.get('table_sha256', '')[:12]}"),
         error=escape(_error(formula)),
-        formula=f'<math display="block"><mrow>{mathml_symbol(formula.target.symbol)}<mo>=</mo>{written}</mrow></math>',
+        formula=f'<math display="block"><mrow>{target}<mo>=</mo>{written}</mrow></math>',
         symbols=_symbols(formula),
         script=script,
     )  # fmt: skip
@@ -69,51 +74,33 @@ def _symbols(formula: Formula) -> str:
 
 def _script(formula: Formula) -> str:
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    facts = {name for expression in expressions.values() for name in variables(expression)} - _CHOSEN
-    peaks = {row.peak_column for row in PRECISIONS.values()}
-    gpu_names, cnn_names = _known(facts, peaks)
+    needed = {name for expression in expressions.values() for name in variables(expression)} - _CHOSEN
+    peaks = {str(row["peak_column"]) for row in precision_rows().values()}
     tables = {
-        "GPUS": _gpus(sorted(gpu_names | peaks)),
-        "CNNS": _cnns(sorted(cnn_names)),
-        "PRECISIONS": {
-            row.precision: {
-                "bytes_per_element": row.bytes_per_element,
-                "is_tensor_precision": int(row.precision != "fp32"),
-                "peak": row.peak_column,
-            }
-            for row in PRECISIONS.values()
-            if row.precision != "unknown"
-        },
+        "GPUS": _columns(gpu_rows(), needed | peaks),
+        "CNNS": _columns(cnn_rows(), needed),
+        "PRECISIONS": precision_rows(),
     }
+    known = set().union(*(row for table in tables.values() for row in table.values()))
+    if needed - known:
+        missing = sorted(needed - known)[0]
+        raise InputError(
+            f"the page cannot compute {missing!r}, which the formula needs; export to .py instead"
+        )
     parts = [f"const {name} = {_literal(table)};" for name, table in tables.items()]
     return "\n".join([*parts, f"const LAW = {_law(formula, expressions)};", _text("page.js")])
 
 
-def _known(facts: set[str], peaks: set[str]) -> tuple[set[str], set[str]]:
-    gpu_columns, cnn_columns = set(vars(built_in_gpus().gpus[0])), set(cnn_table().columns)
-    unknown = sorted(facts - gpu_columns - cnn_columns - peaks)
-    if unknown:
-        raise InputError(f"the page cannot compute {unknown[0]!r}, which the formula needs; export to .py instead")
-    return facts & gpu_columns, facts & cnn_columns
-
-
-def _gpus(columns: list[str]) -> dict[str, dict[str, float | None]]:
-    """Facts of the cards with known rates; an unknown base clock is the boost clock, as in the features."""
-    found = {}
-    for gpu in built_in_gpus().gpus:
-        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
-            values = {name: getattr(gpu, name) for name in columns}
-            if "base_clock_hz" in values and values["base_clock_hz"] != values["base_clock_hz"]:  # noqa: PLR0124 (nan)
-                values["base_clock_hz"] = gpu.boost_clock_hz
-            found[gpu.gpu] = {name: value if value == value else None for name, value in values.items()}  # noqa: PLR0124
-    return found
-
-
-def _cnns(columns: list[str]) -> dict[str, dict[str, float]]:
+def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> dict[str, dict[str, Any]]:
+    """The wanted columns of a look-up table; unknown numbers are null."""
     return {
-        cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): {name: row[name] for name in columns}
-        for row in cnn_table().to_dict("records")
+        label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
+        for label, row in table.items()
     }
+
+
+def _null_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _law(formula: Formula, expressions: Mapping[str, Expression]) -> str:
@@ -125,18 +112,27 @@ def _law(formula: Formula, expressions: Mapping[str, Expression]) -> str:
         fixed = _literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed}, compute: {_function(expressions[spec.name])}}}")
     parts = [
-        f"{{text: {_literal(to_text(term, 3))}, compute: {_function(term)}}}" for term in terms(plain_expression(formula))
+        f"{{text: {_literal(to_text(term, 3))}, compute: {_function(term)}}}"
+        for term in terms(plain_expression(formula))
     ]
-    first = {"gpu": FIRST_GPU, "cnn": cnn_label(*FIRST_CNN), "precision": "fp32", "batch": str(FIRST_BATCH)}
+    first = {
+        "gpu": FIRST_GPU,
+        "cnn": cnn_label(*FIRST_CNN),
+        "precision": FIRST_PRECISION,
+        "batch": str(FIRST_BATCH),
+    }
     fixed = {
         "factor": interval_of(formula),
         "level": 100 * LEVEL,
         "precisions": list(formula.provenance.get("precisions", ["fp32"])),
         "first": first,
-        "inputs": [short for name, short in _TICKS.items() if any(name in variables(e) for e in expressions.values())],
+        "inputs": [
+            short for name, short in _TICKS.items() if any(name in variables(e) for e in expressions.values())
+        ],
     }
     predict = _function(plain_expression(formula))
-    return f"{{...{_literal(fixed)}, features: [{', '.join(features)}], terms: [{', '.join(parts)}], predict: {predict}}}"
+    lists = f"features: [{', '.join(features)}], terms: [{', '.join(parts)}]"
+    return f"{{...{_literal(fixed)}, {lists}, predict: {predict}}}"
 
 
 def _function(expression: Expression) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trainlaw.app import svg
 from trainlaw.app.error_tables import ErrorLine
@@ -51,7 +52,9 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
         ]
         parts.append(svg.dots(points, f"c{index}", f"{group.name}: {len(points)} runs"))
     parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
-    parts.append(f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, GPU held out", "middle")}</g>')
+    parts.append(
+        f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, GPU held out", "middle")}</g>'
+    )
     return svg.drawing(390, parts, "Predicted against measured iteration time on held-out GPUs, log axes")
 
 
@@ -68,7 +71,7 @@ def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
 def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str) -> str:
     """A dot plot of errors, one line per name, sorted by the first estimator's error.
 
-    rows : at least one; estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in this order.
+    rows : at least one. estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in order.
     title : what the drawing shows, for screen readers.
     Returns SVG text; the axis is logarithmic, in percent.
     """
@@ -112,7 +115,7 @@ def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
     for tick in up.ticks((1.0, 2.0, 5.0)):
         parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
         parts.append(svg.text(56, up(tick) + 3.5, show_number(tick), "end", "tick"))
-    for left, right in zip(members, members[1:], strict=False):
+    for left, right in pairwise(members):
         corner = (across(right.complexity), up(left.loss))
         parts.append(svg.line(across(left.complexity), up(left.loss), *corner, "step"))
         parts.append(svg.line(*corner, across(right.complexity), up(right.loss), "step"))
@@ -121,5 +124,7 @@ def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
         kind, radius = ("chosen", 5.0) if point is chosen else ("member", 3.2)
         parts.append(svg.circle(across(point.complexity), up(point.loss), radius, kind, hint))
     parts.append(svg.text(225, 262, "complexity of the formula", "middle"))
-    parts.append(f'<g transform="rotate(-90 11 120)">{svg.text(11, 120, "loss on training rows", "middle")}</g>')
+    parts.append(
+        f'<g transform="rotate(-90 11 120)">{svg.text(11, 120, "loss on training rows", "middle")}</g>'
+    )
     return svg.drawing(270, parts, "Pareto front: loss against complexity")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
@@ -17,7 +16,7 @@ _BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
 
 @dataclass(frozen=True)
 class Prediction:
-    """One predicted configuration; times in s, `low` and `high` bound the interval and are None without one."""
+    """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one."""
 
     cnn: str
     gpu: str
@@ -58,7 +57,9 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
         return load_formula(newest), str(newest.relative_to(folder))
     if _BUILT_IN.is_file():
         return load_formula(_BUILT_IN), "the built-in formula"
-    raise InputError("there is no formula here: run `trainlaw study` first, or name a formula.json with --formula")
+    raise InputError(
+        "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
+    )
 
 
 def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
@@ -72,17 +73,20 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     seconds = formula.predict(columns, dict(runs.labels()))
     factor = interval_of(formula)
     frame, times = runs.frame, seconds.tolist()
-    described = zip(frame["cnn"], frame["gpu"], frame["batch_per_gpu"], times, strict=True)
+    warnings = _warnings(formula, columns, seconds)
+    described = zip(frame["cnn"], frame["gpu"], frame["batch_per_gpu"], times, warnings, strict=True)
     return [
         Prediction(
             str(cnn), str(gpu), int(batch), time_s, time_s / factor if factor else None,
-            time_s * factor if factor else None, warnings,
+            time_s * factor if factor else None, texts,
         )
-        for (cnn, gpu, batch, time_s), warnings in zip(described, _warnings(formula, columns, seconds), strict=True)
+        for cnn, gpu, batch, time_s, texts in described
     ]  # fmt: skip
 
 
-def _warnings(formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> list[tuple[str, ...]]:
+def _warnings(
+    formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.ndarray
+) -> list[tuple[str, ...]]:
     outside = formula.out_of_range(columns)
     found: list[list[str]] = [[] for _ in seconds]
     for spec in formula.used_features:
@@ -92,7 +96,8 @@ def _warnings(formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.n
         for row in np.flatnonzero(outside[spec.name]):
             value, unit = columns[spec.name][row], "" if spec.unit.is_dimensionless else f" {spec.unit}"
             found[row].append(
-                f"{spec.name} is {show_number(value)}{unit}, outside the {show_number(low)} to {show_number(high)} of training"
+                f"{spec.name} is {show_number(value)}{unit}, outside the {show_number(low)} to "
+                f"{show_number(high)} of training"
             )
     for row in np.flatnonzero(~np.isfinite(seconds)):
         found[row].append("the formula is not defined here")

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 
-from trainlaw.app.conformal import LEVEL
-from trainlaw.app.error_tables import OURS, overall_error
+from trainlaw.app.error_tables import LEVEL, OURS, overall_error
 from trainlaw.app.predict import Prediction
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.text_table import text_table
@@ -20,13 +19,17 @@ def predictions_text(formula: Formula, origin: str, predictions: Sequence[Predic
 
 
 def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str:
-    """A JSON list with one object per prediction; times in seconds, throughput in samples per second, nan as null."""
+    """Return a JSON list with one object per prediction: seconds, samples per second; nan becomes null."""
     rows = [
         {**asdict(prediction), "samples_per_second": prediction.samples_per_second, "interval_level": LEVEL}
         for prediction in predictions
     ]
-    finite = [{key: None if value != value else value for key, value in row.items()} for row in rows]
+    finite = [{key: _null_for_nan(value) for key, value in row.items()} for row in rows]
     return json.dumps(finite, indent=2, allow_nan=False)
+
+
+def _null_for_nan(value: object) -> object:
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _one(prediction: Prediction) -> str:
@@ -41,12 +44,21 @@ def _one(prediction: Prediction) -> str:
 
 def _many(predictions: Sequence[Prediction]) -> str:
     bounds = [
-        ["-", "-"] if row.low_s is None or row.high_s is None else [show_seconds(row.low_s), show_seconds(row.high_s)]
+        ["-", "-"]
+        if row.low_s is None or row.high_s is None
+        else [show_seconds(row.low_s), show_seconds(row.high_s)]
         for row in predictions
     ]
     rows = [
-        [row.cnn, row.gpu, row.batch_per_gpu, show_seconds(row.time_s), *bound, show_number(row.samples_per_second),
-         "; ".join(row.warnings)]
+        [
+            row.cnn,
+            row.gpu,
+            row.batch_per_gpu,
+            show_seconds(row.time_s),
+            *bound,
+            show_number(row.samples_per_second),
+            "; ".join(row.warnings),
+        ]
         for row, bound in zip(predictions, bounds, strict=True)
     ]
     level = f"{100 * LEVEL:g} %"

@@ -34,8 +34,9 @@ def _print_fold(progress: StudyProgress) -> None:
 
 @contextmanager
 def _bar() -> Iterator[tuple[OnStart, OnFit]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    # rich comes with typer, but only a terminal needs its tenth of a second.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     columns = (
         TextColumn("{task.description}"),

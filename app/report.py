@@ -36,15 +36,18 @@ def report_html(outcome: StudyOutcome) -> str:
         front=_front(outcome),
         front_table=_front_table(outcome),
         folds=_folds(outcome),
-        provenance=table_html("What this report was made from.", ["fact", "value"], facts, ["symbol", "long"]),
+        provenance=table_html(
+            "What this report was made from.", ["fact", "value"], facts, ["symbol", "long"]
+        ),
     )
 
 
 def _subtitle(outcome: StudyOutcome) -> str:
-    runs = outcome.result.predictions
+    runs, facts = outcome.result.predictions, outcome.provenance
     return (
-        f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, {runs[BY_CNN].nunique()} architectures; "
-        f"seed {outcome.provenance.get('seed')}, trainlaw {outcome.provenance.get('trainlaw_version')}"
+        f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
+        f"{runs[BY_CNN].nunique()} architectures; "
+        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}"
     )
 
 
@@ -58,7 +61,9 @@ def _terms(outcome: StudyOutcome) -> str:
     pairs = zip(terms(plain_expression(outcome.formula)), outcome.shares, strict=True)
     ordered = sorted(pairs, key=lambda pair: -pair[1])
     rows = [[to_text(term, 3), f"{100 * share:.1f} %"] for term, share in ordered]
-    caption = "Terms of the formula, and the share of the predicted time that each explains (median over all runs)."
+    caption = (
+        "Terms of the formula, and the share of the predicted time that each explains (median over all runs)."
+    )
     return table_html(caption, ["term", "share"], rows, ["formula", "n"])
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 
 from trainlaw.app import plots
-from trainlaw.app.error_tables import BY_CNN, BY_GPU, MACRO, OURS, ErrorLine, error_lines, estimators, overall_error
+from trainlaw.app.error_tables import (
+    BY_CNN,
+    BY_GPU,
+    MACRO,
+    OURS,
+    ErrorLine,
+    error_lines,
+    estimators,
+    overall_error,
+)
 from trainlaw.app.formula_text import headline
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.outcome import StudyOutcome
@@ -15,14 +24,16 @@ _RIVAL_COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")
 
 
 def figures_html(outcome: StudyOutcome) -> str:
-    """Return the stated error of every estimator as a list of large figures; empty without a finished fold."""
+    """Return the stated error of every estimator in large figures; empty without a finished fold."""
     items = []
     for name in estimators(outcome.formula):
-        macro, median = (overall_error(outcome.formula, name, metric) for metric in (MACRO, "median_ape_percent"))
+        macro, median = (
+            overall_error(outcome.formula, name, metric) for metric in (MACRO, "median_ape_percent")
+        )
         kind = "ours" if name == OURS else "rival"
         items.append(
-            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(name)}: error, mean over GPU groups '
-            f"(median of runs {show_percent(median)} %)</span></li>"
+            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(name)}: error, mean over '
+            f"GPU groups (median of runs {show_percent(median)} %)</span></li>"
         )
     return f'<ul class="figures">{"".join(items)}</ul>' if items else ""
 
@@ -45,26 +56,29 @@ def errors_html(outcome: StudyOutcome) -> str:
         ("Error per architecture", plots.error_dots(by_cnn, names, "Error per architecture"), rivals,
          "The same held-out predictions, by architecture. Logarithmic axis."),
     )  # fmt: skip
-    return "\n".join([
-        f"<p>{escape(_protocol(outcome))}</p>",
-        '<div class="plots">',
-        *(_figure(*drawing) for drawing in drawings),
-        "</div><p></p>",
-        _table(by_cnn, names, "Mean absolute error per architecture on held-out GPUs, %."),
-        "<p></p>",
-        _table(by_gpu, names, "Mean absolute error per held-out GPU group, %."),
-    ])
+    return "\n".join(
+        [
+            f"<p>{escape(_protocol(outcome))}</p>",
+            '<div class="plots">',
+            *(_figure(*drawing) for drawing in drawings),
+            "</div><p></p>",
+            _table(by_cnn, names, "Mean absolute error per architecture on held-out GPUs, %."),
+            "<p></p>",
+            _table(by_gpu, names, "Mean absolute error per held-out GPU group, %."),
+        ]
+    )
 
 
 def _figure(title: str, drawing: str, legend: str, caption: str) -> str:
-    return (
-        f'<figure><h3>{title}</h3>{drawing}<div class="legend">{legend}</div><figcaption>{caption}</figcaption></figure>'
-    )
+    below = f'<div class="legend">{legend}</div><figcaption>{caption}</figcaption>'
+    return f"<figure><h3>{title}</h3>{drawing}{below}</figure>"
 
 
 def _protocol(outcome: StudyOutcome) -> str:
     text = f"Measured on {outcome.formula.errors['protocol']}. "
-    text += "The delivered formula comes from one more search on all rows; its error is stated from the folds. "
+    text += (
+        "The delivered formula comes from one more search on all rows; its error is stated from the folds. "
+    )
     text += f"The {headline(outcome.formula)}."
     for name, remedy in outcome.absent.items():
         text += f" Not compared: {name} ({remedy})."

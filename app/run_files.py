@@ -28,7 +28,11 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     front = outcome.front.to_rows()
     _write_csv(folder / "front.csv", list(front[0]), [list(row.values()) for row in front])
     errors = errors_frame(outcome.result)
-    _write_csv(folder / "errors.csv", list(errors.columns), errors.astype(object).where(errors.notna(), "").to_numpy().tolist())
+    _write_csv(
+        folder / "errors.csv",
+        list(errors.columns),
+        errors.astype(object).where(errors.notna(), "").to_numpy().tolist(),
+    )
     (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
     (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
     written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}

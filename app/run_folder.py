@@ -34,7 +34,9 @@ def check_target(target: Path, overwrite: bool) -> None:
     if not overwrite:
         raise InputError(f"{target} exists; choose another folder with --into, or say --overwrite")
     if not target.is_dir() or (any(target.iterdir()) and not (target / "formula.json").is_file()):
-        raise InputError(f"{target} is not a run folder, so it is not overwritten; choose another with --into")
+        raise InputError(
+            f"{target} is not a run folder, so it is not overwritten; choose another with --into"
+        )
 
 
 @contextmanager

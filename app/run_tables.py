@@ -10,7 +10,7 @@ from trainlaw.formulas import InputError, unknown_name, write_text_atomically
 def find_table(text: str) -> RunTable:
     """Return the built-in table of that name, or the runs in the file of that name.
 
-    Raises UnknownNameError where it is neither, InputError for a file with faults or a table without measured times.
+    Raises UnknownNameError where it is neither, InputError for a file with faults or runs on several GPUs.
     """
     if text in DATASETS:
         table = load(text)
@@ -21,7 +21,9 @@ def find_table(text: str) -> RunTable:
     else:
         raise unknown_name("table", text, DATASETS)
     if (table.frame["n_gpus"] > 1).any():
-        raise InputError(f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1")
+        raise InputError(
+            f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1"
+        )
     return table
 
 

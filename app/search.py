@@ -12,7 +12,6 @@ from multiprocessing.synchronize import Event
 
 import numpy as np
 import pandas as pd
-
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import Formula, ParetoFront
@@ -29,7 +28,7 @@ class Signals:
     stop: Event
 
 
-# The one module-level state of the project: a spawned process receives shared memory through its initializer only.
+# Module-level state, the only one: a spawned process gets shared memory through its initializer only.
 _signals: Signals | None = None
 
 
@@ -43,10 +42,11 @@ class SearchReporter:
     """Called by a search after each generation: counts what was tried, and ends the search when asked to."""
 
     def __init__(self) -> None:
+        """Begin at no formula."""
         self.counted = 0
 
     def __call__(self, progress: Progress) -> None:
-        """Add the formulas tried since the last call; KeyboardInterrupt makes the search return what it has."""
+        """Count formulas tried since the last call; by KeyboardInterrupt a search ends with what it has."""
         if _signals is None:
             return
         with _signals.tried.get_lock():
@@ -62,7 +62,11 @@ def evolved(features: Sequence[str], settings: SearchSettings) -> FormulaRegress
 
 
 def search_all_rows(
-    features: Sequence[str], settings: SearchSettings, X: pd.DataFrame, seconds: np.ndarray, groups: np.ndarray
+    features: Sequence[str],
+    settings: SearchSettings,
+    X: pd.DataFrame,
+    seconds: np.ndarray,
+    groups: np.ndarray,
 ) -> tuple[Formula, ParetoFront]:
     """Search on all rows; for use in a worker process.
 

@@ -80,7 +80,7 @@ def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "l
 def dots(points: Sequence[tuple[float, float]], kind: str, title: str) -> str:
     """Many dots as one path of strokes without length, which keeps thousands of points small.
 
-    points : (x, y) in user units; kind : class that gives colour and stroke width; title : shown when pointed at.
+    points : (x, y) in user units. kind : class that gives colour and width. title : shown when pointed at.
     """
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
     return f'<path d="{path}" class="dots {kind}"><title>{escape(title)}</title></path>'
@@ -88,4 +88,5 @@ def dots(points: Sequence[tuple[float, float]], kind: str, title: str) -> str:
 
 def circle(x: float, y: float, radius: float, kind: str, title: str) -> str:
     """A circle at a point in user units with a text shown when pointed at."""
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{kind}"><title>{escape(title)}</title></circle>'
+    place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+    return f'<circle {place} class="{kind}"><title>{escape(title)}</title></circle>'

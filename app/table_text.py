@@ -11,11 +11,12 @@ def table_text(name: str) -> str:
     Raises UnknownNameError for an unknown name.
     """
     table = load(name)
-    dataset, labels, seconds = DATASETS[name], table.labels(), table.seconds
+    dataset, labels = DATASETS[name], table.labels()
+    shortest, longest = (show_seconds(float(value)) for value in (table.seconds.min(), table.seconds.max()))
     parts = [
         f"{name}: {dataset.title}",
         f"  {dataset.coverage}",
-        f"  {len(table):,} runs, {show_seconds(float(seconds.min()))} to {show_seconds(float(seconds.max()))}",
+        f"  {len(table):,} runs, {shortest} to {longest}",
         f"  sha256 {table.sha256}",
         f"  licence: {dataset.licence}",
         f"  noise: {dataset.noise_floor}",

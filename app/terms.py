@@ -1,10 +1,9 @@
-"""A formula as a sum of terms: the terms with their constants by name, and the share of the time that each explains."""
+"""A formula as a sum of terms: constants by name, and the share of the time that each term explains."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
 from trainlaw.formulas import (
     Apply,
     Constant,
@@ -59,7 +58,9 @@ def _spread(term: Expression) -> list[Expression]:
     if len(left) * len(right) == 1 or len(left) * len(right) > _MOST_TERMS:
         return [term]
     return [
-        Apply(term.operator, (first,) if second is None else (first, second)) for first in left for second in right
+        Apply(term.operator, (first,) if second is None else (first, second))
+        for first in left
+        for second in right
     ]
 
 
@@ -86,7 +87,9 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
 
 def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
     try:
-        return constant_units(expression, {spec.name: spec.unit for spec in formula.features}, formula.target.unit)
+        return constant_units(
+            expression, {spec.name: spec.unit for spec in formula.features}, formula.target.unit
+        )
     except UnitError:
         # A formula that a person wrote may mix units; it can be computed all the same.
         return (None,) * len(constants(expression))

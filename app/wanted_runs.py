@@ -5,7 +5,6 @@ import io
 from pathlib import Path
 
 import pandas as pd
-
 from trainlaw.datasets import RunTable, built_in_gpus, configuration
 from trainlaw.formulas import InputError, TrainlawError, read_text
 
@@ -15,8 +14,9 @@ _OPTIONAL = ("input_size_px", "n_classes", "precision")
 
 
 def one_run(cnn: str, gpu: str, batch: int, pixels: int | None = None, precision: str = "fp32") -> RunTable:
-    """Return one configuration; `batch` in images per iteration, `pixels` the side of an image, None for the CNN's own.
+    """Return one configuration.
 
+    batch : images per iteration. pixels : side of an image, None for the CNN's own.
     Raises UnknownNameError for a CNN or GPU that is not known.
     """
     return configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, input_size_px=pixels, precision=precision)
@@ -24,20 +24,30 @@ def one_run(cnn: str, gpu: str, batch: int, pixels: int | None = None, precision
 
 def on_all_gpus(cnn: str, batch: int, pixels: int | None = None, precision: str = "fp32") -> RunTable:
     """Return a configuration on every known GPU whose peak rate and bandwidth are known."""
-    usable = [gpu for gpu in built_in_gpus().gpus if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0]
+    usable = [
+        gpu for gpu in built_in_gpus().gpus if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
+    ]
     return _together([one_run(cnn, gpu.gpu, batch, pixels, precision) for gpu in usable])
 
 
 def wanted_runs(
-    cnn: str | None, gpu: str | None, batch: int | None, pixels: int | None, all_gpus: bool, file: Path | None
+    *,
+    cnn: str | None,
+    gpu: str | None,
+    batch: int | None,
+    pixels: int | None,
+    all_gpus: bool,
+    file: Path | None,
 ) -> RunTable:
-    """Return what a person asked for, by names or by a CSV file; the arguments are the options of `trainlaw predict`.
+    """Return what a person asked for by the options of `trainlaw predict`: names, or a CSV file.
 
     Raises InputError where options are missing or contradict each other.
     """
     if file is not None:
         if cnn or gpu or batch or pixels or all_gpus:
-            raise InputError("--runs names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus")
+            raise InputError(
+                "--runs names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
+            )
         return runs_of_csv(file)
     if cnn is None or batch is None or (gpu is None) != all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --runs FILE)")

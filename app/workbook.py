@@ -3,17 +3,21 @@
 from datetime import datetime
 from io import BytesIO
 
-from xlsxwriter import Workbook
-
+from trainlaw.app.sheet_writer import make_styles
 from trainlaw.app.workbook_formula import write_formula, write_provenance
 from trainlaw.app.workbook_model import workbook_model
 from trainlaw.app.workbook_predict import write_predict
-from trainlaw.app.workbook_styles import make_styles
 from trainlaw.app.workbook_tables import write_cnns, write_errors, write_gpus, write_precisions
 from trainlaw.formulas import Formula
+from xlsxwriter import Workbook
 
 # Texts stay texts: nothing that a name begins with makes it a formula or a link.
-_OPTIONS = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+_OPTIONS = {
+    "in_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
 
 
 def workbook_bytes(formula: Formula) -> bytes:
@@ -24,11 +28,13 @@ def workbook_bytes(formula: Formula) -> bytes:
     model = workbook_model(formula)
     buffer = BytesIO()
     with Workbook(buffer, _OPTIONS) as book:
-        book.set_properties({
-            "title": "Time of a CNN training iteration",
-            "comments": f"trainlaw {formula.provenance.get('trainlaw_version', '')}",
-            "created": datetime(2000, 1, 1),  # a fixed date, so that equal formulas give equal files
-        })
+        book.set_properties(
+            {
+                "title": "Time of a CNN training iteration",
+                "comments": f"trainlaw {formula.provenance.get('trainlaw_version', '')}",
+                "created": datetime(2000, 1, 1),  # a fixed date, so that equal formulas give equal files
+            }
+        )
         book.set_calc_mode("auto")
         styles = make_styles(book)
         write_predict(book, styles, model)

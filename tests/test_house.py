@@ -1,4 +1,4 @@
-"""Holds the checkout to its own rules: layout, size of files and functions, imports, doctests, start-up times."""
+"""Holds the checkout to its own rules: layout, sizes, imports, doctests, start-up times, installation."""
 
 import ast
 import doctest
@@ -48,10 +48,17 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     documented = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             documented.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     lines = enumerate(text.splitlines(), start=1)
-    return sum(1 for number, line in lines if line.strip() and not line.strip().startswith("#") and number not in documented)
+    return sum(
+        1
+        for number, line in lines
+        if line.strip() and not line.strip().startswith("#") and number not in documented
+    )
 
 
 def settings() -> dict:
@@ -59,7 +66,11 @@ def settings() -> dict:
 
 
 def test_packages_list_equals_folders():
-    folders = {".".join(("trainlaw", *path.parent.relative_to(ROOT).parts)) for path in SOURCES if path.name == "__init__.py"}
+    folders = {
+        ".".join(("trainlaw", *path.parent.relative_to(ROOT).parts))
+        for path in SOURCES
+        if path.name == "__init__.py"
+    }
     assert sorted(settings()["tool"]["setuptools"]["packages"]) == sorted(folders)
 
 
@@ -75,7 +86,9 @@ def test_files_are_short_enough_to_live_in(path):
 
 def test_functions_are_short():
     written = [path for path in SOURCES if relative(path) not in GENERATED]
-    sizes = {f"{relative(path)}:{node.name}": body_lines(node) for path in written for node in functions(path)}
+    sizes = {
+        f"{relative(path)}:{node.name}": body_lines(node) for path in written for node in functions(path)
+    }
     assert {name: size for name, size in sizes.items() if size > 40} == {}
     assert sum(size <= 25 for size in sizes.values()) >= 0.9 * len(sizes)
 
@@ -86,7 +99,9 @@ def public_nodes(path: Path):
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
             yield node
             if isinstance(node, ast.ClassDef):
-                yield from (m for m in node.body if isinstance(m, ast.FunctionDef) and not m.name.startswith("_"))
+                yield from (
+                    m for m in node.body if isinstance(m, ast.FunctionDef) and not m.name.startswith("_")
+                )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
@@ -97,7 +112,11 @@ def test_public_names_are_documented_and_annotated(path):
             faults.append(f"{node.name}: no docstring")
         if isinstance(node, ast.FunctionDef):
             named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            faults += [f"{node.name}({a.arg})" for a in named if a.annotation is None and a.arg not in ("self", "cls")]
+            faults += [
+                f"{node.name}({a.arg})"
+                for a in named
+                if a.annotation is None and a.arg not in ("self", "cls")
+            ]
             faults += [f"{node.name} -> ?"] if node.returns is None else []
     assert not faults
 
@@ -105,11 +124,15 @@ def test_public_names_are_documented_and_annotated(path):
 def test_no_path_of_a_machine_in_tracked_files():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so the tracked files are not known")
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
     places = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/[\w.]|\.\./" + "shared")
     named = [
-        name for name in listed
-        if name.endswith((".py", ".md", ".toml", ".cff", ".html", ".cfg", "run")) and (ROOT / name).is_file()
+        name
+        for name in listed
+        if name.endswith((".py", ".md", ".toml", ".cff", ".html", ".cfg", "run"))
+        and (ROOT / name).is_file()
         and places.search((ROOT / name).read_text(encoding="utf-8"))
     ]
     assert named == []
@@ -131,10 +154,14 @@ def test_nothing_executes_text():
 
 
 def test_imports_keep_the_contracts():
-    tool = shutil.which("lint-imports", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    tool = shutil.which(
+        "lint-imports", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
     assert tool, "import-linter is part of the extra 'test'"
     command = [tool, "--config", str(ROOT / ".importlinter"), "--no-cache"]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=Path(tool).parent, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=ENVIRONMENT, cwd=Path(tool).parent, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -165,7 +192,9 @@ def best_seconds(command: list[str]) -> float:
 
 
 def test_formulas_is_light_to_import():
-    loaded = run_python("import sys, trainlaw.formulas; print(*sorted({n.split('.')[0] for n in sys.modules}))").split()
+    loaded = run_python(
+        "import sys, trainlaw.formulas; print(*sorted({n.split('.')[0] for n in sys.modules}))"
+    ).split()
     assert {"deap", "pandas", "sympy", "numba", "pandera"}.isdisjoint(loaded)
     empty = best_seconds([sys.executable, "-c", "pass"])
     assert best_seconds([sys.executable, "-c", "import trainlaw.formulas"]) - empty < 0.5
@@ -189,7 +218,11 @@ def test_installs_beside_packages_of_the_same_names(tmp_path):
     target = tmp_path / "site"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
     source = tmp_path / "source"
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "trainlaw-run*", "__pycache__"))
+    shutil.copytree(
+        ROOT,
+        source,
+        ignore=shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "trainlaw-run*", "__pycache__"),
+    )
     subprocess.run([*install, str(source)], check=True, capture_output=True)
     ours = {path for path in target.rglob("*") if path.is_file()}
     fetched = subprocess.run([*install, "datasets", "formulas"], check=False, capture_output=True, text=True)

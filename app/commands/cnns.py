@@ -4,12 +4,16 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Show the CNNs that are known and their counts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Show the CNNs that are known and their counts.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command("list")
 def list_cnns(
-    search: Annotated[str, typer.Argument(help="Show only CNNs whose name or family contains this text.")] = "",
+    search: Annotated[
+        str, typer.Argument(help="Show only CNNs whose name or family contains this text.")
+    ] = "",
 ) -> None:
     """List the CNNs: name, family, input size, multiply-accumulates, parameters.
 
@@ -23,7 +27,10 @@ def list_cnns(
     from trainlaw.datasets import cnn_table
 
     table = cnn_table()
-    named = [search.lower() in f"{name} {family}".lower() for name, family in zip(table["cnn"], table["cnn_family"], strict=True)]
+    named = [
+        search.lower() in f"{name} {family}".lower()
+        for name, family in zip(table["cnn"], table["cnn_family"], strict=True)
+    ]
     rows = [
         [
             row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
@@ -38,7 +45,9 @@ def list_cnns(
 @app.command("show")
 def show_cnn(
     name: Annotated[str, typer.Argument(help="Name of the CNN.")],
-    pixels: Annotated[int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)] = None,
+    pixels: Annotated[
+        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+    ] = None,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.
 

@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Look at built-in tables of measured runs; check and import your own.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Look at built-in tables of measured runs; check and import your own.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.command("list")
@@ -38,12 +42,16 @@ def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in tabl
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", help="Where a column of yours has another name: OURS=YOURS, such as time_s=latency_ms."),
+    typer.Option(
+        "--column", help="Where a column of yours has another name: OURS=YOURS, such as time_s=latency_ms."
+    ),
 ]
 
 
 @app.command("check")
-def check_file(file: Annotated[Path, typer.Argument(help="CSV file of measured runs.")], column: Columns = None) -> None:
+def check_file(
+    file: Annotated[Path, typer.Argument(help="CSV file of measured runs.")], column: Columns = None
+) -> None:
     """Check a file of your own runs: one line per fault, with row, column, value and what was expected.
 
     \b
@@ -66,7 +74,9 @@ def check_file(file: Annotated[Path, typer.Argument(help="CSV file of measured r
 @app.command("import")
 def import_file(
     file: Annotated[Path, typer.Argument(help="CSV file of measured runs.")],
-    to: Annotated[Path | None, typer.Option(help="CSV file to write; default: the name of FILE with -imported.csv.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="CSV file to write; default: the name of FILE with -imported.csv.")
+    ] = None,
     column: Columns = None,
 ) -> None:
     """Rewrite your own runs in trainlaw's columns and units, with our names of GPUs and CNNs.

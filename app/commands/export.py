@@ -8,7 +8,10 @@ import typer
 
 def export(
     formula: Annotated[
-        Path | None, typer.Argument(help="formula.json or run folder; default: the newest run here, else the built-in one.")
+        Path | None,
+        typer.Argument(
+            help="formula.json or run folder; default: the newest run here, else the built-in one."
+        ),
     ] = None,
     to: Annotated[
         Path, typer.Option(help="File to write; its suffix chooses: .py .js .c .sql .tex .json .xlsx .html")

@@ -6,7 +6,9 @@ import typer
 
 
 def features(
-    search: Annotated[str, typer.Argument(help="Show only features whose name or meaning contains this text.")] = "",
+    search: Annotated[
+        str, typer.Argument(help="Show only features whose name or meaning contains this text.")
+    ] = "",
 ) -> None:
     """List the features: name, symbol, unit, meaning.
 
@@ -27,4 +29,8 @@ def features(
         for spec in specs
         if wanted in spec.name.lower() or wanted in spec.meaning.lower()
     ]
-    print(text_table(["", "name", "symbol", "unit", "meaning"], rows, indent="") if rows else f"no feature contains {search!r}")
+    print(
+        text_table(["", "name", "symbol", "unit", "meaning"], rows, indent="")
+        if rows
+        else f"no feature contains {search!r}"
+    )

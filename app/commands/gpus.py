@@ -4,12 +4,16 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Show the GPUs that are known and their facts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Show the GPUs that are known and their facts.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command("list")
 def list_gpus(
-    search: Annotated[str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")] = "",
+    search: Annotated[
+        str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")
+    ] = "",
 ) -> None:
     """List the GPUs: name, generation, memory, peak rate, bandwidth.
 
@@ -26,7 +30,8 @@ def list_gpus(
     rows = [
         [
             gpu.gpu, gpu.chip, gpu.generation, show_with_prefix(gpu.memory_bytes, "B"),
-            show_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s"), show_with_prefix(gpu.bandwidth_byte_per_s, "B/s"),
+            show_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s"),
+            show_with_prefix(gpu.bandwidth_byte_per_s, "B/s"),
         ]
         for gpu in built_in_gpus().gpus
         if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
@@ -36,7 +41,9 @@ def list_gpus(
 
 
 @app.command("show")
-def show_gpu(name: Annotated[str, typer.Argument(help="Name of the GPU, as torch, nvidia-smi or its sheet print it.")]) -> None:
+def show_gpu(
+    name: Annotated[str, typer.Argument(help="Name of the GPU, as torch, nvidia-smi or its sheet print it.")],
+) -> None:
     """Show all facts of one GPU, with units and source.
 
     \b

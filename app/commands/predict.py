@@ -10,11 +10,16 @@ def predict(
     cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`).")] = None,
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per iteration on the GPU.", min=1)] = None,
-    pixels: Annotated[int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)] = None,
+    pixels: Annotated[
+        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+    ] = None,
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
-    runs: Annotated[Path | None, typer.Option(help="CSV with the columns cnn, gpu, batch_per_gpu: many at once.")] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="CSV with the columns cnn, gpu, batch_per_gpu: many at once.")
+    ] = None,
     formula: Annotated[
-        Path | None, typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one.")
+        Path | None,
+        typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -31,7 +36,7 @@ def predict(
     from trainlaw.app.wanted_runs import wanted_runs
 
     law, origin = find_formula(formula, Path.cwd())
-    wanted = wanted_runs(cnn, gpu, batch, pixels, all_gpus, runs)
+    wanted = wanted_runs(cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs)
     predictions = predict_runs(law, wanted)
     if all_gpus:
         predictions.sort(key=lambda prediction: prediction.time_s)

@@ -8,7 +8,10 @@ import typer
 
 def show(
     formula: Annotated[
-        Path | None, typer.Argument(help="formula.json or run folder; default: the newest run here, else the built-in one.")
+        Path | None,
+        typer.Argument(
+            help="formula.json or run folder; default: the newest run here, else the built-in one."
+        ),
     ] = None,
     cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
     gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",

@@ -15,10 +15,13 @@ def study(
     into: Annotated[
         Path | None, typer.Option(help="Folder to write; default: trainlaw-run, or the next free number.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, data and version give the same formula.", min=0)] = 0,
     folds: Annotated[
-        int, typer.Option(help="Parts into which the GPU groups are dealt; each part is held out once.", min=2)
+        int,
+        typer.Option(help="Parts into which the GPU groups are dealt; each part is held out once.", min=2),
     ] = 5,
     evaluations: Annotated[
         int | None, typer.Option(help="Formulas tried by each search; more takes longer.", min=100, max=10**9)
@@ -27,7 +30,8 @@ def study(
 ) -> None:
     """Evolve a formula and measure its error on GPUs that it never saw.
 
-    One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives the formula.
+    One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
+    the formula.
     The run folder gets formula.json, front.csv, errors.csv, formula.xlsx, report.html and provenance.json.
     Ctrl-C stops early and keeps what was found.
 

@@ -10,7 +10,7 @@ const quantities = (gpu, choice) => {
   const precision = PRECISIONS[choice.precision];
   const raw = {
     ...GPUS[gpu], ...CNNS[choice.cnn], batch_per_gpu: choice.batch, bytes_per_element: precision.bytes_per_element,
-    is_tensor_precision: precision.is_tensor_precision, peak_flop_per_s: GPUS[gpu][precision.peak],
+    is_tensor_precision: precision.is_tensor_precision, peak_flop_per_s: GPUS[gpu][precision.peak_column],
     has_optimizer: choice.optimizer ? 1 : 0, has_input_copy: choice.copy ? 1 : 0,
   };
   return Object.fromEntries(LAW.features.map((feature) => [feature.name, feature.compute(raw)]));

@@ -4,7 +4,6 @@ import os
 import signal
 
 import pytest
-
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
 
@@ -17,14 +16,22 @@ TEXT = (
 
 def errors_by_hand() -> dict:
     line = {"name": "vgg", "rows": 4, "errors": {"trainlaw": 12.5, "roofline": 30.0}, "members": []}
-    group = {"name": "TU104-40", "rows": 4, "errors": {"trainlaw": 11.0, "roofline": None}, "members": ["T4", "T4G"]}
+    group = {
+        "name": "TU104-40",
+        "rows": 4,
+        "errors": {"trainlaw": 11.0, "roofline": None},
+        "members": ["T4", "T4G"],
+    }
     metrics = {"macro_gpu_group_mape_percent": 15.25, "mape_percent": 18.0, "median_ape_percent": 12.0}
     return {
         "protocol": "5 folds over GPU groups",
         "missing": [],
         "interval": {"level": 0.9, "factor": 1.5, "coverage_percent": 88.0},
         "estimators": ["trainlaw", "roofline"],
-        "summary": {"trainlaw": metrics, "roofline": {"macro_gpu_group_mape_percent": 36.8, "mape_percent": None}},
+        "summary": {
+            "trainlaw": metrics,
+            "roofline": {"macro_gpu_group_mape_percent": 36.8, "mape_percent": None},
+        },
         "gpu_group": [group],
         "cnn_base": [line],
     }
@@ -38,7 +45,12 @@ def formula() -> Formula:
     ranges = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
     provenance = {"trainlaw_version": "0.1.0", "table": "default", "seed": 0, "precisions": ["fp32"]}
     return Formula(
-        expression, feature_specs(names), TARGET, ranges=ranges, provenance=provenance, errors=errors_by_hand()
+        expression,
+        feature_specs(names),
+        TARGET,
+        ranges=ranges,
+        provenance=provenance,
+        errors=errors_by_hand(),
     )
 
 
@@ -60,4 +72,6 @@ def in_empty_folder(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def no_interrupts_left():
     yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, f"a test of process {os.getpid()} left SIGINT changed"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, (
+        f"a test of process {os.getpid()} left SIGINT changed"
+    )

@@ -1,4 +1,4 @@
-"""Bad input: one clear line on standard error, exit code 2, nothing written and nothing on standard output."""
+"""Bad input: one clear line on standard error, exit code 2, nothing written, nothing on standard output."""
 
 import json
 import random
@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
-
 from trainlaw.app.cli import app
+from typer.testing import CliRunner
 
 GOOD_ROW = {"gpu": "T4", "cnn": "resnet50", "batch_per_gpu": "32", "time_s": "0.21"}
 
@@ -181,7 +180,9 @@ def spoiled(formula_file, how):
     if how == "unknown operator":
         return text.replace('"mul"', '"system"')
     if how == "10,000 nested nodes":
-        return text.replace(json.dumps(content["errors"]), "{}").replace('"expression": ', f'"expression": {deep_json(nested(10_000))}, "x": ', 1)
+        return text.replace(json.dumps(content["errors"]), "{}").replace(
+            '"expression": ', f'"expression": {deep_json(nested(10_000))}, "x": ', 1
+        )
     if how == "no expression":
         del content["expression"]
     if how == "other format":
@@ -197,7 +198,15 @@ def spoiled(formula_file, how):
 
 @pytest.mark.parametrize(
     "how",
-    ["unknown operator", "10,000 nested nodes", "no expression", "other format", "not finite", "a list", "extra field"],
+    [
+        "unknown operator",
+        "10,000 nested nodes",
+        "no expression",
+        "other format",
+        "not finite",
+        "a list",
+        "extra field",
+    ],
 )
 @pytest.mark.parametrize("command", ["predict", "show", "export"])
 def test_formula_file_that_is_spoiled(how, command, formula_file, tmp_path):
@@ -230,7 +239,10 @@ def test_no_formula_anywhere(in_empty_folder, monkeypatch):
     fails_in_one_line(run("show"), "trainlaw study")
 
 
-@pytest.mark.parametrize(("name", "expected"), [("x.docx", ".docx"), ("x", "'x'"), ("nowhere/x.py", "nowhere"), ("there.py", "exists")])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("x.docx", ".docx"), ("x", "'x'"), ("nowhere/x.py", "nowhere"), ("there.py", "exists")],
+)
 def test_export_to_an_impossible_file(name, expected, formula_file, in_empty_folder):
     (in_empty_folder / "there.py").write_text("mine")
     fails_in_one_line(run("export", formula_file, "--to", name), expected)
@@ -240,21 +252,44 @@ def test_export_to_an_impossible_file(name, expected, formula_file, in_empty_fol
 
 @pytest.mark.parametrize(
     "arguments",
-    [("gpus", "show", "T44"), ("cnn", "show", "resnet5"), ("gpus", "show", "x" * 5000), ("cnn", "show", "\x00\n=1")],
+    [
+        ("gpus", "show", "T44"),
+        ("cnn", "show", "resnet5"),
+        ("gpus", "show", "x" * 5000),
+        ("cnn", "show", "\x00\n=1"),
+    ],
 )
 def test_unknown_names(arguments):
     fails_in_one_line(run(*arguments))
 
 
 def test_usage_errors_exit_2_without_a_traceback():
-    for arguments in (("nonsense",), ("predict", "--batch", "many"), ("study", "--folds", "1"), ("gpus", "show")):
+    for arguments in (
+        ("nonsense",),
+        ("predict", "--batch", "many"),
+        ("study", "--folds", "1"),
+        ("gpus", "show"),
+    ):
         result = run(*arguments)
         assert result.exit_code == 2
         assert "Traceback" not in result.stderr
 
 
 def test_a_real_process_fails_the_same_way(tmp_path):
-    command = [sys.executable, "-m", "trainlaw.app", "predict", "--formula", str(tmp_path), "--cnn", "a", "--gpu", "b", "--batch", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "trainlaw.app",
+        "predict",
+        "--formula",
+        str(tmp_path),
+        "--cnn",
+        "a",
+        "--gpu",
+        "b",
+        "--batch",
+        "1",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""

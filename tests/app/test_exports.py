@@ -8,12 +8,11 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
 from trainlaw.app.cli import app
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.workbook_model import first_choice
 from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
 
 
 @pytest.fixture
@@ -33,11 +32,17 @@ def export(formula_file, path):
     return path.read_text() if path.suffix not in (".xlsx",) else ""
 
 
+def found_in(folder):
+    return f"import sys; sys.path.insert(0, {str(folder)!r}); "
+
+
 def test_python_runs_without_any_package(formula_file, tmp_path, values, truth):
     path = tmp_path / "law.py"
     export(formula_file, path)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import law; print(repr(law.predict(**{values!r})))"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    code = f"{found_in(tmp_path)}import law; print(repr(law.predict(**{values!r})))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
     assert float(done.stdout) == pytest.approx(truth, rel=1e-12)
 
 
@@ -72,13 +77,20 @@ def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_fil
     assert [path.name for path in folder.iterdir()] == [f"law{suffix}"]
     again = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(folder / f"law{suffix}")])
     assert again.exit_code == 2
-    forced = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(folder / f"law{suffix}"), "--overwrite"])
+    forced = CliRunner().invoke(
+        app, ["export", str(formula_file), "--to", str(folder / f"law{suffix}"), "--overwrite"]
+    )
     assert forced.exit_code == 0
 
 
 def test_undefined_is_nan_and_null(formula_file, tmp_path, values):
     export(formula_file, tmp_path / "law.py")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import law; print(law.predict(**{({**values, 'clock_ratio': -1.0})!r}))"
+    undefined = {**values, "clock_ratio": -1.0}
+    code = f"{found_in(tmp_path)}import law; print(law.predict(**{undefined!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert math.isnan(float(done.stdout))
-    assert np.isnan(load_formula(formula_file).predict({name: [value] for name, value in {**values, "clock_ratio": -1.0}.items()})[0])
+    assert np.isnan(
+        load_formula(formula_file).predict(
+            {name: [value] for name, value in {**values, "clock_ratio": -1.0}.items()}
+        )[0]
+    )

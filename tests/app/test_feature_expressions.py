@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.datasets import FEATURES, STUDY_FEATURES, gpu_table, load
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS
@@ -24,7 +23,9 @@ def form(name):
 
 
 WRITTEN = {name: form(name) for name in sorted(FEATURES)}
-ON_ONE_GPU = [name for name, expression in WRITTEN.items() if expression and set(variables(expression)) <= RAW]
+ON_ONE_GPU = [
+    name for name, expression in WRITTEN.items() if expression and set(variables(expression)) <= RAW
+]
 
 
 @pytest.mark.parametrize("name", ON_ONE_GPU)

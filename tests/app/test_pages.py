@@ -10,15 +10,14 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 import pytest
-
 from trainlaw.app.error_tables import errors_json
+from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.page import page_html
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.report import report_html
 from trainlaw.app.study_text import study_text
 from trainlaw.app.terms import median_shares
-from trainlaw.app.workbook_tables import cnn_label
 from trainlaw.datasets import TARGET, configuration, feature_specs, load
 from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
@@ -31,7 +30,9 @@ def made_up_result(names=("trainlaw", "null_compute", "roofline")):
     table = load("default")
     labels, seconds = table.labels(), table.seconds
     generator = np.random.default_rng(0)
-    frame = labels.assign(row=np.arange(len(table)), split="fold 1 of 1", configuration=labels["cnn"], measured_s=seconds)
+    frame = labels.assign(
+        row=np.arange(len(table)), split="fold 1 of 1", configuration=labels["cnn"], measured_s=seconds
+    )
     for number, name in enumerate(names):
         frame[name] = seconds * np.exp(generator.normal(0, 0.15 * (number + 1), len(seconds)))
     return StudyResult(frame, names)
@@ -45,7 +46,12 @@ def outcome(formula):
     front = ParetoFront((ScoredFormula(simple, 0.4, 3), ScoredFormula(formula, 0.1, 40)))
     columns = load("default").features([spec.name for spec in formula.used_features])
     shares = median_shares(formula, {name: columns[name].to_numpy() for name in columns})
-    provenance = {"table": "default", "seed": 0, "trainlaw_version": "0.1.0", "settings": {"population": [1, 2]}}
+    provenance = {
+        "table": "default",
+        "seed": 0,
+        "trainlaw_version": "0.1.0",
+        "settings": {"population": [1, 2]},
+    }
     return StudyOutcome(carried, front, result, {"fold 1 of 1": ("T4",)}, shares, 0.1, provenance=provenance)
 
 
@@ -76,7 +82,9 @@ def is_alone(text):
     seen = Seen(text)
     assert seen.open == []
     assert not {"link", "img", "iframe", "object", "base"} & set(seen.tags)
-    assert not [attribute for attribute in seen.attributes if attribute[1] in ("src", "href", "onclick", "onload")]
+    assert not [
+        attribute for attribute in seen.attributes if attribute[1] in ("src", "href", "onclick", "onload")
+    ]
     assert "http://" not in text
     assert "https://" not in text
     assert "url(" not in text
@@ -106,8 +114,17 @@ def test_hostile_texts_are_inert(outcome):
     evil = "</script><img src=x onerror=alert(1)>'\"&"
     frame = outcome.result.predictions.assign(cnn_base=evil, generation=evil)
     result = StudyResult(frame, outcome.result.estimators)
-    carried = replace(outcome.formula, errors=errors_json(result, evil), provenance={"table": evil, evil: evil})
-    hostile = replace(outcome, formula=carried, result=result, provenance={"table": evil}, missing=(evil,), absent={evil: evil})
+    carried = replace(
+        outcome.formula, errors=errors_json(result, evil), provenance={"table": evil, evil: evil}
+    )
+    hostile = replace(
+        outcome,
+        formula=carried,
+        result=result,
+        provenance={"table": evil},
+        missing=(evil,),
+        absent={evil: evil},
+    )
     for text in (report_html(hostile), page_html(carried)):
         assert "<img" not in text
         assert evil not in text
@@ -130,7 +147,15 @@ def test_text_names_formula_errors_and_files(outcome, tmp_path):
 
 
 def screenshot_dom(path, fragment=""):
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", f"file://{path}#{fragment}"]
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--dump-dom",
+        f"file://{path}#{fragment}",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "CONSOLE" not in done.stderr, done.stderr
     return done.stdout
@@ -139,16 +164,24 @@ def screenshot_dom(path, fragment=""):
 @needs_chromium
 @pytest.mark.parametrize(
     ("cnn", "size", "classes", "gpu", "batch", "precision"),
-    [("resnet50", 224, 1000, "T4", 64, "fp32"), ("vgg16", 224, 1000, "K80", 7, "fp32"), ("densenet161", 224, 1000, "A40", 100, "fp16")],
+    [
+        ("resnet50", 224, 1000, "T4", 64, "fp32"),
+        ("vgg16", 224, 1000, "K80", 7, "fp32"),
+        ("densenet161", 224, 1000, "A40", 100, "fp16"),
+    ],
 )
 def test_page_computes_as_the_command_does(cnn, size, classes, gpu, batch, precision, formula, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(page_html(formula))
     choice = {"gpu": gpu, "cnn": cnn_label(cnn, size, classes), "batch": batch, "precision": precision}
     shown = screenshot_dom(path, urlencode(choice))
-    run = configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, input_size_px=size, n_classes=classes, precision=precision)
+    run = configuration(
+        cnn=cnn, gpu=gpu, batch_per_gpu=batch, input_size_px=size, n_classes=classes, precision=precision
+    )
     prediction = predict_runs(formula, run)[0]
-    assert float(re.search(r'data-seconds="([^"]+)"', shown)[1]) == pytest.approx(prediction.time_s, rel=1e-12)
+    assert float(re.search(r'data-seconds="([^"]+)"', shown)[1]) == pytest.approx(
+        prediction.time_s, rel=1e-12
+    )
     assert ("no run in fp16" in shown) == (precision == "fp16")
 
 
@@ -167,7 +200,9 @@ def test_page_is_one_small_file(formula):
 
 
 def test_page_of_several_gpus_is_refused():
-    law = Formula(parse_text("n_gpus * iteration_overhead_s"), feature_specs(["n_gpus", "iteration_overhead_s"]), TARGET)
+    law = Formula(
+        parse_text("n_gpus * iteration_overhead_s"), feature_specs(["n_gpus", "iteration_overhead_s"]), TARGET
+    )
     with pytest.raises(InputError, match="n_gpus"):
         page_html(law)
 

@@ -1,7 +1,6 @@
 import os
 
 import pytest
-
 from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder, newest_formula
 from trainlaw.formulas import InputError
 

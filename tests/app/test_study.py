@@ -1,4 +1,4 @@
-"""The main job on a small part of the built-in data: same bytes for any number of workers, honest when interrupted."""
+"""The main job on a small part of the data: same bytes for any number of workers, honest when interrupted."""
 
 import csv
 import json
@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
 from trainlaw.app.cli import app
 from trainlaw.app.run_folder import RUN_FILES
 from trainlaw.app.study import StudyOptions, study_table
 from trainlaw.datasets import load
 from trainlaw.formulas import SECOND, infer_unit, load_formula
+from typer.testing import CliRunner
 
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
 
@@ -27,7 +26,10 @@ GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
 @pytest.fixture(scope="module")
 def small_table(tmp_path_factory):
     frame = load("default").frame
-    part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152"])]
+    part = frame[
+        frame["gpu"].isin(GPUS)
+        & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152"])
+    ]
     path = tmp_path_factory.mktemp("tables") / "small.csv"
     part.to_csv(path, index=False)
     return path
@@ -58,7 +60,16 @@ def test_run_folder_is_complete(finished):
 
 def test_it_prints_formula_units_and_errors_beside_the_rivals(finished):
     _, done = finished
-    for text in ("time_s [s] =", "roofline", "random_forest", "null_compute", "cf9", "resnet50", "mean over GPU groups", "unit"):
+    for text in (
+        "time_s [s] =",
+        "roofline",
+        "random_forest",
+        "null_compute",
+        "cf9",
+        "resnet50",
+        "mean over GPU groups",
+        "unit",
+    ):
         assert text in done.stdout
     assert "Traceback" not in done.stderr
 
@@ -100,7 +111,9 @@ def test_commands_find_the_newest_run(finished, monkeypatch):
     shown = CliRunner().invoke(app, ["show"])
     assert shown.exit_code == 0, shown.output
     assert "one/formula.json" in shown.stdout
-    predicted = CliRunner().invoke(app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32", "--json"])
+    predicted = CliRunner().invoke(
+        app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32", "--json"]
+    )
     assert json.loads(predicted.stdout)[0]["time_s"] > 0
 
 
@@ -108,7 +121,9 @@ def interrupted_study(folder, table, moment):
     """A study that gets Ctrl-C as soon as standard error shows `moment`."""
     command = [sys.executable, "-m", "trainlaw.app", "study", str(table), "--into", str(folder), "--evaluations", "1000000",
                "--folds", "3", "--workers", "2"]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     guard = threading.Timer(120, process.kill)
     guard.start()
     try:
@@ -152,7 +167,9 @@ def test_finished_folds_survive_an_interrupt(small_table):
     from trainlaw.app.run_tables import find_table
 
     options = StudyOptions(seed=1, folds=3, evaluations=300, workers=2)
-    outcome = study_table(find_table(str(small_table)), options, lambda signals, total: None, InterruptAfterFirstFold())
+    outcome = study_table(
+        find_table(str(small_table)), options, lambda signals, total: None, InterruptAfterFirstFold()
+    )
     assert len(outcome.missing) >= 1
     assert 1 <= outcome.result.predictions["gpu_group"].nunique() < 4
     assert outcome.formula.errors["missing"]

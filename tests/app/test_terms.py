@@ -2,16 +2,28 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from trainlaw.app.terms import median_shares, plain_expression, term_values, terms, with_named_constants
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.formulas import DIMENSIONLESS, Apply, Constant, FeatureSpec, Formula, GroupedConstant, Variable, evaluate, parse_text, to_text
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    Apply,
+    Constant,
+    FeatureSpec,
+    Formula,
+    GroupedConstant,
+    Variable,
+    evaluate,
+    parse_text,
+    to_text,
+)
 
 leaves = st.one_of(st.floats(0.5, 4).map(Constant), st.sampled_from("abc").map(Variable))
 expressions = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "max"]), inner, inner).map(lambda t: Apply(t[0], t[1:])),
+        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "max"]), inner, inner).map(
+            lambda t: Apply(t[0], t[1:])
+        ),
         inner.map(lambda e: Apply("neg", (e,))),
     ),
     max_leaves=12,
@@ -30,7 +42,12 @@ def test_terms_add_up_to_the_expression(expression):
 
 
 def test_products_of_sums_are_written_out_but_not_without_end():
-    assert [to_text(term) for term in terms(parse_text("(a + b) * (c - 1)"))] == ["a * c", "a * -1", "b * c", "b * -1"]
+    assert [to_text(term) for term in terms(parse_text("(a + b) * (c - 1)"))] == [
+        "a * c",
+        "a * -1",
+        "b * c",
+        "b * -1",
+    ]
     many = parse_text("(" + " + ".join("abcabcabc") + ") * (" + " + ".join("abcabcabc") + ")")
     assert len(terms(many)) == 1
 
@@ -60,7 +77,10 @@ def test_name_of_a_constant_does_not_hide_a_feature():
 def test_grouped_constant_takes_its_default():
     spec = FeatureSpec("x", "x", DIMENSIONLESS, "x")
     grouped = GroupedConstant("C[harness]", "harness", {"tf": 1.2}, 1.05)
-    assert to_text(plain_expression(Formula(parse_text("C[harness] * x"), (spec,), spec, (grouped,)))) == "1.05 * x"
+    assert (
+        to_text(plain_expression(Formula(parse_text("C[harness] * x"), (spec,), spec, (grouped,))))
+        == "1.05 * x"
+    )
 
 
 def test_shares_add_up(formula):

@@ -1,6 +1,5 @@
 from hypothesis import given
 from hypothesis import strategies as st
-
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.quantities import show_number, show_percent, show_seconds, show_with_prefix
 from trainlaw.app.text_table import text_table, wrapped_list
