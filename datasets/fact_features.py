@@ -69,6 +69,13 @@ GPU_FEATURES: tuple[Feature, ...] = (
         high=1,
     ),
     derived_feature(
+        "on_chip_ratio",
+        "ell",
+        "1",
+        "level 1 cache of one multiprocessor over 64 KiB: how much of a product's tiles stays on the chip",
+        lambda c: c["l1_bytes_per_sm"] / 65536.0,
+    ),
+    derived_feature(
         "tensor_ratio",
         "tau",
         "1",
