@@ -1,7 +1,7 @@
 """A closed form as a tree of three frozen kinds of node, and the one fold that all questions about it use."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from trainlaw.formulas.errors import InputError
@@ -33,6 +33,20 @@ class Apply:
 
     operator: str
     arguments: tuple["Expression", ...]
+    # Kept, since trees are looked up in dictionaries a lot and hashing one anew walks through all of it.
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the hash from those of the arguments."""
+        object.__setattr__(self, "_hash", hash((self.operator, self.arguments)))
+
+    def __hash__(self) -> int:
+        """Return the kept hash."""
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Apply"], tuple[str, tuple["Expression", ...]]]:
+        """Rebuild when unpickled: hashes of texts differ from process to process."""
+        return Apply, (self.operator, self.arguments)
 
 
 Expression = Constant | Variable | Apply
