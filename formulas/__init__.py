@@ -1,7 +1,7 @@
 """What a closed form is: units, expressions, values, simplification, bounds, proofs and printed forms."""
 
-from trainlaw.formulas.bounds import bounds
-from trainlaw.formulas.derivative import derivative
+from trainlaw.formulas.derivatives import derivative
+from trainlaw.formulas.enclosure import bounds
 from trainlaw.formulas.errors import (
     InputError,
     MissingDependencyError,
@@ -10,7 +10,7 @@ from trainlaw.formulas.errors import (
     UnknownNameError,
     unknown_name,
 )
-from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import (
     MAX_DEPTH,
     MAX_NODES,
@@ -42,7 +42,7 @@ from trainlaw.formulas.simplify import simplify, simplify_all
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 from trainlaw.formulas.term_names import term_names
 from trainlaw.formulas.text import parse_text, to_text
-from trainlaw.formulas.tidy import fold_constants, tidy
+from trainlaw.formulas.tidying import fold_constants, tidy
 from trainlaw.formulas.unit_inference import constant_units, infer_unit
 from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
 

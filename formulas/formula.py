@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas.errors import InputError, shown, unknown_name
-from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.bounds import Box, Ranges, check_box, enclose
-from trainlaw.formulas.derivative import derivative
-from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.derivatives import derivative
+from trainlaw.formulas.enclosure import Box, Ranges, check_box, enclose
+from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Apply, Expression, Variable, nodes, variables
 from trainlaw.formulas.intervals import Interval
 from trainlaw.formulas.simplify import simplify
@@ -28,9 +28,7 @@ MAX_CORNERS = 256
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The outcome. witness : the points that refute the claim: one for a sign, two for monotonicity, else
-    none.
-    """
+    """The outcome, with the points that refute the claim: one for a sign, two for monotonicity."""
 
     status: Literal["proved", "refuted", "undecided"]
     witness: tuple[Mapping[str, float], ...] = ()
@@ -131,9 +129,7 @@ class _RisingClaim:
         return any(self.name in variables(node) for node in steps)
 
     def judge(self, points: Mapping[str, Array]) -> Proof | None:
-        """Return the outcome where points decide it: a higher one refutes the claim, or one has no valid
-        value.
-        """
+        """Return the outcome where points decide it: a pair refutes the claim, or one is not valid."""
         here = _enclose_points(self.expression, points)
         for share in STEPS:
             raised = {**points, self.name: points[self.name] + share * (self.top - points[self.name])}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants
 
 MAX_DIGITS = 17

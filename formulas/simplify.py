@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.evaluate import evaluate
+from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import (
     Apply,
     Constant,
@@ -19,7 +19,7 @@ from trainlaw.formulas.expression import (
     variables,
 )
 from trainlaw.formulas.json_form import from_json, to_json
-from trainlaw.formulas.tidy import tidy
+from trainlaw.formulas.tidying import tidy
 
 Columns = Mapping[str, NDArray[np.float64]]
 AGREEMENT = 1e-9
@@ -59,9 +59,7 @@ def simplify_all(
 
 
 def _may_shrink(expression: Expression) -> bool:
-    """Return whether sympy could find anything: something occurs twice, or numbers stand where they might
-    merge.
-    """
+    """Return whether sympy could find anything: names that occur twice, numbers that might merge."""
     leaves = [node for node in nodes(expression) if not isinstance(node, Apply)]
     numbers = sum(isinstance(leaf, Constant) for leaf in leaves)
     names = len(leaves) - numbers
@@ -134,8 +132,7 @@ def _best(options: Sequence[Expression], points: Columns) -> Expression:
 
 
 def agree(expression: Expression, other: Expression, columns: Columns) -> bool:
-    """Return whether `other` is valid and has the same value, to 1e-9 relative, wherever `expression` is
-    valid.
+    """Return whether `other` is valid and equal, to 1e-9 relative, wherever `expression` is valid.
 
     columns : float64, shape (n,), per variable name. False where the expression is valid nowhere.
     """

@@ -22,7 +22,7 @@ from trainlaw.formulas.expression import (
 )
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
-from trainlaw.formulas.tidy import tidy
+from trainlaw.formulas.tidying import tidy
 
 # Counted function calls rather than seconds, so that a busy machine gives the same result; about a second.
 CALLS_PER_EXPRESSION = 2_000_000
@@ -76,8 +76,7 @@ def rewrites() -> tuple[Callable[[Any], Any], ...]:
 
 
 def candidates(expression: Expression, positive: Collection[str]) -> Iterator[Expression]:
-    """Yield rewritten expressions that are no more complex; the variables named in `positive` are taken as
-    positive.
+    """Yield rewritten expressions that are no more complex, given that the variables in `positive` are.
 
     Values are not checked. The same arguments give the same candidates on any machine.
     """

@@ -1,5 +1,4 @@
-"""Where an expression never falls in a variable, read from its structure: sums, products and functions of
-trends.
+"""Where an expression never falls in a variable, read from its structure: functions of trends.
 
 Unlike the sign of the derivative this copes with jumps and with slopes that are infinite at an end of a
 range.
@@ -9,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.bounds import Ranges, enclose
-from trainlaw.formulas.derivative import partials
+from trainlaw.formulas.derivatives import partials
+from trainlaw.formulas.enclosure import Ranges, enclose
 from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold
 from trainlaw.formulas.intervals import Interval
 from trainlaw.formulas.operators import OPERATORS
@@ -27,8 +26,7 @@ class _Trend(NamedTuple):
 
 
 def never_falls(expression: Expression, name: str, boxes: Ranges) -> tuple[Flags, Flags]:
-    """Return whether the expression is valid all over each box, and whether it is proved never to fall in
-    `name`.
+    """Return whether the expression is valid all over each box, and proved never to fall in `name`.
 
     boxes : per variable its lower and upper ends, each float64 of shape (n_boxes,). Both results: shape
     (n_boxes,).
@@ -59,8 +57,7 @@ def _combined(node: Apply, trends: tuple[_Trend, ...]) -> _Trend:
 
 
 def _slope_signs(operator: str, index: int, intervals: list[Interval]) -> tuple[Flags, Flags]:
-    """Return where an operator never falls, and never rises, in one argument while the arguments keep to
-    `intervals`.
+    """Return where an operator never falls, and never rises, in one of arguments within `intervals`.
 
     Where the operator is valid all over a box it is continuous there, steps apart, which have a monotonicity
     of their own in the table: the sign of the partial derivative decides, also if that is undefined at an

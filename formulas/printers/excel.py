@@ -43,7 +43,8 @@ def _constant_power(exponent: float) -> str:
         vanishes = f"AND({{a}}>=0,{vanishes})" if exponent > 0 and not exponent.is_integer() else vanishes
         return f"IF({vanishes},0,{plain})"
     # Only where 1/exponent is nearly an odd whole number; the square root keeps negative numbers out.
-    is_root = abs(exponent) < 1 and abs(1 / exponent - round(1 / exponent)) < 1e-6
+    root = round(1 / exponent)
+    is_root = abs(root) > 1 and root % 2 == 1 and abs(1 / exponent - root) < 1e-6
     return f"POWER(SQRT({{a}}),{_number(2 * exponent)})" if is_root else plain
 
 
@@ -61,7 +62,7 @@ EXCEL = Language(
         "exp": "EXP({a})",
         "log": "LN({a})",
         "pow": (
-            "IF({b}=0,1+0*({a}),IF(AND({a}<0,{b}<>INT({b})),NA(),"
+            "IF({b}=0,1+0*({a}),IF(AND({a}<0,{b}<>TRUNC({b})),NA(),"
             f"IF({{a}}=0,POWER({{a}},{{b}}),IF({{b:atom}}*LOG10(ABS({{a}}))<-{VANISHING},0,POWER({{a}},{{b}})))))"
         ),
         "min": "MIN({a},{b})",
@@ -77,9 +78,7 @@ EXCEL = Language(
 
 
 class ExcelCells(NamedTuple):
-    """helpers : name and formula of each helper cell, each over inputs and earlier helpers. formula : the
-    result.
-    """
+    """The helper cells, each over inputs and earlier helpers, and the formula of the result."""
 
     helpers: tuple[tuple[str, str], ...]
     formula: str
@@ -138,8 +137,7 @@ def _levels(text: str) -> int:
 
 
 def _cuts(expression: Expression, names: Mapping[str, str]) -> set[tuple[Apply, int]]:
-    """Return the arguments (node and place) that need a cell of their own for every cell to stay well within
-    limits.
+    """Return the arguments, as node and place, that need a cell of their own to keep within the limits.
 
     An argument that a form repeats is one of them; else the longest and the deepest of a node that gets too
     large.

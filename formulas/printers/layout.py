@@ -9,8 +9,9 @@ from trainlaw.formulas.printers.steps import named_steps
 
 
 class Layout(NamedTuple):
-    """inputs and labels : identifier per feature and per label column. grouped : identifier and grouped
-    constant.
+    """The parts of one function.
+
+    inputs, labels : identifier per feature and per label column. grouped : identifier and grouped constant.
 
     steps : identifier and text of each step, finite or the language's invalid value. result : text of the
     value. helpers : source of the helper functions that the texts call.

@@ -48,7 +48,7 @@ def inert(text: str) -> str:
     """Return a text as one line that ends no comment and starts no tag in any language.
 
     >>> inert("a */ </script> -- b\\n")
-    'a * / ? /script? - - b'
+    'a * / ?/script? - - b'
     """
     plain = "".join(
         character if character.isalnum() or character in PLAIN else "?" for character in text.strip()

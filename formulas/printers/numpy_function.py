@@ -9,7 +9,7 @@ from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
-from trainlaw.formulas.tidy import folded
+from trainlaw.formulas.tidying import folded
 
 NUMPY = Language(
     forms={

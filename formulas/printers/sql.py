@@ -30,7 +30,7 @@ SQL = Language(
         "square": "POWER({a}, 2)",
         "cube": "POWER({a}, 3)",
         # PostgreSQL raises an error where the result would vanish, too.
-        "exp": "CASE WHEN {a} < -700 THEN 0e0 WHEN {a} < 709.78 THEN EXP({a}) END",
+        "exp": "CASE WHEN {a} < -745 THEN 0e0 WHEN {a} < 709.78 THEN EXP({a}) END",
         "log": "CASE WHEN {a} > 0 THEN LN({a}) END",
         "pow": (
             "CASE WHEN {a} > 0 OR {a} = 0 AND {b} >= 0 OR {a} < 0 AND {b} = FLOOR({b})"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from trainlaw.formulas import evaluate, to_text
-from trainlaw.formulas.bounds import enclose
+from trainlaw.formulas.enclosure import enclose
 
 RELATIVE = 1e-9
 
@@ -16,7 +16,9 @@ def points():
     found = {}
     for name in "xyz":
         ordinary = generator.normal(size=30) * 10.0 ** generator.integers(-3, 4, size=30)
-        found[name] = np.concatenate([generator.permutation(edges), generator.uniform(0.1, 9, 20), ordinary])
+        values = np.concatenate([generator.permutation(edges), generator.uniform(0.1, 9, 20), ordinary])
+        # Fifteen digits, as many as the file of a workbook keeps.
+        found[name] = np.array([float(f"{value:.15g}") for value in values])
     return found
 
 

@@ -1,5 +1,4 @@
-"""Cheap rewrites in process: constants folded, like terms and like factors merged, inverse functions
-cancelled.
+"""Cheap rewrites in process: constants folded, like terms and factors merged, inverse functions undone.
 
 A rewrite keeps the value wherever the expression was valid; it may make it valid at more points (x/x becomes
 1).

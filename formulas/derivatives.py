@@ -5,7 +5,7 @@ from functools import cache
 from trainlaw.formulas.expression import Apply, Expression, fold, substitute
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import parse_text
-from trainlaw.formulas.tidy import ONE, ZERO, tidy
+from trainlaw.formulas.tidying import ONE, ZERO, tidy
 
 
 def derivative(expression: Expression, name: str) -> Expression:
