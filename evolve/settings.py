@@ -52,7 +52,7 @@ class SearchSettings:
     polish_steps: int = 60
     held_out_selection: bool = True
     choice: str = "one_standard_error"
-    exponent_limit: float = 4.0
+    exponent_limit: float = 2.0
     shrinkage: float = 1e-3
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
