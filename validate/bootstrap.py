@@ -53,3 +53,32 @@ def mean_interval(
     table = np.array(list(values), dtype=float)
     low, high = bootstrap_interval(lambda rows: table[rows].mean(), range(len(table)), level, resamples, seed)
     return float(table.mean()), low, high
+
+
+def pair_interval(
+    pairs: Sequence[tuple[str, str]],
+    values: Sequence[float],
+    level: float = 0.9,
+    resamples: int = 500,
+    seed: int = 0,
+) -> tuple[float, float, float]:
+    """Return the mean of `values`, one per pair of groups, and low and high of its bootstrap interval.
+
+    pairs : the two labels of each pair, shape (n_pairs, 2). Groups are drawn anew; a pair counts as often as
+    both of its groups were drawn. (nan, nan, nan) without a pair.
+
+    >>> pair_interval([("A", "B")], [1.0])
+    (1.0, 1.0, 1.0)
+    """
+    table = np.asarray(values, dtype=float)
+    if not len(table):
+        return float("nan"), float("nan"), float("nan")
+    names, codes = np.unique(np.asarray(pairs, dtype=str), return_inverse=True)
+    first, second = codes.reshape(len(table), 2).T
+
+    def mean(drawn: np.ndarray) -> float:
+        counts = np.bincount(drawn, minlength=len(names))
+        weights = counts[first] * counts[second]
+        return float(weights @ table / weights.sum()) if weights.any() else float("nan")
+
+    return float(table.mean()), *bootstrap_interval(mean, names, level, resamples, seed)

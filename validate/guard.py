@@ -157,6 +157,8 @@ def check_rowwise(
     X : features of the test rows, shape (n_test, n_features); predicted : seconds, shape (n_test,).
     LeakError where they differ: the estimator learns from the rows that it should predict.
     """
+    if len(X) < 2:
+        return
     alone = estimator.predict(X.iloc[1::2], **{name: table.iloc[1::2] for name, table in labels.items()})
     if not np.allclose(alone, predicted[1::2], rtol=1e-6, atol=0.0, equal_nan=True):
         raise LeakError(

@@ -100,6 +100,35 @@ def spearman(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float
     return float(centred[0] @ centred[1] / np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1])))
 
 
+def gpu_pairs(
+    measured_s: Sequence[float],
+    predicted_s: Sequence[float],
+    gpus: Sequence[object],
+    configurations: Sequence[object],
+) -> pd.DataFrame:
+    """Return every pair of GPUs that ran the same configuration: `first`, `second`, and `picked`.
+
+    configurations : one label per row, equal for the same CNN, batch, precision and harness. Repeats are
+    merged by their geometric mean. `picked` is 1 where the faster GPU was predicted to be faster, 0.5 for a
+    predicted tie, 0 for a wrong or an invalid prediction. Pairs that were measured equally fast are left out.
+    """
+    measured, predicted = _checked(measured_s, predicted_s)
+    predicted = np.where(predicted > 0, predicted, np.nan)
+    keys = pd.DataFrame({"work": np.asarray(configurations, dtype=str), "gpu": np.asarray(gpus, dtype=str)})
+    codes = keys.groupby(["work", "gpu"]).ngroup().to_numpy()
+    merged = keys.drop_duplicates().sort_values(["work", "gpu"], ignore_index=True)
+    sizes = np.bincount(codes)
+    # Sums by bincount keep a nan, which pandas' means would drop.
+    merged["measured"] = np.bincount(codes, np.log(measured)) / sizes
+    merged["predicted"] = np.bincount(codes, np.log(predicted)) / sizes
+    pairs = merged.merge(merged, on="work", suffixes=("", "_other"))
+    pairs = pairs[(pairs["gpu"] < pairs["gpu_other"]) & (pairs["measured"] != pairs["measured_other"])]
+    true = np.sign(pairs["measured"] - pairs["measured_other"])
+    guess = np.sign(pairs["predicted"] - pairs["predicted_other"])
+    picked = np.where(guess == true, 1.0, np.where(guess == 0, 0.5, 0.0))
+    return pd.DataFrame({"first": pairs["gpu"], "second": pairs["gpu_other"], "picked": picked})
+
+
 def faster_gpu_percent(
     measured_s: Sequence[float],
     predicted_s: Sequence[float],
@@ -108,29 +137,13 @@ def faster_gpu_percent(
 ) -> float:
     """Return how often the faster of two GPUs is picked, percent: the decision that a person takes.
 
-    All pairs of GPUs that ran the same configuration (CNN, batch, precision, harness; one label per row)
-    count once; repeats are merged by their geometric mean, a predicted tie counts half, invalid rows are
-    wrong picks. nan where no configuration ran on two GPUs.
+    Arguments as for `gpu_pairs`; nan where no configuration ran on two GPUs.
 
-    >>> faster_gpu_percent([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["A100", "T4", "K80"], ["r50"] * 3)
-    66.66666666666667
+    >>> round(faster_gpu_percent([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["A100", "T4", "K80"], ["r50"] * 3), 6)
+    66.666667
     """
-    measured, predicted = _checked(measured_s, predicted_s)
-    logs = pd.DataFrame(
-        {"measured": np.log(measured), "predicted": np.log(np.where(predicted > 0, predicted, np.nan))}
-    )
-    merged = logs.groupby([np.asarray(configurations, dtype=str), np.asarray(gpus, dtype=str)]).agg(
-        lambda values: values.mean(skipna=False)
-    )
-    won, pairs = 0.0, 0
-    for _, times in merged.groupby(level=0):
-        first, second = np.triu_indices(len(times), k=1)
-        true = np.sign(times["measured"].to_numpy()[first] - times["measured"].to_numpy()[second])
-        guess = np.sign(times["predicted"].to_numpy()[first] - times["predicted"].to_numpy()[second])
-        counted = true != 0
-        pairs += int(counted.sum())
-        won += float((guess == true)[counted].sum() + 0.5 * (guess == 0)[counted].sum())
-    return 100.0 * won / pairs if pairs else float("nan")
+    picked = gpu_pairs(measured_s, predicted_s, gpus, configurations)["picked"]
+    return 100.0 * float(picked.mean()) if len(picked) else float("nan")
 
 
 def by_group(

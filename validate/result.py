@@ -8,8 +8,16 @@ import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval
-from trainlaw.validate.metrics import METRICS, Metric, by_group, faster_gpu_percent, macro, mape_percent
+from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval, pair_interval
+from trainlaw.validate.metrics import (
+    METRICS,
+    Metric,
+    by_group,
+    faster_gpu_percent,
+    gpu_pairs,
+    macro,
+    mape_percent,
+)
 
 MEASURED = "measured_s"
 CONFIGURATION = "configuration"
@@ -109,7 +117,8 @@ class StudyResult:
     ) -> pd.DataFrame:
         """Return a bootstrap interval of every metric, groups of the label column `over` drawn anew.
 
-        Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the macro over `over`.
+        Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the macro over `over`;
+        `faster_gpu_percent` is there where GPUs are drawn.
         """
         groups, measured = self.labels(over), self.measured_s
         rows = []
@@ -121,6 +130,11 @@ class StudyResult:
                 rows.append((estimator, name, metric(measured, predicted), low, high))
             values = by_group(mape_percent, measured, predicted, groups).values()
             rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples, seed)))
+            if over == "gpu_group" and CONFIGURATION in self.predictions:
+                pairs = gpu_pairs(measured, predicted, groups, self.labels(CONFIGURATION))
+                picked = 100.0 * pairs["picked"]
+                interval = pair_interval(pairs[["first", "second"]], picked, level, resamples, seed)
+                rows.append((estimator, "faster_gpu_percent", *interval))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
 
     def to_json(self) -> dict[str, object]:

@@ -98,7 +98,11 @@ def configuration_labels(X: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
     Made of CNN, harness and precision in `labels` and of batch and work per image in `X`, as far as present.
     """
     parts = [labels[name] for name in ("cnn", "harness", "precision") if name in labels.columns]
-    parts += [X[name].map("{:g}".format) for name in ("batch_per_gpu", "macs", "params") if name in X.columns]
+    parts += [
+        X[name].map("{:g}".format)
+        for name in ("batch_per_gpu", "n_gpus", "macs", "params")
+        if name in X.columns
+    ]
     return [" ".join(row) for row in zip(*parts, strict=True)] if parts else [""] * len(labels)
 
 

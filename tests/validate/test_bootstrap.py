@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate.bootstrap import bootstrap_interval, drawn_rows, mean_interval
+from trainlaw.validate.bootstrap import bootstrap_interval, drawn_rows, mean_interval, pair_interval
 
 
 def test_groups_are_drawn_whole():
@@ -31,3 +31,11 @@ def test_one_group_has_no_interval():
     assert all(math.isnan(bound) for bound in bootstrap_interval(np.sum, ["a", "a"]))
     with pytest.raises(InputError, match="level between 0 and 1"):
         bootstrap_interval(np.sum, ["a", "b"], level=90)
+
+
+def test_a_pair_of_groups_counts_as_often_as_both_were_drawn():
+    value, low, high = pair_interval([("a", "b"), ("a", "c"), ("b", "c")], [1.0, 0.0, 0.0])
+    assert value == pytest.approx(1 / 3)
+    # Drawing a twice and b once leaves only the first pair; a and c, or b and c, leave none of it.
+    assert (low, high) == (0.0, 1.0)
+    assert all(math.isnan(bound) for bound in pair_interval([], []))

@@ -88,7 +88,7 @@ def test_prior_is_the_posterior_mean_of_a_linear_law():
 
 def test_start_without_a_finite_residual_is_refused():
     with pytest.raises(InputError, match="not finite"):
-        robust_least_squares(with_numeric_slopes(lambda p: np.log(p)), np.array([-1.0]))
+        robust_least_squares(with_numeric_slopes(np.log), np.array([-1.0]))
 
 
 def test_steps_into_nonsense_are_taken_back():

@@ -47,9 +47,11 @@ def test_summary_has_macro_errors_and_the_ranking_of_gpus(result):
 
 def test_intervals_enclose_their_value(result):
     table = result.intervals(resamples=200)
-    assert set(table["metric"]) == {*METRICS, "macro_mape_percent"}
+    assert set(table["metric"]) == {*METRICS, "macro_mape_percent", "faster_gpu_percent"}
     inside = (table["low"] <= table["value"] + 1e-9) & (table["value"] <= table["high"] + 1e-9)
     assert inside.mean() > 0.9
+    assert table["value"].to_numpy()[-1] == result.summary()["faster_gpu_percent"].to_numpy()[-1]
+    assert set(result.intervals("cnn_base", resamples=50)["metric"]) == {*METRICS, "macro_mape_percent"}
     wide = table[(table["estimator"] == "wrong") & (table["metric"] == "mape_percent")]
     assert wide["low"].item() < wide["high"].item()
 

@@ -1,4 +1,5 @@
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from trainlaw.validate.study import configuration_labels
 class Recorder:
     """Keeps what it was given; predicts the first feature."""
 
-    seen = []
+    seen: ClassVar[list] = []
 
     def fit(self, X, y, groups, **labels):
         Recorder.seen.append((X, y, groups, labels))
@@ -31,8 +32,8 @@ def gpu_splits(toy):
     return leave_one_group_out(toy.labels["gpu_group"])
 
 
-def model(toy_feature="compute_s"):
-    return ScaledColumn(toy_feature)
+def model():
+    return ScaledColumn("compute_s")
 
 
 def run(toy, splits, estimators=None, **options):
@@ -97,7 +98,7 @@ def test_two_workers_give_the_same_result_as_one(few_runs):
 
 def test_a_factory_that_cannot_travel_is_refused_at_once(toy, gpu_splits):
     with pytest.raises(InputError, match="cannot be sent to a worker"):
-        run(toy, gpu_splits, {"model": lambda: model()}, workers=2)
+        run(toy, gpu_splits, {"model": lambda: ScaledColumn("compute_s")}, workers=2)
 
 
 def test_progress_counts_up_and_time_left_runs_out(toy, gpu_splits):

@@ -25,7 +25,7 @@ def test_a_lent_executor_is_used_and_left_running():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_of_a_task_is_raised_here(workers):
-    with pytest.raises(ValueError, match="math domain error|nonnegative"):
+    with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
         list(run_tasks(sqrt, [1.0, -1.0, 4.0], workers))
 
 

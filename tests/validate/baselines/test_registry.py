@@ -1,0 +1,104 @@
+"""What every baseline must do, whichever it is; a newcomer in the registries is tested without an edit."""
+
+import builtins
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw import datasets
+from trainlaw.formulas import InputError, MissingDependencyError
+from trainlaw.validate import BASELINES, MULTI_GPU_BASELINES, run_study, splits_by_name
+
+LEARNED = {name for name in BASELINES if "forest" in name or "boosting" in name or "perceptron" in name}
+
+
+@pytest.fixture(scope="module")
+def many_gpus():
+    """Features with the measured single-GPU time, seconds and labels of runs on several GPUs."""
+    table = datasets.load("multi")
+    known = table.frame["single_gpu_time_s"].notna().to_numpy()
+    X = table.features().assign(single_gpu_time_s=table.frame["single_gpu_time_s"])[known]
+    labels = table.labels().assign(algorithm=table.frame["algorithm"].astype(str))[known]
+    return X, table.seconds[known], labels
+
+
+def fitted(name, few_runs):
+    groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
+    return BASELINES[name]().fit(few_runs.X, few_runs.seconds, groups)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_in_sample_error_is_sane_and_predictions_are_positive(name, few_runs):
+    predicted = fitted(name, few_runs).predict(few_runs.X)
+    assert predicted.shape == (len(few_runs.X),)
+    assert (predicted > 0).all()
+    errors = np.abs(np.log(predicted / few_runs.seconds))
+    assert np.median(errors) < (0.8 if name.startswith("null") else 0.4)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_same_rows_same_fit(name, few_runs):
+    first, second = (fitted(name, few_runs).predict(few_runs.X) for _ in range(2))
+    assert first.tolist() == second.tolist()
+
+
+@pytest.mark.parametrize("name", [*BASELINES, *MULTI_GPU_BASELINES])
+def test_the_factory_travels_to_a_worker(name):
+    factory = {**BASELINES, **MULTI_GPU_BASELINES}[name]
+    assert pickle.loads(pickle.dumps(factory)) is factory
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_time_measured_in_other_units_changes_the_unit_only(name, few_runs):
+    """A thousand times slower everywhere is predicted a thousand times slower."""
+    groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
+    slow = BASELINES[name]().fit(few_runs.X, 1000.0 * few_runs.seconds, groups).predict(few_runs.X)
+    usual = fitted(name, few_runs).predict(few_runs.X)
+    # Fits that start from constants of order one end within their tolerance, not to the last digit.
+    assert np.median(np.abs(np.log(slow / usual / 1000.0))) < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name in BASELINES if name not in LEARNED])
+def test_a_missing_feature_is_named(name):
+    with pytest.raises(InputError, match=r"needs the features .*_.*not among the 1 given"):
+        BASELINES[name]().fit(pd.DataFrame({"other": [1.0, 2.0]}), np.ones(2), np.array(["a", "b"]))
+
+
+@pytest.mark.parametrize("name", sorted(LEARNED))
+def test_without_scikit_learn_the_extra_is_named(name, monkeypatch):
+    original = builtins.__import__
+
+    def without_sklearn(module, *arguments, **options):
+        if module.partition(".")[0] == "sklearn":
+            raise ImportError(module)
+        return original(module, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without_sklearn)
+    for module in [module for module in sys.modules if module.partition(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[sklearn\]'"):
+        BASELINES[name]()
+
+
+@pytest.mark.parametrize("name", MULTI_GPU_BASELINES)
+def test_several_gpus_are_predicted_from_the_time_on_one(name, many_gpus):
+    X, seconds, labels = many_gpus
+    asked = {"labels": labels} if name == "mg13" else {}
+    groups = labels["gpu_group"].to_numpy(dtype=str)
+    predicted = MULTI_GPU_BASELINES[name]().fit(X, seconds, groups, **asked).predict(X, **asked)
+    limit = {"perfect_scaling": 20.6, "ring_scaling": 16.5, "mg13": 13.5}[name]
+    assert limit - 1.5 < 100 * np.abs(predicted / seconds - 1).mean() < limit
+
+
+def test_more_is_known_the_better_several_gpus_are_predicted(many_gpus):
+    splits = splits_by_name("source", many_gpus[2])
+    table = run_study(*many_gpus, splits, MULTI_GPU_BASELINES).summary().set_index("estimator")
+    errors = [table.loc[name, "mape_percent"] for name in ("perfect_scaling", "ring_scaling", "mg13")]
+    assert errors == pytest.approx([20.5, 16.8, 14.5], abs=0.5)
+
+
+def test_mg13_needs_the_algorithm(many_gpus):
+    with pytest.raises(InputError, match="label column 'algorithm'"):
+        MULTI_GPU_BASELINES["mg13"]().fit(many_gpus[0], many_gpus[1], many_gpus[2]["gpu_group"].to_numpy())
