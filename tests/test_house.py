@@ -230,8 +230,10 @@ def test_installs_beside_packages_of_the_same_names(tmp_path):
         pytest.skip("the package index cannot be reached: " + fetched.stderr.strip().splitlines()[-1])
     assert all(path.is_file() for path in ours)
     code = (
-        f"import sys; sys.path.insert(0, {str(target)!r}); import importlib.util as u, trainlaw.formulas, trainlaw.datasets;"
-        "print(u.find_spec('datasets').origin, u.find_spec('formulas').origin, trainlaw.formulas.__file__, sep='\\n')"
+        f"import sys; sys.path.insert(0, {str(target)!r})\n"
+        "import importlib.util as u, trainlaw.formulas, trainlaw.datasets\n"
+        "for name in ('datasets', 'formulas'): print(u.find_spec(name).origin)\n"
+        "print(trainlaw.formulas.__file__)"
     )
     datasets, formulas, trainlaw = run_python(code).splitlines()
     assert datasets == str(target / "datasets" / "__init__.py")

@@ -9,7 +9,8 @@ from trainlaw.formulas import Formula, parse_text, save_formula, variables
 
 TEXT = (
     "(1.5 * conv_other_compute_s + 78 * im2col_compute_s) * clock_ratio ^ -0.15 * exp(0.7 * wide_sm)"
-    " + (27 * conv_output_memory_s + 14 * batchnorm_memory_s + 75 * depthwise_output_memory_s) * exp(0.68 * wide_sm)"
+    " + (27 * conv_output_memory_s + 14 * batchnorm_memory_s + 75 * depthwise_output_memory_s)"
+    " * exp(0.68 * wide_sm)"
     " + max(0.1 * kernel_launch_s, 3 * optimizer_memory_s) + 8 * layer_launch_s + 0.001"
 )
 

@@ -5,8 +5,12 @@ from trainlaw.datasets import FEATURES, STUDY_FEATURES, gpu_table, load
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS
 from trainlaw.formulas import InputError, UnknownNameError, evaluate, variables
 
-RAW = {*COUNT_COLUMNS, *gpu_table().columns, "peak_flop_per_s", "bytes_per_element", "batch_per_gpu", "has_optimizer",
-       "has_input_copy", "is_tensor_precision"}  # fmt: skip
+RAW = {
+    *COUNT_COLUMNS,
+    *gpu_table().columns,
+    *("peak_flop_per_s", "bytes_per_element", "is_tensor_precision"),
+    *("batch_per_gpu", "has_optimizer", "has_input_copy"),
+}
 
 
 @pytest.fixture(scope="module")

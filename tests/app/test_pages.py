@@ -163,14 +163,15 @@ def screenshot_dom(path, fragment=""):
 
 @needs_chromium
 @pytest.mark.parametrize(
-    ("cnn", "size", "classes", "gpu", "batch", "precision"),
+    ("network", "gpu", "batch", "precision"),
     [
-        ("resnet50", 224, 1000, "T4", 64, "fp32"),
-        ("vgg16", 224, 1000, "K80", 7, "fp32"),
-        ("densenet161", 224, 1000, "A40", 100, "fp16"),
+        (("resnet50", 224, 1000), "T4", 64, "fp32"),
+        (("vgg16", 224, 1000), "K80", 7, "fp32"),
+        (("densenet161", 224, 1000), "A40", 100, "fp16"),
     ],
 )
-def test_page_computes_as_the_command_does(cnn, size, classes, gpu, batch, precision, formula, tmp_path):
+def test_page_computes_as_the_command_does(network, gpu, batch, precision, formula, tmp_path):
+    cnn, size, classes = network
     path = tmp_path / "page.html"
     path.write_text(page_html(formula))
     choice = {"gpu": gpu, "cnn": cnn_label(cnn, size, classes), "batch": batch, "precision": precision}

@@ -20,6 +20,7 @@ from trainlaw.datasets import load
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner
 
+STUDY = [sys.executable, "-m", "trainlaw.app", "study", "--folds", "3"]
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
 
 
@@ -36,8 +37,7 @@ def small_table(tmp_path_factory):
 
 
 def run_study(folder: Path, table: Path, *options: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "trainlaw.app", "study", str(table), "--into", str(folder), "--evaluations", "300",
-               "--folds", "3", *options]  # fmt: skip
+    command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "300", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -119,8 +119,7 @@ def test_commands_find_the_newest_run(finished, monkeypatch):
 
 def interrupted_study(folder, table, moment):
     """A study that gets Ctrl-C as soon as standard error shows `moment`."""
-    command = [sys.executable, "-m", "trainlaw.app", "study", str(table), "--into", str(folder), "--evaluations", "1000000",
-               "--folds", "3", "--workers", "2"]  # fmt: skip
+    command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "1000000", "--workers", "2"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

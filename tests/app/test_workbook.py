@@ -35,7 +35,9 @@ needs_libreoffice = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (sof
 # OOXMLRecalcMode 0 is "always"; without it LibreOffice shows the stored values and a check proves nothing.
 PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">
-<item oor:path="/org.openoffice.Office.Calc/Formula/Load"><prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>{mode}</value></prop></item>
+<item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>{mode}</value></prop>
+</item>
 </oor:items>"""
 ALWAYS, NEVER = 0, 1
 
@@ -52,8 +54,9 @@ def recalculated(files, folder, mode=ALWAYS):
         path.mkdir()
     for name, data in files.items():
         (source / f"{name}.xlsx").write_bytes(data)
-    command = [SOFFICE, f"-env:UserInstallation=file://{profile.parent}", "--headless", "--convert-to", "xlsx", "--outdir", target,
-               *sorted(source.iterdir())]  # fmt: skip
+    home = f"-env:UserInstallation=file://{profile.parent}"
+    files_in = sorted(source.iterdir())
+    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *files_in]
     subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=240)
     return {name: openpyxl.load_workbook(target / f"{name}.xlsx", data_only=True) for name in files}
 

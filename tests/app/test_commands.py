@@ -1,0 +1,192 @@
+"""What the commands print when all is well."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.datasets import (
+    DATASETS,
+    FEATURES,
+    STUDY_FEATURES,
+    built_in_gpus,
+    cnn_table,
+    configuration,
+    load,
+)
+from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
+
+
+def output(*arguments):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_help_teaches_by_examples():
+    text = output("--help")
+    for command in ("study", "predict", "show", "export", "data", "gpus", "cnn", "features"):
+        assert re.search(rf"^  {command} ", text, re.MULTILINE)
+        assert "Example" in output(command, "--help") or "Commands" in output(command, "--help")
+    assert "trainlaw study" in text
+
+
+@pytest.mark.parametrize("group", ["data", "gpus", "cnn"])
+def test_every_subcommand_has_an_example(group):
+    names = re.findall(r"^  (list|show|check|import) ", output(group, "--help"), re.MULTILINE)
+    assert len(names) >= 2
+    for name in names:
+        assert "Example" in output(group, name, "--help")
+
+
+def test_version_is_that_of_the_package():
+    assert re.fullmatch(r"trainlaw \d+\.\d+\.\d+\n", output("--version"))
+
+
+def test_prediction_has_unit_interval_and_stated_error(formula_file):
+    text = output(
+        "predict", "--formula", formula_file, "--cnn", "ResNet-50", "--gpu", "A100-SXM4-40GB", "--batch", 64
+    )
+    assert "resnet50, batch 64, on A100-SXM4-40GB" in text
+    assert re.search(r"iteration time +[\d.]+ ms +\(90 % interval [\d.]+ ms to [\d.]+ ms\)", text)
+    assert re.search(r"throughput +\d+ images/s", text)
+    assert "15.2 %" in text
+    assert "warning" not in text
+
+
+def test_prediction_is_the_formula_on_the_features(formula_file):
+    rows = json.loads(
+        output("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32, "--json")
+    )
+    law = load_formula(formula_file)
+    run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=32)
+    expected = law.predict(run.features([spec.name for spec in law.features]))[0]
+    (row,) = rows
+    assert row["time_s"] == expected
+    assert row["high_s"] / row["time_s"] == pytest.approx(1.5)
+    assert row["time_s"] / row["low_s"] == pytest.approx(1.5)
+    assert row["samples_per_second"] == pytest.approx(32 / expected)
+    assert row["interval_level"] == 0.9
+
+
+def test_far_away_configurations_are_warned_of(formula_file):
+    arguments = ("--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 500_000)
+    assert "outside the" in output("predict", *arguments)
+    assert json.loads(output("predict", *arguments, "--json"))[0]["warnings"]
+
+
+def test_all_gpus_are_sorted_and_complete(formula_file):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "resnet50", "--batch", 64, "--all-gpus")
+    rows = json.loads(output(*arguments, "--json"))
+    times = [row["time_s"] for row in rows]
+    assert times == sorted(times)
+    usable = {
+        gpu.gpu
+        for gpu in built_in_gpus().gpus
+        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
+    }
+    assert {row["gpu"] for row in rows} == usable
+    assert len(output(*arguments).splitlines()) == len(usable) + 3
+
+
+def test_many_configurations_from_a_csv(formula_file, tmp_path):
+    plans = tmp_path / "plans.csv"
+    with plans.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["note", "batch_per_gpu", "gpu", "cnn", "input_size_px", "precision"])
+        writer.writerow(["a, b", 8, "Tesla T4", "resnet50", "", ""])
+        writer.writerow(["", 16, "NVIDIA GeForce RTX 3090", "densenet121", 128, "fp16"])
+    rows = json.loads(output("predict", "--formula", formula_file, "--runs", plans, "--json"))
+    assert [(row["gpu"], row["cnn"], row["batch_per_gpu"]) for row in rows] == [
+        ("T4", "resnet50", 8),
+        ("RTX 3090", "densenet121", 16),
+    ]
+    alone = json.loads(
+        output(
+            "predict", "--formula", formula_file, "--cnn", "resnet50", "--gpu", "T4", "--batch", 8, "--json"
+        )
+    )
+    assert rows[0] == alone[0]
+
+
+def test_undefined_prediction_is_null(formula, tmp_path):
+    from dataclasses import replace
+
+    from trainlaw.formulas import parse_text, save_formula
+
+    law = replace(
+        formula, expression=parse_text("conv_output_memory_s / depthwise_output_memory_s * layer_launch_s")
+    )
+    save_formula(law, tmp_path / "law.json")
+    arguments = ("predict", "--formula", tmp_path / "law.json", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8)
+    (row,) = json.loads(output(*arguments, "--json"))
+    assert row["time_s"] is None
+    assert row["warnings"][-1] == "the formula is not defined here"
+    assert "not defined" in output(*arguments)
+
+
+def test_show_reads_the_formula_term_by_term(formula_file):
+    text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32)
+    shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    assert shares == sorted(shares, reverse=True)
+    for expected in (
+        "time_s [s] =",
+        "im2col_compute_s",
+        "training from",
+        "vgg",
+        "roofline",
+        "stated error: 15.2 %",
+    ):
+        assert expected in text
+
+
+def test_lists_name_everything_and_can_be_searched():
+    assert all(name in output("features") for name in FEATURES)
+    assert output("features").count("*") >= len(STUDY_FEATURES)
+    assert all(gpu.gpu in output("gpus", "list") for gpu in built_in_gpus().gpus)
+    assert all(name in output("cnn", "list") for name in cnn_table()["cnn"])
+    assert all(name in output("data", "list") for name in DATASETS)
+    assert len(output("gpus", "list", "turing").splitlines()) < len(output("gpus", "list").splitlines())
+    assert "no GPU matches" in output("gpus", "list", "abacus")
+    assert "no CNN matches" in output("cnn", "list", "abacus")
+    assert "no feature contains" in output("features", "abacus")
+
+
+def test_facts_have_units():
+    text = output("gpus", "show", "Tesla T4")
+    assert re.search(r"bandwidth_byte_per_s +3\.2e\+11", text)
+    text = output("cnn", "show", "resnet50", "--pixels", "128")
+    assert "128 px" in text
+    assert "MAC/sample" in text
+
+
+def test_data_show_says_what_to_beware_of():
+    text = output("data", "show", "default")
+    for expected in ("1,730 runs", "sha256", "licence", "beware", "profet", "V100-SXM2-16GB"):
+        assert expected in text
+
+
+def test_imported_runs_read_back_as_the_same_table(tmp_path):
+    frame = load("default").where(source="zeus").frame.assign(time_s=lambda part: part["time_s"] * 1000)
+    yours = tmp_path / "yours.csv"
+    frame.rename(columns={"time_s": "latency_ms"}).drop(columns=["time_min_s", "time_max_s"]).to_csv(
+        yours, index=False
+    )
+    text = output("data", "import", yours, "--column", "time_s=latency_ms")
+    target = tmp_path / "yours-imported.csv"
+    assert str(target) in text
+    from trainlaw.app.run_tables import find_table
+
+    np.testing.assert_allclose(find_table(str(target)).seconds, load("default").where(source="zeus").seconds)
+    assert "no fault" in output("data", "check", target)
+
+
+def test_examples_of_the_readme_are_commands(formula_file):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for command in set(re.findall(r"trainlaw (study|predict|show|export|data|gpus|cnn|features)", readme)):
+        assert "Usage" in output(command, "--help")
