@@ -69,7 +69,7 @@ def _tidy_node(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
     if not isinstance(plain, Apply):
         return plain
     if plain.operator in SUMS:
-        return _sum(plain)
+        return _merged_sum(plain)
     if plain.operator in PRODUCTS or _constant_exponent(plain) is not None:
         return product(*factors(plain))
     return _without_identities(plain)
@@ -95,30 +95,32 @@ def _without_identities(node: Apply) -> Expression:
     return ONE if node.operator == "pow" and first == ONE else node
 
 
-def _signed_terms(expression: Expression, sign: float) -> Iterable[tuple[float, Expression]]:
-    """Yield the terms of a sum with their signs."""
+def _signed_terms(expression: Expression, sign: float) -> Iterable[Factors]:
+    """Yield the terms of a sum as coefficient and factors."""
     if isinstance(expression, Apply) and expression.operator in SUMS:
         left, right = expression.arguments
         yield from _signed_terms(left, sign)
         yield from _signed_terms(right, -sign if expression.operator == "sub" else sign)
     else:
-        yield sign, expression
+        coefficient, bases = factors(expression)
+        yield sign * coefficient, bases
 
 
-def _sum(node: Apply) -> Expression:
+def _merged_sum(node: Apply) -> Expression:
     """Return a sum with like terms merged, in the order of first occurrence."""
     collected: dict[frozenset[tuple[Expression, float]], Factors] = {}
-    for sign, term in _signed_terms(node, 1.0):
-        coefficient, bases = factors(term)
+    for coefficient, bases in _signed_terms(node, 1.0):
         key = frozenset(bases.items())
-        total, bases = collected.get(key, (0.0, bases))
-        collected[key] = total + sign * coefficient, bases
+        total, first = collected.get(key, (0.0, bases))
+        collected[key] = total + coefficient, first
     terms = [term for term in collected.values() if term[0]]
-    if not all(math.isfinite(coefficient) for coefficient, _ in terms):
-        return node
-    # A positive term first, so that a difference needs no minus sign of its own.
-    terms.sort(key=lambda term: term[0] < 0)
-    return reduce(_plus, terms[1:], product(*terms[0])) if terms else ZERO
+    return _sum(terms) if all(math.isfinite(coefficient) for coefficient, _ in terms) else node
+
+
+def _sum(terms: list[Factors]) -> Expression:
+    """Return the sum of the terms, a positive one first: then a difference needs no minus sign of its own."""
+    ordered = sorted(terms, key=lambda term: term[0] < 0)
+    return reduce(_plus, ordered[1:], product(*ordered[0])) if ordered else ZERO
 
 
 def _plus(total: Expression, term: Factors) -> Expression:
@@ -218,6 +220,7 @@ def _quotient(coefficient: float, above: list[Expression], below: list[Expressio
     """Return coefficient * above / below."""
     if coefficient == 0 or not (above or below):
         return Constant(coefficient)
+    coefficient, above = _absorbed(coefficient, above)
     negative = coefficient == -1.0
     leading = [] if abs(coefficient) == 1.0 else [Constant(coefficient)]
     numerator = leading + above
@@ -226,6 +229,20 @@ def _quotient(coefficient: float, above: list[Expression], below: list[Expressio
     else:
         whole = _chain(numerator) if numerator else Apply("inv", (_chain(below),))
     return Apply("neg", (whole,)) if negative else whole
+
+
+def _absorbed(coefficient: float, above: list[Expression]) -> tuple[float, list[Expression]]:
+    """Return coefficient and factors, the coefficient moved into a sum whose every term has one already."""
+    if abs(coefficient) == 1.0:
+        return coefficient, above
+    for place, item in enumerate(above):
+        if isinstance(item, Apply) and item.operator in SUMS:
+            terms = list(_signed_terms(item, 1.0))
+            scaled = [(coefficient * own, bases) for own, bases in terms]
+            numbered = all(abs(own) != 1.0 for own, _ in terms)
+            if numbered and all(own and math.isfinite(own) for own, _ in scaled):
+                return 1.0, [*above[:place], _sum(scaled), *above[place + 1 :]]
+    return coefficient, above
 
 
 def _chain(items: list[Expression]) -> Expression:

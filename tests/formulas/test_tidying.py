@@ -23,7 +23,8 @@ POINTS = {
      ("x ^ 0", "1"), ("x ^ 1", "x"), ("1 ^ x", "1"), ("x + -3", "x - 3"), ("abs(-x)", "abs(x)"),
      ("abs(abs(x))", "abs(x)"), ("x^0.3 * x^0.2", "sqrt(x)"), ("-3 * x + y", "y - 3 * x"),
      ("sqrt(-4 * x) * 3", "6 * sqrt(-x)"),
-     ("x + 2 * 3 - min(4, 5)", "x + 2")],
+     ("x + 2 * 3 - min(4, 5)", "x + 2"), ("0.5 * (4 * x + 6 * y) * z", "(2 * x + 3 * y) * z"),
+     ("z - 2 * (3 * x - 4)", "z + 8 - 6 * x"), ("2 * (3 * x + y)", "2 * (3 * x + y)")],
 )  # fmt: skip
 def test_rewrites(text, tidied):
     assert to_text(tidy(parse_text(text))) == tidied
