@@ -53,14 +53,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXAMPLES,
 )
-app.command("study")(study.study)
-app.command("predict")(predict.predict)
-app.command("show")(show.show)
-app.command("export")(export.export)
+app.command("study")(study.study_command)
+app.command("predict")(predict.predict_command)
+app.command("show")(show.show_command)
+app.command("export")(export.export_command)
 app.add_typer(data.app, name="data")
 app.add_typer(gpus.app, name="gpus")
 app.add_typer(cnns.app, name="cnn")
-app.command("features")(features.features)
+app.command("features")(features.features_command)
 
 
 def _print_version(wanted: bool) -> None:

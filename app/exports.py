@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_text import headline
 from trainlaw.app.page import page_html
+from trainlaw.app.show_formula import headline
 from trainlaw.formulas import (
     FeatureSpec,
     Formula,

@@ -11,12 +11,12 @@ from typing import Any
 
 from trainlaw.app.error_tables import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.formula_terms import plain_expression, terms
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
-from trainlaw.app.terms import plain_expression, terms
-from trainlaw.app.workbook_model import (
+from trainlaw.app.workbook_cells import (
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,

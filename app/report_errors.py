@@ -13,10 +13,10 @@ from trainlaw.app.error_tables import (
     estimators,
     overall_error,
 )
-from trainlaw.app.formula_text import headline
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.quantities import show_percent
+from trainlaw.app.show_formula import headline
 from trainlaw.app.svg import escape
 
 _COLOURS = 10  # classes c0 to c9 of the style sheet

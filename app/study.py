@@ -10,9 +10,9 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
+from trainlaw.app.formula_terms import median_shares
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
-from trainlaw.app.terms import median_shares
 from trainlaw.datasets import STUDY_FEATURES, RunTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (

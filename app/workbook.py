@@ -4,8 +4,8 @@ from datetime import datetime
 from io import BytesIO
 
 from trainlaw.app.sheet_writer import make_styles
+from trainlaw.app.workbook_cells import workbook_model
 from trainlaw.app.workbook_formula import write_formula, write_provenance
-from trainlaw.app.workbook_model import workbook_model
 from trainlaw.app.workbook_predict import write_predict
 from trainlaw.app.workbook_tables import write_cnns, write_errors, write_gpus, write_precisions
 from trainlaw.formulas import Formula

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.sheet_writer import SheetWriter
-from trainlaw.app.workbook_model import (
+from trainlaw.app.workbook_cells import (
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,
@@ -40,7 +40,7 @@ class _Result(NamedTuple):
 
 
 def write_predict(book: Workbook, styles: Mapping[str, Format], model: Model) -> None:
-    """Write the sheet; its named cells are those that `workbook_model` refers to."""
+    """Write the sheet; its named cells are those that `workbook_cells` refers to."""
     sheet = SheetWriter(book, styles, "Predict", (_TERM_WIDTH, 32, 16, 18, 18, 10, 70))
     sheet.sheet.hide_gridlines(2)
     sheet.title(

@@ -15,7 +15,7 @@ from trainlaw.app.error_tables import (
 )
 from trainlaw.app.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.sheet_writer import SheetWriter
-from trainlaw.app.workbook_model import PREFIX
+from trainlaw.app.workbook_cells import PREFIX
 from trainlaw.formulas import Formula
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format

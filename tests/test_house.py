@@ -121,6 +121,14 @@ def test_public_names_are_documented_and_annotated(path):
     assert not faults
 
 
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path.is_relative_to(ROOT / "app")], ids=relative
+)
+def test_no_public_function_bears_its_modules_name(path):
+    """An import must not be able to mean two things."""
+    assert path.stem not in {node.name for node in public_nodes(path)}
+
+
 def test_no_path_of_a_machine_in_tracked_files():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so the tracked files are not known")

@@ -22,8 +22,8 @@ def list_cnns(
       trainlaw cnn list
       trainlaw cnn list resnet
     """
+    from trainlaw.app.plain_tables import text_table
     from trainlaw.app.quantities import show_with_prefix
-    from trainlaw.app.text_table import text_table
     from trainlaw.datasets import cnn_table
 
     table = cnn_table()
@@ -55,7 +55,7 @@ def show_cnn(
     Example:
       trainlaw cnn show resnet50 --pixels 128
     """
-    from trainlaw.app.fact_text import counts_text
+    from trainlaw.app.show_facts import counts_text
     from trainlaw.datasets import find_cnn_facts
 
     print(counts_text(find_cnn_facts(name, pixels)))

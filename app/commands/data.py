@@ -20,7 +20,7 @@ def list_tables() -> None:
     Example:
       trainlaw data list
     """
-    from trainlaw.app.text_table import text_table
+    from trainlaw.app.plain_tables import text_table
     from trainlaw.datasets import DATASETS
 
     rows = [[name, dataset.title] for name, dataset in DATASETS.items()]
@@ -35,7 +35,7 @@ def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in tabl
     Example:
       trainlaw data show default
     """
-    from trainlaw.app.table_text import table_text
+    from trainlaw.app.show_table import table_text
 
     print(table_text(name))
 

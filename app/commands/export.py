@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 
-def export(
+def export_command(
     formula: Annotated[
         Path | None,
         typer.Argument(

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 
-def features(
+def features_command(
     search: Annotated[
         str, typer.Argument(help="Show only features whose name or meaning contains this text.")
     ] = "",
@@ -19,7 +19,7 @@ def features(
       trainlaw features
       trainlaw features bandwidth
     """
-    from trainlaw.app.text_table import text_table
+    from trainlaw.app.plain_tables import text_table
     from trainlaw.datasets import FEATURES, STUDY_FEATURES
 
     wanted = search.lower()

@@ -22,8 +22,8 @@ def list_gpus(
       trainlaw gpus list
       trainlaw gpus list ampere
     """
+    from trainlaw.app.plain_tables import text_table
     from trainlaw.app.quantities import show_with_prefix
-    from trainlaw.app.text_table import text_table
     from trainlaw.datasets import built_in_gpus
 
     wanted = search.lower()
@@ -52,7 +52,7 @@ def show_gpu(
     """
     from dataclasses import asdict
 
-    from trainlaw.app.fact_text import fact_text
+    from trainlaw.app.show_facts import fact_text
     from trainlaw.datasets import find_gpu
 
     print(fact_text(asdict(find_gpu(name))))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 
-def predict(
+def predict_command(
     cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`).")] = None,
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per iteration on the GPU.", min=1)] = None,
@@ -32,8 +32,8 @@ def predict(
       trainlaw predict --runs plans.csv --json
     """
     from trainlaw.app.predict import find_formula, predict_runs
-    from trainlaw.app.predictions_text import predictions_json, predictions_text
-    from trainlaw.app.wanted_runs import wanted_runs
+    from trainlaw.app.show_predictions import predictions_json, predictions_text
+    from trainlaw.app.wanted import wanted_runs
 
     law, origin = find_formula(formula, Path.cwd())
     wanted = wanted_runs(cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs)

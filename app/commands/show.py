@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 
-def show(
+def show_command(
     formula: Annotated[
         Path | None,
         typer.Argument(
@@ -24,9 +24,9 @@ def show(
       trainlaw show
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
     """
-    from trainlaw.app.formula_text import formula_text
     from trainlaw.app.predict import find_formula
-    from trainlaw.app.wanted_runs import one_run
+    from trainlaw.app.show_formula import formula_text
+    from trainlaw.app.wanted import one_run
 
     law, origin = find_formula(formula, Path.cwd())
     print(formula_text(law, origin, one_run(cnn, gpu, batch)))

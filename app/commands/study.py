@@ -8,7 +8,7 @@ import typer
 _EXIT_INTERRUPTED = 130
 
 
-def study(
+def study_command(
     table: Annotated[
         str, typer.Argument(help="A built-in table (`trainlaw data list`) or a CSV file of your own runs.")
     ] = "default",
@@ -44,8 +44,8 @@ def study(
     from trainlaw.app.run_files import write_run_files
     from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.run_tables import find_table
+    from trainlaw.app.show_study import study_text
     from trainlaw.app.study import EVALUATIONS, StudyOptions, stopwatch, study_table
-    from trainlaw.app.study_text import study_text
 
     runs = find_table(table)
     target = into or free_run_folder(Path.cwd())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.predict import predict_runs
-from trainlaw.app.workbook_model import first_choice
+from trainlaw.app.workbook_cells import first_choice
 from trainlaw.formulas import load_formula
 from typer.testing import CliRunner
 

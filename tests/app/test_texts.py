@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.plain_json import plain_text
+from trainlaw.app.plain_tables import text_table, wrapped_list
 from trainlaw.app.quantities import show_number, show_percent, show_seconds, show_with_prefix
-from trainlaw.app.text_table import text_table, wrapped_list
 
 cells = st.text(st.characters(blacklist_categories=("C", "Z")), max_size=12)
 

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.app.terms import median_shares, plain_expression, term_values, terms, with_named_constants
+from trainlaw.app.formula_terms import (
+    median_shares,
+    plain_expression,
+    term_values,
+    terms,
+    with_named_constants,
+)
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import (
     DIMENSIONLESS,

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from math import isfinite
 
 from trainlaw.app.error_tables import LEVEL, OURS, overall_error
+from trainlaw.app.plain_tables import text_table
 from trainlaw.app.predict import Prediction
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
-from trainlaw.app.text_table import text_table
 from trainlaw.formulas import Formula
 
 

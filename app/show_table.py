@@ -1,7 +1,7 @@
 """What a built-in table of runs holds, as text."""
 
+from trainlaw.app.plain_tables import text_table, wrapped_list
 from trainlaw.app.quantities import show_seconds
-from trainlaw.app.text_table import text_table, wrapped_list
 from trainlaw.datasets import DATASETS, load
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from trainlaw.app.formula_text import equation_text, errors_text, symbols_text
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.run_folder import RUN_FILES
+from trainlaw.app.show_formula import equation_text, errors_text, symbols_text
 from trainlaw.app.study import seconds_text
 
 

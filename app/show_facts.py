@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
+from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number
-from trainlaw.app.text_table import text_table
 from trainlaw.datasets import FEATURES, CnnFacts
 
 
