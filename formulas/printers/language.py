@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.formulas.expression import Apply, Constant, Expression, fold, substitute
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.expression import Apply, Constant, Expression, fold, substitute, variables
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import parse_text
 
@@ -59,7 +60,13 @@ class Language:
     reserved: Collection[str] = ()
 
     def write(self, expression: Expression, names: Mapping[str, str]) -> str:
-        """Return the expression in the language; `names` gives the text of each variable."""
+        """Return the expression in the language; `names` gives the text of each variable.
+
+        Raises UnknownNameError for a variable without a name.
+        """
+        for name in variables(expression):
+            if name not in names:
+                raise unknown_name("variable with a place", name, names)
         return fold(
             expression,
             lambda node: self.number(node.value),

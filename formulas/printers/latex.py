@@ -7,7 +7,7 @@ from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header
+from trainlaw.formulas.printers.naming import as_formula, header, indexed
 from trainlaw.formulas.text import number_text
 from trainlaw.formulas.units import Unit
 
@@ -102,7 +102,7 @@ def print_latex(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a displayed equation and a table of its symbols with units and meanings."""
     law = as_formula(formula)
     symbols = {spec.name: latex_symbol(spec.symbol) for spec in law.used_features}
-    symbols |= {constant.name: latex_symbol(constant.name) for constant in law.grouped}
+    symbols |= {constant.name: latex_symbol(indexed(constant.name)) for constant in law.grouped}
     comments = "".join(f"% {line}\n" for line in header(law))
     equation = f"{latex_symbol(law.target.symbol)} = {latex_expression(law.expression, symbols, digits)}"
     rows = "".join(_row(spec) for spec in (law.target, *law.used_features))

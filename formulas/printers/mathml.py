@@ -6,7 +6,7 @@ from html import escape
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header
+from trainlaw.formulas.printers.naming import as_formula, header, indexed
 from trainlaw.formulas.text import number_text
 
 
@@ -89,7 +89,7 @@ def print_mathml(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a math element for a page: the target's symbol, an equals sign and the formula."""
     law = as_formula(formula)
     symbols = {spec.name: mathml_symbol(spec.symbol) for spec in law.used_features}
-    symbols |= {constant.name: mathml_symbol(constant.name) for constant in law.grouped}
+    symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in law.grouped}
     comments = "".join(f"<!-- {line} -->\n" for line in header(law))
     right = mathml_expression(law.expression, symbols, digits)
     left = mathml_symbol(law.target.symbol)

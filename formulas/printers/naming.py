@@ -12,7 +12,7 @@ from trainlaw.formulas.text import number_text
 from trainlaw.formulas.units import DIMENSIONLESS
 
 PLAIN = set(" .,:;()[]+=_/^|%~*-'")
-MAX_COMMENT = 300
+MAX_COMMENT = 4000
 
 
 def as_formula(item: Formula | Expression) -> Formula:
@@ -57,6 +57,15 @@ def inert(text: str) -> str:
         while opening in plain:
             plain = plain.replace(opening, other)
     return plain[:MAX_COMMENT]
+
+
+def indexed(name: str) -> str:
+    """Return the name of a grouped constant as a symbol with an index.
+
+    >>> indexed("C[harness]")
+    'C_harness'
+    """
+    return re.sub(r"^(\w+)\[(\w+)\]$", r"\1_\2", name)
 
 
 def header(formula: Formula) -> list[str]:

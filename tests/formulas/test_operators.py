@@ -74,7 +74,8 @@ def test_definition_is_the_function(row):
                             "min", "max", "sin", "cos", "tanh", "step"}  # fmt: skip
         return
     values, _ = evaluate(parse_text(row.definition), dict(zip("ab", arguments(row), strict=False)))
-    np.testing.assert_allclose(values, row.function(*arguments(row)), rtol=1e-14)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(values, row.function(*arguments(row)), rtol=1e-14)
 
 
 @each_row

@@ -15,11 +15,13 @@ from trainlaw.formulas import (
     Formula,
     GroupedConstant,
     Unit,
+    UnknownNameError,
     Variable,
     parse_text,
 )
 from trainlaw.formulas.printers import (
     PRINTERS,
+    excel_expression,
     print_c_function,
     print_javascript,
     print_numpy_function,
@@ -128,7 +130,7 @@ def test_names_are_inert_in_markup(nasty):
 @pytest.mark.parametrize("text", NASTY)
 def test_comments_are_inert(text):
     line = inert(text * 3)
-    assert len(line.splitlines()) <= 1 and len(line) <= 300
+    assert len(line.splitlines()) <= 1 and len(line) <= 4000
     assert not any(
         part in line for part in ("*/", "/*", "--", "//", "<", ">", "\\", '"', "`", "$", "{", "}", "&", "#")
     )
@@ -138,6 +140,20 @@ def test_identifiers_are_distinct_without_regard_to_case():
     found = identifiers(["a b", "a_b", "A_B", "1", "if", "IF", "\u00e9"], {"if"})
     assert len({name.lower() for name in found.values()}) == len(found)
     assert all(name.isidentifier() and name.isascii() and name != "if" for name in found.values())
+
+
+def test_every_variable_needs_a_place():
+    with pytest.raises(
+        UnknownNameError, match="unknown variable with a place 'batch': did you mean 'batches'"
+    ):
+        excel_expression(parse_text("batch"), {"batches": "A1"})
+
+
+def test_grouped_constants_carry_their_index(law):
+    constant = GroupedConstant("C[harness]", "harness", {}, 1.0)
+    formula = Formula(parse_text("C[harness] * batch"), law.features, law.target, (constant,))
+    assert r"C_{\mathrm{harness}} \cdot b" in PRINTERS["latex"](formula)
+    assert "<msub><mi>C</mi><mi>harness</mi></msub>" in PRINTERS["mathml"](formula)
 
 
 def test_steps_share_what_is_repeated():

@@ -82,6 +82,7 @@ def test_cells_compute_the_same(expressions, points, judge, tmp_path):
     assert np.sum(compared, axis=0)[0] > 1000
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_a_second_engine_computes_the_same(expressions, points, judge):
     engine = pytest.importorskip("formulas", reason="needs the package formulas, which is not installed")
     if not hasattr(engine, "Parser"):
