@@ -38,7 +38,7 @@ from trainlaw.formulas.operators import OPERATORS, Operator, operator_named
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
 from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
 from trainlaw.formulas.rounding import RoundedExpression, round_constants
-from trainlaw.formulas.simplify import simplify, simplify_all
+from trainlaw.formulas.simplification import simplify, simplify_all
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 from trainlaw.formulas.term_names import term_names
 from trainlaw.formulas.text import parse_text, to_text

@@ -17,7 +17,7 @@ from trainlaw.formulas.enclosure import Box, Ranges, check_box, enclose
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Apply, Expression, Variable, nodes, variables
 from trainlaw.formulas.intervals import Interval
-from trainlaw.formulas.simplify import simplify
+from trainlaw.formulas.simplification import simplify
 from trainlaw.formulas.trends import never_falls
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from trainlaw.formulas import (
     to_json,
     to_text,
 )  # fmt: skip
-from trainlaw.formulas.simplify import agree
+from trainlaw.formulas.simplification import agree
 
 PATIENT = 120.0
 POSITIVE = {name: np.random.default_rng(seed).uniform(0.1, 9, 50) for seed, name in enumerate("abcxyz")}
