@@ -40,7 +40,7 @@ from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
 from trainlaw.formulas.rounding import RoundedExpression, round_constants
 from trainlaw.formulas.simplification import simplify, simplify_all
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
-from trainlaw.formulas.term_names import term_names
+from trainlaw.formulas.term_naming import term_names
 from trainlaw.formulas.text import parse_text, to_text
 from trainlaw.formulas.tidying import fold_constants, tidy
 from trainlaw.formulas.unit_inference import constant_units, infer_unit
