@@ -28,8 +28,8 @@ _HARNESS_CONSTANT = "C[harness]"
 _PRIOR_DEVIATION = 5.0
 _SOFT_L1_SCALE = 0.25
 _HARNESS_ROUNDS = 2
-# A harness with this many runs gets half of what its runs ask for.
-_HARNESS_SHRINKAGE_RUNS = 3.0
+# A harness seen on this many GPUs gets half of what its runs ask for.
+_HARNESS_SHRINKAGE_GROUPS = 3.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ClosedForm:
     ) -> Self:
         """Fit `constants_`, `exponents_`, `harness_` to seconds `y`, (n_runs,); `groups` give weights."""
         times, rates = self._tables(X)
-        log_seconds, weights = np.log(y), np.sqrt(group_weights(groups))
+        log_seconds, weights = np.log(y), group_weights(groups)
         names = self._harness_names(labels, len(y))
         self.harness_: dict[str, float] = {}
         parameters = np.concatenate([_equal_shares(times, log_seconds), np.zeros(_N_EXPONENTS)])
@@ -79,7 +79,7 @@ class ClosedForm:
             ).parameters
             if rounds_left:
                 residuals = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
-                self.harness_ = _shrunk_means(residuals, names)
+                self.harness_ = _shrunk_means(residuals, names, np.asarray(groups, dtype=str))
         self.constants_ = np.exp(parameters[:-_N_EXPONENTS])
         self.exponents_ = parameters[-_N_EXPONENTS:]
         names = [*(term.feature for term in self.terms), *_RATE_FEATURES]
@@ -176,9 +176,11 @@ def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
     return logs - np.log(times.shape[1])
 
 
-def _shrunk_means(residuals: np.ndarray, names: np.ndarray) -> dict[str, float]:
-    """Return the mean residual of each name, shrunk towards zero where there are few rows."""
-    return {
-        str(name): float(residuals[names == name].sum() / ((names == name).sum() + _HARNESS_SHRINKAGE_RUNS))
-        for name in np.unique(names)
-    }
+def _shrunk_means(residuals: np.ndarray, names: np.ndarray, groups: np.ndarray) -> dict[str, float]:
+    """Return the mean over GPU groups of each name's residuals, shrunk towards zero where groups are few.
+
+    The runs of one GPU err together; counted one by one, a harness would take the blame for its GPUs.
+    """
+    by_pair = pd.Series(residuals).groupby([names, groups]).mean()
+    sums = by_pair.groupby(level=0).agg(["sum", "size"])
+    return (sums["sum"] / (sums["size"] + _HARNESS_SHRINKAGE_GROUPS)).to_dict()

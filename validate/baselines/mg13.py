@@ -55,7 +55,7 @@ class MG13:
     ) -> Self:
         """Fit `constants_`, shape (13,), to seconds `y`, shape (n_runs,); `groups` give the weights."""
         table, algorithms = columns(X, _FEATURES, "MG13"), _algorithms(labels)
-        log_seconds, weights = np.log(y), np.sqrt(group_weights(groups))
+        log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(parameters: np.ndarray) -> np.ndarray:
             return weights * (np.log(_seconds(np.exp(parameters), table, algorithms)) - log_seconds)

@@ -23,7 +23,7 @@ class RingScaling:
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_`, shape (3,), to seconds `y`, shape (n_runs,); `groups` give the weights."""
         single, terms = self._tables(X)
-        log_seconds, weights = np.log(y), np.sqrt(group_weights(groups))
+        log_seconds, weights = np.log(y), group_weights(groups)
 
         def residuals(constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             total = single + terms @ constants

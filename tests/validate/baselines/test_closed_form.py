@@ -49,7 +49,8 @@ def test_harness_constants_are_found_and_an_unknown_harness_gets_one(runs):
     seconds = planted(runs.X, np.full(9, 10.0), 0.0, 0.0, 0.0) * np.where(slow, 1.3, 1.0)
     form = cf9(harness_constants=True).fit(runs.X, seconds, groups_of(runs), labels=labels)
     ratio = np.exp(form.harness_["mxnet-docs"] - form.harness_["profet"])
-    assert ratio == pytest.approx(1.3, rel=0.05)
+    # Seen on four GPUs only, it is believed by a bit more than half.
+    assert 1.1 < ratio < 1.3
     known, unknown = (
         form.predict(runs.X, labels=labels.assign(harness=name)) for name in ("mxnet-docs", "new")
     )
