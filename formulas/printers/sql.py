@@ -1,10 +1,11 @@
 """A formula as an SQL query for DuckDB, PostgreSQL and SQLite.
 
 Where the formula is not valid the result is NULL: the arguments of functions are checked before the call, as
-these databases raise an error where a number is outside a domain.
+these databases raise an error where a number is outside a domain. Only an overflow of + - * still raises in
+PostgreSQL.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trainlaw.formulas.expression import Apply, Expression
 from trainlaw.formulas.formula import Formula
@@ -13,6 +14,7 @@ from trainlaw.formulas.printers.naming import as_formula, header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
 
 LARGEST = "1.7976931348623157e308"
+STAGE = "trainlaw_"
 
 
 def _number(value: float) -> str:
@@ -84,15 +86,22 @@ def print_sql(formula: Formula | Expression, table: str = "runs") -> str:
     features = [spec.name for spec in law.used_features]
     own = [step for step, _ in steps.assignments]
     names = identifiers([*features, *(constant.name for constant in law.grouped), *own], SQL.reserved)
-    source = _inputs(law, names, table)
+    stages, checks = [_inputs(law, names, table)], [names[feature] for feature in features]
     for step, part in steps.assignments:
-        text = f"SELECT *, {SQL.write(part, names)} AS {names[step]}"
-        source = f"(\n{text} FROM {source}) AS part_{names[step]} WHERE {_finite(names[step])}"
-    value = f"SELECT {SQL.write(steps.result, names)} AS value FROM {source}"
+        stages.append(_stage(f"*, {SQL.write(part, names)} AS {names[step]}", len(stages), checks))
+        checks = [names[step]]
+    stages.append(_stage(f"{SQL.write(steps.result, names)} AS value", len(stages), checks))
+    parts = ",\n".join(f"{STAGE}{number} AS ({stage})" for number, stage in enumerate(stages))
+    query = f"WITH {parts}\n{_stage('value', len(stages), ['value'])}"
     comments = "".join(f"-- {line}\n" for line in header(law))
     target = quoted(law.target.name)
-    checked = f"SELECT value FROM (\n{value}) AS result WHERE {_finite('value')}"
-    return f"{comments}SELECT {quoted(table)}.*, (\n{checked}\n) AS {target}\nFROM {quoted(table)};\n"
+    return f"{comments}SELECT {quoted(table)}.*, (\n{query}\n) AS {target}\nFROM {quoted(table)};\n"
+
+
+def _stage(selected: str, number: int, checks: Sequence[str]) -> str:
+    """Return a query on the stage before `number`, on its rows whose columns `checks` are finite."""
+    condition = " AND ".join(f"ABS({name}) <= {LARGEST}" for name in checks)
+    return f"SELECT {selected} FROM {STAGE}{number - 1}" + (f" WHERE {condition}" if checks else "")
 
 
 def _needs_a_step(node: Apply, place: int) -> bool:
@@ -101,12 +110,8 @@ def _needs_a_step(node: Apply, place: int) -> bool:
     return isinstance(node.arguments[place], Apply) and checked
 
 
-def _finite(name: str) -> str:
-    return f"ABS({name}) <= {LARGEST}"
-
-
 def _inputs(law: Formula, names: Mapping[str, str], table: str) -> str:
-    """Return the innermost part of the query: the inputs as numbers that are finite."""
+    """Return the query of the inputs as numbers."""
     columns = [
         f"CAST({quoted(table)}.{quoted(spec.name)} AS DOUBLE PRECISION) AS {names[spec.name]}"
         for spec in law.used_features
@@ -123,5 +128,4 @@ def _inputs(law: Formula, names: Mapping[str, str], table: str) -> str:
             else _number(constant.default)
         )
         columns.append(f"{choice} AS {names[constant.name]}")
-    checks = " AND ".join(_finite(names[spec.name]) for spec in law.used_features) or "1 = 1"
-    return f"(\nSELECT {', '.join(columns) or '0 AS no_input'}) AS inputs WHERE {checks}"
+    return f"SELECT {', '.join(columns) or '0 AS no_input'}"
