@@ -23,9 +23,9 @@ def splits_and_keys(runs, scheme):
     columns = {"gpu": "gpu_group", "cnn": "cnn_base", "source": "source", "generation": "generation"}
     if scheme != "both":
         keys = runs.labels[columns[scheme]].to_numpy(dtype=str)
-        return grouped_k_fold(keys, 3), keys
+        return grouped_k_fold(keys, 2), keys
     gpus, cnns = (runs.labels[name].to_numpy(dtype=str) for name in ("gpu_group", "cnn_base"))
-    return leave_pairs_out(gpus, cnns)[::30], np.char.add(gpus, cnns)
+    return leave_pairs_out(gpus, cnns)[::50], np.char.add(gpus, cnns)
 
 
 class MedianTime:
