@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 import numpy as np
 from trainlaw.formulas import (
@@ -18,6 +20,7 @@ from trainlaw.formulas import (
     evaluate,
     fold,
     substitute,
+    variables,
 )
 
 _MOST_TERMS = 60  # a product of sums is written out only as far as a person would read it
@@ -37,31 +40,32 @@ def plain_expression(formula: Formula) -> Expression:
     return substitute(formula.expression, {item.name: Constant(item.default) for item in formula.grouped})
 
 
-def terms(expression: Expression) -> list[Expression]:
-    """Return expressions whose sum is `expression`; products and quotients of sums are written out.
+def formula_terms(formula: Formula, expression: Expression | None = None) -> list[Expression]:
+    """Return expressions whose sum the formula is; products and quotients of sums of times are written out.
 
-    >>> from trainlaw.formulas import parse_text, to_text
-    >>> [to_text(term) for term in terms(parse_text("(2 * a + b) * exp(c) + d"))]
-    ['2 * a * exp(c)', 'b * exp(c)', 'd']
+    expression : the formula's, perhaps with named constants; None for `plain_expression(formula)`.
+    A sum without any quantity that has a unit is a factor, and stays whole.
     """
-    found = []
-    for term in additive_terms(expression):
-        found.extend(_spread(term))
-    return found
+    with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
+    return _terms(plain_expression(formula) if expression is None else expression, with_unit)
 
 
-def _spread(term: Expression) -> list[Expression]:
+def _terms(expression: Expression, with_unit: set[str]) -> list[Expression]:
+    if not with_unit.intersection(variables(expression)):
+        return [expression]
+    return [part for term in additive_terms(expression) for part in _spread(term, with_unit)]
+
+
+def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
+    """A product or quotient as several, one per term of its factors; any other term as it is."""
     if not isinstance(term, Apply) or term.operator not in ("mul", "div", "neg"):
         return [term]
-    left = terms(term.arguments[0])
-    right = terms(term.arguments[1]) if term.operator == "mul" else [*term.arguments[1:]] or [None]
-    if len(left) * len(right) == 1 or len(left) * len(right) > _MOST_TERMS:
+    factors = [_terms(argument, with_unit) for argument in term.arguments]
+    if term.operator == "div":
+        factors[1] = [term.arguments[1]]
+    if not 1 < prod(map(len, factors)) <= _MOST_TERMS:
         return [term]
-    return [
-        Apply(term.operator, (first,) if second is None else (first, second))
-        for first in left
-        for second in right
-    ]
+    return [Apply(term.operator, arguments) for arguments in product(*factors)]
 
 
 def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConstant, ...]]:
@@ -102,13 +106,13 @@ def term_values(formula: Formula, columns: Mapping[str, np.ndarray]) -> np.ndarr
     """
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
     rows = []
-    for term in terms(plain_expression(formula)):
+    for term in formula_terms(formula):
         values, valid = evaluate(term, used)
         rows.append(np.where(valid, values, np.nan))
     return np.array(rows)
 
 
-def median_shares(formula: Formula, columns: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-    """Return the median over runs of each term's share in the total, in the order of `terms`."""
+def mean_shares(formula: Formula, columns: Mapping[str, np.ndarray]) -> tuple[float, ...]:
+    """Return the mean over runs of each term's share in the total, in the order of `formula_terms`; sum 1."""
     values = term_values(formula, columns)
-    return tuple(float(share) for share in np.nanmedian(values / values.sum(axis=0), axis=1))
+    return tuple(float(share) for share in np.nanmean(values / values.sum(axis=0), axis=1))

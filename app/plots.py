@@ -78,17 +78,17 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
     ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
     shown = [row.errors[name] for row in ordered for name in estimators if row.errors.get(name, -1) > 0]
     bottom = 12 + _ROW_HEIGHT * len(ordered)
-    axis = svg.LogAxis(max(min(shown) / 1.2, 0.5), min(max(shown) * 1.2, 1000.0), 122, 388)
+    axis = svg.LogAxis(max(min(shown) / 1.2, 0.5), min(max(shown) * 1.2, 1000.0), 136, 388)
     parts = []
     for tick in axis.ticks((1.0, 2.0, 5.0)):
         parts.append(svg.line(axis(tick), 4, axis(tick), bottom, "grid"))
         parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
     for index, row in enumerate(ordered):
         height = 12 + _ROW_HEIGHT * (index + 0.5)
-        parts.append(svg.text(114, height + 3.5, row.label, "end", "tick"))
-        parts.append(svg.line(118, height, 388, height, "guide"))
+        parts.append(svg.text(128, height + 3.5, row.label, "end", "tick"))
+        parts.append(svg.line(132, height, 388, height, "guide"))
         parts.extend(_error_row(row, estimators, axis, height))
-    parts.append(svg.text(255, bottom + 30, "mean absolute error, %", "middle"))
+    parts.append(svg.text(262, bottom + 30, "mean absolute error, %", "middle"))
     return svg.drawing(bottom + 38, parts, title)
 
 

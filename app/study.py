@@ -10,7 +10,7 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
-from trainlaw.app.formula_terms import median_shares
+from trainlaw.app.formula_terms import mean_shares
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
 from trainlaw.datasets import STUDY_FEATURES, RunTable
@@ -22,9 +22,9 @@ from trainlaw.formulas import (
     ParetoFront,
     ScoredFormula,
     complexity,
+    round_constants,
+    simplify_all,
 )
-from trainlaw.formulas.rounding import round_constants
-from trainlaw.formulas.simplify import simplify_all
 from trainlaw.validate import (
     BASELINES,
     EstimatorFactory,
@@ -196,7 +196,7 @@ def _outcome(
         front=smaller,
         result=found.result,
         held_out={split.name: split.held_out for split in material.splits},
-        shares=median_shares(delivered, columns),
+        shares=mean_shares(delivered, columns),
         training_loss=float(found.formula.provenance["training_loss"]),
         missing=missing,
         absent=absent,

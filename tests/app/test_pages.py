@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.error_tables import errors_json
-from trainlaw.app.formula_terms import median_shares
+from trainlaw.app.formula_terms import mean_shares
 from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.page import page_html
@@ -45,7 +45,7 @@ def outcome(formula):
     simple = replace(formula, expression=parse_text("20 * conv_output_memory_s"))
     front = ParetoFront((ScoredFormula(simple, 0.4, 3), ScoredFormula(formula, 0.1, 40)))
     columns = load("default").features([spec.name for spec in formula.used_features])
-    shares = median_shares(formula, {name: columns[name].to_numpy() for name in columns})
+    shares = mean_shares(formula, {name: columns[name].to_numpy() for name in columns})
     provenance = {
         "table": "default",
         "seed": 0,
