@@ -11,7 +11,7 @@ from trainlaw.app.run_folder import newest_formula
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError, load_formula
 
-_BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
+BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     newest = newest_formula(folder)
     if newest is not None:
         return load_formula(newest), str(newest.relative_to(folder))
-    if _BUILT_IN.is_file():
-        return load_formula(_BUILT_IN), "the built-in formula"
+    if BUILT_IN.is_file():
+        return load_formula(BUILT_IN), "the built-in formula"
     raise InputError(
         "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
     )

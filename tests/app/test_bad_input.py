@@ -235,7 +235,7 @@ def test_formula_file_of_random_bytes(tmp_path):
 
 
 def test_no_formula_anywhere(in_empty_folder, monkeypatch):
-    monkeypatch.setattr("trainlaw.app.predict._BUILT_IN", in_empty_folder / "none.json")
+    monkeypatch.setattr("trainlaw.app.predict.BUILT_IN", in_empty_folder / "none.json")
     fails_in_one_line(run("show"), "trainlaw study")
 
 
