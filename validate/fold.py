@@ -55,6 +55,7 @@ def run_fold(task: FoldTask) -> FoldOutcome:
     started = time.monotonic()
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
+    # Copies, since an estimator that scales in place would change what the others get.
     estimator.fit(task.X.copy(), task.seconds, task.groups, **_asked_labels(estimator, task.labels))
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
     asked = _asked_labels(estimator, task.unseen_labels)

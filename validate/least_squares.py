@@ -24,6 +24,7 @@ def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | Non
     A = A / lengths
     gram, moment = _product_by_blocks(A, A), A.T @ b
     x, passive = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
+    # Relative to the right side, or a column of rounding errors would enter and leave for ever.
     tolerance = 1e-12 * max(np.abs(moment).max(initial=0.0), np.finfo(float).tiny)
     for _ in range(max_steps or 10 * A.shape[1]):
         slope = np.where(passive, -np.inf, moment - gram @ x)

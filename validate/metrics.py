@@ -113,6 +113,7 @@ def gpu_pairs(
     predicted tie, 0 for a wrong or an invalid prediction. Pairs that were measured equally fast are left out.
     """
     measured, predicted = _checked(measured_s, predicted_s)
+    # A nan makes every comparison false, so that an invalid prediction is a wrong pick.
     predicted = np.where(predicted > 0, predicted, np.nan)
     keys = pd.DataFrame({"work": np.asarray(configurations, dtype=str), "gpu": np.asarray(gpus, dtype=str)})
     codes = keys.groupby(["work", "gpu"]).ngroup().to_numpy()

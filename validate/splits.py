@@ -122,6 +122,7 @@ def newest_out(
     `years`, shape (n_runs,), is the year in which the GPU of each run came out; a group takes its newest.
     """
     labels = _labels(groups, "group")
+    # One chip can be on cards of several years; the newest decides, so that none is in both parts.
     newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).max()
     if newest.isna().any():
         raise InputError(f"expected a year for every group, got none for {newest.index[newest.isna()][0]!r}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import METRICS, StudyResult, leave_one_group_out, run_study
-from trainlaw.validate.baselines.cf9 import cf9
+from trainlaw.validate.baselines.closed_form_9 import cf9
 from trainlaw.validate.baselines.null_model import ScaledColumn
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError, MissingDependencyError
 from trainlaw.validate import BASELINES, leave_one_group_out, run_study, splits_by_name
-from trainlaw.validate.baselines.cf9 import cf9
+from trainlaw.validate.baselines.closed_form_9 import cf9
 from trainlaw.validate.baselines.null_model import ScaledColumn
 from trainlaw.validate.study import configuration_labels
 

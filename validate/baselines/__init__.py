@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 
-from trainlaw.validate.baselines.cf5 import cf5
-from trainlaw.validate.baselines.cf9 import cf9
-from trainlaw.validate.baselines.cf12 import cf12
-from trainlaw.validate.baselines.cf21 import cf21
-from trainlaw.validate.baselines.gradient_boosting import (
+from trainlaw.validate.baselines.boosting import (
     gradient_boosting,
     gradient_boosting_on_cf21,
     gradient_boosting_on_roofline,
 )
+from trainlaw.validate.baselines.closed_form_5 import cf5
+from trainlaw.validate.baselines.closed_form_9 import cf9
+from trainlaw.validate.baselines.closed_form_12 import cf12
+from trainlaw.validate.baselines.closed_form_21 import cf21
+from trainlaw.validate.baselines.compute_null import null_compute
+from trainlaw.validate.baselines.memory_null import null_memory
 from trainlaw.validate.baselines.mg13 import MG13
 from trainlaw.validate.baselines.nonnegative_linear import NonnegativeLinear
-from trainlaw.validate.baselines.null_compute import null_compute
-from trainlaw.validate.baselines.null_memory import null_memory
 from trainlaw.validate.baselines.perceptron import Perceptron
 from trainlaw.validate.baselines.perfect_scaling import PerfectScaling
 from trainlaw.validate.baselines.power_law import PowerLaw

@@ -17,7 +17,7 @@ from trainlaw.datasets.features import TARGET, feature_specs
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula, GroupedConstant
 from trainlaw.formulas.text import parse_text
-from trainlaw.validate.baselines.columns import columns, group_weights
+from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 _RATE_FEATURES = ("clock_ratio", "wide_sm")

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import InputError
-from trainlaw.validate.baselines.columns import columns, group_weights
+from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.baselines.perfect_scaling import SINGLE_GPU_TIME
 from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
 

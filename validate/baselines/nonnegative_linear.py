@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.columns import columns
+from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
 _TIMES = (
@@ -35,6 +35,7 @@ class NonnegativeLinear:
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_`, shape (19,), to seconds `y`, shape (n_runs,); `groups` are not used."""
+        # Rows divided by their time, so that the squares are of relative errors.
         relative = self._table(X) / np.asarray(y)[:, None]
         self.constants_ = nonnegative_least_squares(relative, np.ones(len(relative)))
         return self

@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.columns import columns
+from trainlaw.validate.baselines.inputs import columns
 
 #: The measured time of the same configuration on one GPU, seconds; the caller adds it to the features.
 SINGLE_GPU_TIME = "single_gpu_time_s"

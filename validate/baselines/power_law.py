@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.columns import columns
+from trainlaw.validate.baselines.inputs import columns
 
 _POWERS_OF = (
     "batch_per_gpu",

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.columns import columns
+from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.least_squares import robust_least_squares
 
 _FEATURES = ("total_compute_s", "activation_memory_s", "layer_launch_s", "iteration_overhead_s")
@@ -36,6 +36,7 @@ class Roofline:
     def _terms(table: np.ndarray, constants: np.ndarray) -> np.ndarray:
         """Return the four times of each run, seconds, (n_runs, 4); of the first two the shorter is zero."""
         times = table * constants
+        # Zeroing the hidden one makes its derivative zero, too.
         compute_bound = times[:, 0] >= times[:, 1]
         times[compute_bound, 1] = 0.0
         times[~compute_bound, 0] = 0.0

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.validate import BASELINES, leave_one_group_out, run_study
-from trainlaw.validate.baselines.cf9 import CF9_TERMS, cf9
-from trainlaw.validate.baselines.cf21 import CF21_TERMS, cf21
 from trainlaw.validate.baselines.closed_form import ClosedForm
+from trainlaw.validate.baselines.closed_form_9 import CF9_TERMS, cf9
+from trainlaw.validate.baselines.closed_form_21 import CF21_TERMS, cf21
 
 FORMS = {"cf5": 5, "cf9": 9, "cf12": 12, "cf21": 21}
 

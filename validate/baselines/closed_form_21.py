@@ -1,7 +1,7 @@
 """CF21: the full closed form, CF12 with 1x1, grouped, dense, elementwise, concat, optimizer."""
 
-from trainlaw.validate.baselines.cf12 import CF12_TERMS
 from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm
+from trainlaw.validate.baselines.closed_form_12 import CF12_TERMS
 
 CF21_TERMS = (
     *CF12_TERMS,

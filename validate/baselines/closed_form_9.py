@@ -1,7 +1,7 @@
 """CF9: nine terms, three exponents: CF5 and batch norm, depthwise, parameters, overhead."""
 
-from trainlaw.validate.baselines.cf5 import CF5_TERMS
 from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm
+from trainlaw.validate.baselines.closed_form_5 import CF5_TERMS
 
 CF9_TERMS = (
     *CF5_TERMS,

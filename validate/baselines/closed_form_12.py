@@ -1,7 +1,7 @@
 """CF12: CF9 with the MACs of 3x3 and of larger convolutions and the copy of the input."""
 
-from trainlaw.validate.baselines.cf9 import CF9_TERMS
 from trainlaw.validate.baselines.closed_form import ClosedForm, TimeTerm
+from trainlaw.validate.baselines.closed_form_9 import CF9_TERMS
 
 CF12_TERMS = (
     *CF9_TERMS,
