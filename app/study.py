@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
 from trainlaw.app.formula_terms import mean_shares
+from trainlaw.app.interrupts import uninterrupted
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
 from trainlaw.datasets import STUDY_FEATURES, RunTable
@@ -21,6 +23,7 @@ from trainlaw.formulas import (
     MissingDependencyError,
     ParetoFront,
     ScoredFormula,
+    TrainlawError,
     complexity,
     round_constants,
     simplify_all,
@@ -85,7 +88,8 @@ def study_table(table: RunTable, options: StudyOptions, on_start: OnStart, on_fi
     settings = SearchSettings(evaluations=options.evaluations, random_seed=options.seed)
     rivals, absent = _rivals()
     found = _search(material, settings, rivals, options, (on_start, on_fit))
-    return _outcome(found, material, _facts(table, material, options), absent)
+    with uninterrupted():
+        return _outcome(found, material, _facts(table, material, options), absent)
 
 
 def _material(table: RunTable, options: StudyOptions) -> _Material:
@@ -152,11 +156,20 @@ def _finish(
     cut_short = interrupted and not on_all_rows.done()
     if not cut_short:
         try:
-            return on_all_rows.result(), False
+            return _result(on_all_rows), False
         except KeyboardInterrupt:
             cut_short = True
     signals.stop.set()
-    return on_all_rows.result(), True
+    return _result(on_all_rows), True
+
+
+def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula, ParetoFront]:
+    try:
+        return on_all_rows.result()
+    except BrokenProcessPool:
+        raise TrainlawError(
+            "a worker process died, perhaps for lack of memory; use fewer --workers"
+        ) from None
 
 
 def _facts(table: RunTable, material: _Material, options: StudyOptions) -> dict[str, object]:

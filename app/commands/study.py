@@ -40,6 +40,7 @@ def study_command(
       trainlaw study
       trainlaw study my-runs.csv --into my-run --seed 1
     """
+    from trainlaw.app.interrupts import uninterrupted
     from trainlaw.app.progress import shown_progress
     from trainlaw.app.run_files import write_run_files
     from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
@@ -55,7 +56,7 @@ def study_command(
     with shown_progress() as (on_start, on_fit):
         outcome = study_table(runs, options, on_start, on_fit)
     circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
-    with new_run_folder(target, overwrite) as folder:
+    with uninterrupted(), new_run_folder(target, overwrite) as folder:
         write_run_files(outcome, folder, circumstances)
     print(study_text(outcome, target, elapsed()))
     if outcome.missing:

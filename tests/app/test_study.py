@@ -173,3 +173,27 @@ def test_finished_folds_survive_an_interrupt(small_table):
     assert 1 <= outcome.result.predictions["gpu_group"].nunique() < 4
     assert outcome.formula.errors["missing"]
     assert outcome.formula.errors["interval"]["factor"] is None
+
+
+def test_a_worker_that_dies_is_one_line():
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    from trainlaw.app import study
+    from trainlaw.formulas import TrainlawError
+
+    dead = Future()
+    dead.set_exception(BrokenProcessPool("killed"))
+    with pytest.raises(TrainlawError, match="fewer --workers"):
+        study._finish(dead, None, interrupted=False)
+
+
+def test_ctrl_c_waits_while_results_are_written():
+    from trainlaw.app.interrupts import uninterrupted
+
+    with uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
