@@ -20,6 +20,7 @@ _STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "title": {"bold": True, "font_size": 16},
         "section": {"bold": True, "font_size": 12, "bottom": 1},
         "head": {"bold": True, "bg_color": "#EDEDED", "bottom": 1},
+        "head_unit": {"bold": True, "bg_color": "#EDEDED", "bottom": 1, "align": "left", "indent": 1},
         "head_right": {"bold": True, "bg_color": "#EDEDED", "bottom": 1, "align": "right"},
         "input": {**_INPUT, "align": "left"},
         "constant": {**_INPUT, "num_format": "General"},

@@ -37,7 +37,7 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> int:
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if constant.name in term.constants]
         sheet.text(line, 0, constant.name)
         sheet.number(line, 1, constant.value, "constant")
-        sheet.text(line, 2, _unit(constant.unit))
+        sheet.text(line, 2, _unit(constant.unit), "unit")
         sheet.text(line, 3, f"term {', '.join(inside)}")
         sheet.define(cell_name(constant.name), line, 1)
     return row + 2 + len(model.constants)

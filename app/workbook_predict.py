@@ -27,6 +27,15 @@ _NUMBER_TEXTS: Mapping[str, tuple[str, str, str]] = {
     "has_optimizer": ("with the optimizer step", "1 or 0", "1: the time includes the update of the weights"),
     "has_input_copy": ("with the copy of the images", "1 or 0", "1: the time includes their copy to the GPU"),
 }
+_QUANTITY_TITLES = (
+    ("quantity", "head"),
+    ("value", "head_right"),
+    ("unit", "head_unit"),
+    ("least in training", "head_right"),
+    ("most in training", "head_right"),
+    ("outside", "head_right"),
+    ("meaning", "head_unit"),
+)
 _INSIDE = "inside the range of the training runs"
 _OUTSIDE = " quantities lie outside the training range, see below: do not trust this time"
 
@@ -105,9 +114,8 @@ def _terms(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]:
 def _quantities(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write features and raw columns; return the range of the flags for outside the training range."""
     sheet.text(row, 0, "The quantities behind it", "section")
-    titles = ("quantity", "value", "unit", "least in training", "most in training", "outside", "meaning")
-    for column, title in enumerate(titles):
-        sheet.text(row + 1, column, title, "head_right" if column in (1, 3, 4, 5) else "head")
+    for column, (title, style) in enumerate(_QUANTITY_TITLES):
+        sheet.text(row + 1, column, title, style)
     first = row + 2
     cells = [*model.features, *(cell for cell in model.raw if cell.formula or model.range_of(cell))]
     for line, cell in enumerate(cells, start=first):
@@ -124,7 +132,7 @@ def _quantity(sheet: SheetWriter, row: int, cell: Cell, ends: tuple[float, float
     if cell.formula:
         sheet.define(cell.name, row, 1)
     sheet.text(row, 2, cell.unit, "unit")
-    sheet.text(row, 6, cell.meaning)
+    sheet.text(row, 6, cell.meaning, "unit")
     if ends is not None:
         sheet.number(row, 3, ends[0], style)
         sheet.number(row, 4, ends[1], style)

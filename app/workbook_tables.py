@@ -72,12 +72,12 @@ def write_precisions(book: Workbook, styles: Styles, formula: Formula) -> None:
 
 def write_errors(book: Workbook, styles: Styles, formula: Formula) -> None:
     """Write the sheet Errors: how wrong the formula was on GPUs that it had not seen, beside its rivals."""
-    sheet = SheetWriter(book, styles, "Errors", [34, *[15] * 9])
+    sheet = SheetWriter(book, styles, "Errors", [34, *[19] * 9])
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title("Errors on GPUs that were held out", f"Absolute percentage errors; {protocol}.")
     sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
     sheet.number(2, 1, interval_of(formula) or math.nan, "seconds")
-    sheet.text(2, 2, "a run on a new GPU lies from prediction / factor to prediction x factor", "note")
+    sheet.text(2, 2, "a run on a new GPU lies from prediction / factor to prediction x factor", "unit")
     sheet.define(f"{PREFIX}interval_factor", 2, 1)
     names = estimators(formula)
     overall = [

@@ -1,15 +1,16 @@
 """The formula that ships: made by the study on the shipped data, usable before any study was run."""
 
 import json
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
 from trainlaw.app.cli import app
+from trainlaw.app.error_tables import estimators, overall_error
 from trainlaw.app.predict import BUILT_IN, predict_runs
 from trainlaw.app.workbook_cells import first_choice, workbook_model
 from trainlaw.datasets import load
 from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
 
 
 def test_it_was_made_from_the_shipped_data():
@@ -26,6 +27,13 @@ def test_its_stated_error_is_below_the_rivals():
     macro = {name: metrics["macro_gpu_group_mape_percent"] for name, metrics in summary.items()}
     assert macro["trainlaw"] < macro["random_forest"]
     assert macro["trainlaw"] < macro["roofline"] < macro["null_compute"]
+
+
+def test_the_readme_states_its_errors():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    law = load_formula(BUILT_IN)
+    shown = [f"{overall_error(law, name):.1f} %" for name in estimators(law)]
+    assert f"| {' | '.join(shown)} |" in readme
 
 
 def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
