@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 
 def test_it_was_made_from_the_shipped_data():
-    """Where this fails, run `trainlaw study --into new` and copy new/formula.json to app/builtin/formula.json."""
+    """Where this fails: `trainlaw study --into new`, then copy new/formula.json to app/builtin/formula.json."""
     law = load_formula(BUILT_IN)
     assert law.provenance["table"] == "default"
     assert law.provenance["table_sha256"] == load("default").sha256
@@ -37,7 +37,8 @@ def test_the_readme_states_its_errors():
 
 
 def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
-    result = CliRunner().invoke(app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"])
+    arguments = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert 0.05 < json.loads(result.stdout)[0]["time_s"] < 2
     assert "built-in formula" in CliRunner().invoke(app, ["show"]).stdout
