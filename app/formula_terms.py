@@ -40,7 +40,7 @@ def plain_expression(formula: Formula) -> Expression:
     return substitute(formula.expression, {item.name: Constant(item.default) for item in formula.grouped})
 
 
-def formula_terms(formula: Formula, expression: Expression | None = None) -> list[Expression]:
+def terms_of(formula: Formula, expression: Expression | None = None) -> list[Expression]:
     """Return expressions whose sum the formula is; products and quotients of sums of times are written out.
 
     expression : the formula's, perhaps with named constants; None for `plain_expression(formula)`.
@@ -106,13 +106,13 @@ def term_values(formula: Formula, columns: Mapping[str, np.ndarray]) -> np.ndarr
     """
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
     rows = []
-    for term in formula_terms(formula):
+    for term in terms_of(formula):
         values, valid = evaluate(term, used)
         rows.append(np.where(valid, values, np.nan))
     return np.array(rows)
 
 
 def mean_shares(formula: Formula, columns: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-    """Return the mean over runs of each term's share in the total, in the order of `formula_terms`; sum 1."""
+    """Return the mean over runs of each term's share in the total, in the order of `terms_of`; sum 1."""
     values = term_values(formula, columns)
     return tuple(float(share) for share in np.nanmean(values / values.sum(axis=0), axis=1))

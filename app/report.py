@@ -5,7 +5,7 @@ from string import Template
 
 from trainlaw.app import plots
 from trainlaw.app.error_tables import BY_CNN, BY_GPU, OURS
-from trainlaw.app.formula_terms import formula_terms
+from trainlaw.app.formula_terms import terms_of
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.plain_json import plain_text
@@ -58,7 +58,7 @@ def _warning(outcome: StudyOutcome) -> str:
 
 
 def _terms(outcome: StudyOutcome) -> str:
-    pairs = zip(formula_terms(outcome.formula), outcome.shares, strict=True)
+    pairs = zip(terms_of(outcome.formula), outcome.shares, strict=True)
     ordered = sorted(pairs, key=lambda pair: -pair[1])
     rows = [[to_text(term, 3), f"{100 * share:.1f} %"] for term, share in ordered]
     caption = (

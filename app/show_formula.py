@@ -12,7 +12,7 @@ from trainlaw.app.error_tables import (
     interval_of,
     overall_error,
 )
-from trainlaw.app.formula_terms import formula_terms, term_values
+from trainlaw.app.formula_terms import terms_of, term_values
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.datasets import RunTable
@@ -29,7 +29,7 @@ def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
 
 def equation_text(formula: Formula) -> str:
     """Return the formula as one equation, a term per line, with the unit of the result."""
-    lines = [to_text(term, 3) for term in formula_terms(formula)]
+    lines = [to_text(term, 3) for term in terms_of(formula)]
     unit = formula.target.unit
     return f"  {formula.target.name} [{unit}] =\n      " + "\n    + ".join(lines)
 
@@ -40,7 +40,7 @@ def shares_text(formula: Formula, run: RunTable) -> str:
     columns = dict(zip(names, run.matrix(names).T, strict=True))
     values = term_values(formula, columns)[:, 0]
     total = float(values.sum())
-    texts = [to_text(term, 3) for term in formula_terms(formula)]
+    texts = [to_text(term, 3) for term in terms_of(formula)]
     rows = [
         [f"{100 * value / total:.1f} %", show_seconds(value), text]
         for value, text in sorted(zip(values, texts, strict=True), key=lambda pair: -pair[0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import NamedConstant, formula_terms, with_named_constants
+from trainlaw.app.formula_terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import FEATURES, RunTable, cnn_table, configuration, gpu_table
 from trainlaw.formulas import (
     Constant,
@@ -118,7 +118,7 @@ def workbook_model(formula: Formula) -> Model:
     )
     expression, constants = with_named_constants(formula)
     known = {**columns, **{constant.name: constant.value for constant in constants}}
-    cells = tuple(_term_cell(term, known, constants) for term in formula_terms(formula, expression))
+    cells = tuple(_term_cell(term, known, constants) for term in terms_of(formula, expression))
     return Model(formula, raw, features, constants, cells, float(sum(cell.value for cell in cells)))
 
 

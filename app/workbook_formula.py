@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import formula_terms
+from trainlaw.app.formula_terms import terms_of
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.sheet_writer import SheetWriter
 from trainlaw.app.workbook_cells import PREFIX, Model, cell_name, first_choice
@@ -92,7 +92,7 @@ def _computed_terms(
 ) -> list[float]:
     """Write the terms over the cells `places`; return their values in seconds."""
     results = []
-    for number, term in enumerate(formula_terms(formula), start=1):
+    for number, term in enumerate(terms_of(formula), start=1):
         used = variables(term)
         result = float(evaluate(term, {name: np.array([values[name]]) for name in used})[0][0])
         text = excel_expression(term, {name: places[name] for name in used})

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.formula_terms import (
-    formula_terms,
     mean_shares,
     plain_expression,
     term_values,
+    terms_of,
     with_named_constants,
 )
 from trainlaw.datasets import TARGET, feature_specs, load
@@ -44,7 +44,7 @@ FACTOR = FeatureSpec("f", "f", DIMENSIONLESS, "a factor")
 
 def terms_of(text_or_expression):
     expression = parse_text(text_or_expression) if isinstance(text_or_expression, str) else text_or_expression
-    return formula_terms(Formula(expression, (*SPECS, FACTOR), TARGET))
+    return terms_of(Formula(expression, (*SPECS, FACTOR), TARGET))
 
 
 @given(expressions)
