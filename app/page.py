@@ -11,7 +11,7 @@ from typing import Any
 
 from trainlaw.app.error_tables import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import terms_of, plain_expression
+from trainlaw.app.formula_terms import plain_expression, terms_of
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.quantities import show_number, show_percent

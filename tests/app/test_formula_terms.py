@@ -42,7 +42,7 @@ SPECS = tuple(FeatureSpec(name, name, SECOND, name) for name in "abc")
 FACTOR = FeatureSpec("f", "f", DIMENSIONLESS, "a factor")
 
 
-def terms_of(text_or_expression):
+def written(text_or_expression):
     expression = parse_text(text_or_expression) if isinstance(text_or_expression, str) else text_or_expression
     return terms_of(Formula(expression, (*SPECS, FACTOR), TARGET))
 
@@ -50,7 +50,7 @@ def terms_of(text_or_expression):
 @given(expressions)
 def test_terms_add_up_to_the_expression(expression):
     whole, valid = evaluate(expression, POINT)
-    parts = [evaluate(term, POINT) for term in terms_of(expression)]
+    parts = [evaluate(term, POINT) for term in written(expression)]
     if valid[0]:
         assert all(ok[0] for _, ok in parts)
         size = sum(abs(value[0]) for value, _ in parts)
@@ -69,12 +69,12 @@ def test_terms_add_up_to_the_expression(expression):
     ],
 )
 def test_sums_of_times_are_written_out_and_factors_are_not(text, expected):
-    assert [to_text(term) for term in terms_of(text)] == expected
+    assert [to_text(term) for term in written(text)] == expected
 
 
 def test_products_are_not_written_out_without_end():
     many = "(" + " + ".join("abcabcabc") + ")"
-    assert len(terms_of(f"{many} * {many}")) == 1
+    assert len(written(f"{many} * {many}")) == 1
 
 
 def test_constants_get_names_units_and_keep_their_values(formula):
