@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 
 def test_it_was_made_from_the_shipped_data():
-    """Where this fails: `trainlaw study --into new`, then copy new/formula.json to app/builtin/formula.json."""
+    """Where this fails: `trainlaw study --into new`, copy new/formula.json to app/builtin/formula.json."""
     law = load_formula(BUILT_IN)
     assert law.provenance["table"] == "default"
     assert law.provenance["table_sha256"] == load("default").sha256
