@@ -11,11 +11,11 @@ from typing import Any
 
 from trainlaw.app.error_tables import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import plain_expression, terms_of
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
+from trainlaw.app.terms import plain_expression, terms_of
 from trainlaw.app.workbook_cells import (
     FIRST_BATCH,
     FIRST_CNN,
@@ -112,8 +112,7 @@ def _law(formula: Formula, expressions: Mapping[str, Expression]) -> str:
         fixed = _literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed}, compute: {_function(expressions[spec.name])}}}")
     parts = [
-        f"{{text: {_literal(to_text(term, 3))}, compute: {_function(term)}}}"
-        for term in terms_of(formula)
+        f"{{text: {_literal(to_text(term, 3))}, compute: {_function(term)}}}" for term in terms_of(formula)
     ]
     first = {
         "gpu": FIRST_GPU,

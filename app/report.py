@@ -5,7 +5,6 @@ from string import Template
 
 from trainlaw.app import plots
 from trainlaw.app.error_tables import BY_CNN, BY_GPU, OURS
-from trainlaw.app.formula_terms import terms_of
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.plain_json import plain_text
@@ -13,6 +12,7 @@ from trainlaw.app.quantities import show_number
 from trainlaw.app.report_errors import errors_html, figures_html
 from trainlaw.app.show_formula import equation_text
 from trainlaw.app.svg import escape
+from trainlaw.app.terms import terms_of
 from trainlaw.formulas import complexity, to_text
 
 

@@ -12,9 +12,9 @@ from trainlaw.app.error_tables import (
     interval_of,
     overall_error,
 )
-from trainlaw.app.formula_terms import term_values, terms_of
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
+from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, to_text
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import NamedConstant, terms_of, with_named_constants
+from trainlaw.app.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import FEATURES, RunTable, cnn_table, configuration, gpu_table
 from trainlaw.formulas import (
     Constant,

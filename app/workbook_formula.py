@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.formula_terms import terms_of
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.sheet_writer import SheetWriter
+from trainlaw.app.terms import terms_of
 from trainlaw.app.workbook_cells import PREFIX, Model, cell_name, first_choice
 from trainlaw.formulas import Formula, evaluate, to_text, variables
 from trainlaw.formulas.printers import excel_expression

@@ -44,7 +44,9 @@ def _look_up_sheet(
     """Write a table by row label, and the names by which cell formulas look it up and drop-downs list it."""
     name, kind, note = titles
     header = ["name", *next(iter(table.values()))]
-    sheet = SheetWriter(book, styles, name, [max(map(len, table)) + 2, *[18] * (len(header) - 1)])
+    sheet = SheetWriter(
+        book, styles, name, [max(map(len, table)) + 2, *(max(len(name) + 2, 12) for name in header[1:])]
+    )
     sheet.title(name, f"{note} Change a value, or add a row below the last: predictions follow.")
     sheet.table(_HEAD, header, [[label, *row.values()] for label, row in table.items()])
     sheet.sheet.freeze_panes(_HEAD + 1, 1)

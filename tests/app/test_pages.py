@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.error_tables import errors_json
-from trainlaw.app.formula_terms import mean_shares
 from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.page import page_html
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.report import report_html
 from trainlaw.app.show_study import study_text
+from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import TARGET, configuration, feature_specs, load
 from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult

@@ -13,9 +13,9 @@ import numpy as np
 import openpyxl
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.formula_terms import with_named_constants
 from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.predict import predict_runs
+from trainlaw.app.terms import with_named_constants
 from trainlaw.app.workbook import workbook_bytes
 from trainlaw.app.workbook_cells import (
     FIRST_BATCH,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.app.formula_terms import (
+from trainlaw.app.terms import (
     mean_shares,
     plain_expression,
     term_values,
