@@ -18,6 +18,7 @@ from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS, STUDY_FEATURES, RunTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
+    Expression,
     Formula,
     InputError,
     MissingDependencyError,
@@ -199,7 +200,7 @@ def _outcome(
     columns = {name: material.X[name].to_numpy() for name in STUDY_FEATURES}
     formulas = [found.formula, *(member.formula for member in found.front)]
     chosen, *others = _simplified(formulas, columns)
-    readable = round_constants(chosen.expression, columns, material.seconds).expression
+    readable = _readable(chosen.expression, columns, material.seconds)
     delivered = replace(
         _only_used(replace(chosen, expression=readable)),
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
@@ -227,6 +228,13 @@ def _simplified(formulas: Sequence[Formula], columns: Mapping[str, np.ndarray]) 
     return [
         replace(formula, expression=shorter) for formula, shorter in zip(formulas, expressions, strict=True)
     ]
+
+
+def _readable(expression: Expression, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> Expression:
+    """Short constants; once they are round, more of them merge, and those are made short in turn."""
+    rounded = round_constants(expression, columns, seconds).expression
+    merged = simplify_all([rounded], columns, _SIMPLIFY_SECONDS)[0]
+    return round_constants(merged, columns, seconds).expression
 
 
 def _only_used(formula: Formula) -> Formula:
