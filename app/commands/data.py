@@ -67,7 +67,8 @@ def check_file(
     for fault in faults:
         print(fault)
     if faults:
-        raise InputError(f"{file}: {len(faults)} faults; correct them and check again")
+        number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise InputError(f"{file}: {number}; correct the file and check again")
     print(f"{file}: no fault; next: trainlaw study {file}")
 
 
