@@ -17,3 +17,12 @@ FEATURE_OF_ALGORITHM: Mapping[str, str] = MappingProxyType(
     }
 )
 ALGORITHMS = ("none", *FEATURE_OF_ALGORITHM)
+
+
+def indicator_of(feature: str) -> str:
+    """Return the name of the column that is 1 where a run's algorithm takes the time `feature`.
+
+    >>> indicator_of("hierarchical_ring_s")
+    'is_hierarchical_ring'
+    """
+    return "is_" + feature.removesuffix("_s")

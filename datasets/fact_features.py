@@ -3,20 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import numpy as np
 from trainlaw.datasets.cnns.counts import explain
-from trainlaw.datasets.feature_rows import Columns, Feature, column_feature, derived_feature
-
-
-def _clock_ratio(columns: Columns) -> np.ndarray:
-    ratio = columns["base_clock_hz"] / columns["boost_clock_hz"]
-    return np.where(np.isnan(ratio), 1.0, ratio)
-
-
-def _other_conv_macs(columns: Columns) -> np.ndarray:
-    named = columns["conv1x1_macs"] + columns["conv3x3_macs"] + columns["conv5x5_macs"]
-    return np.maximum(columns["conv_macs"] - named, 0.0)
-
+from trainlaw.datasets.feature_rows import Feature, column_feature, derived_feature
 
 RUN_FEATURES: tuple[Feature, ...] = (
     column_feature("batch_per_gpu", "b", "sample", "images per iteration and GPU", low=1),
@@ -44,13 +32,13 @@ GPU_FEATURES: tuple[Feature, ...] = (
     column_feature("sm_count", "s", "1", "multiprocessors (NVIDIA), compute units (AMD) or cores (CPU)"),
     column_feature("core_count", "c", "1", "fp32 lanes"),
     column_feature("boost_clock_hz", "f_1", "1/s", "boost clock"),
-    column_feature("base_clock_hz", "f_0", "1/s", "base clock"),
+    column_feature("base_clock_hz", "f_0", "1/s", "base clock; the boost clock where unknown"),
     derived_feature(
         "clock_ratio",
         "rho",
         "1",
         "base clock over boost clock; 1 where unknown",
-        _clock_ratio,
+        "base_clock_hz / boost_clock_hz",
         high=1,
     ),
     derived_feature(
@@ -58,14 +46,15 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "c_s",
         "1",
         "fp32 lanes of one multiprocessor",
-        lambda c: c["core_count"] / c["sm_count"],
+        "core_count / sm_count",
     ),
     derived_feature(
         "wide_sm",
         "kappa",
         "1",
         "1 where a multiprocessor has more than 128 fp32 lanes (Kepler), which keep busy badly",
-        lambda c: (c["core_count"] > 128 * c["sm_count"]).astype(np.float64),
+        # `step` is a half at 0, so that half is cut away.
+        "max(2 * step(core_count - 128 * sm_count) - 1, 0)",
         high=1,
     ),
     derived_feature(
@@ -73,21 +62,21 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "ell",
         "1",
         "level 1 cache of one multiprocessor over 64 KiB: how much of a product's tiles stays on the chip",
-        lambda c: c["l1_bytes_per_sm"] / 65536.0,
+        "l1_bytes_per_sm / 65536",
     ),
     derived_feature(
         "tensor_ratio",
         "tau",
         "1",
         "peak rate of the precision used over the fp32 rate",
-        lambda c: c["peak_flop_per_s"] / c["peak_fp32_flop_per_s"],
+        "peak_flop_per_s / peak_fp32_flop_per_s",
     ),
     derived_feature(
         "ridge_flop_per_byte",
         "r",
         "FLOP/B",
         "peak rate over bandwidth",
-        lambda c: c["peak_flop_per_s"] / c["bandwidth_byte_per_s"],
+        "peak_flop_per_s / bandwidth_byte_per_s",
     ),
 )
 
@@ -162,42 +151,38 @@ CNN_FEATURES: tuple[Feature, ...] = (
         "M_o",
         "MAC/sample",
         "MACs of the other ungrouped convolutions: neither 1 x 1, nor 3 x 3 or 5 high at stride 1",
-        _other_conv_macs,
+        "max(conv_macs - (conv1x1_macs + conv3x3_macs + conv5x5_macs), 0)",
     ),
-    derived_feature(
-        "n_kernels", "n_k", "1", "layers with MACs", lambda c: c["n_conv"] + c["n_depthwise"] + c["n_dense"]
-    ),
+    derived_feature("n_kernels", "n_k", "1", "layers with MACs", "n_conv + n_depthwise + n_dense"),
     derived_feature(
         "gradient_tensors",
         "T",
         "1",
         "tensors of learned elements: 2 per normalisation and dense layer, 1 per convolution",
-        lambda c: 2 * (c["n_batchnorm"] + c["n_dense"]) + c["n_conv"] + c["n_depthwise"],
+        "2 * (n_batchnorm + n_dense) + n_conv + n_depthwise",
     ),
 )
 
 LINK_FEATURES: tuple[Feature, ...] = (
     column_feature("link_byte_per_s", "B_g", "B/s", "rate between GPUs of a node; 0 for one GPU"),
+    column_feature("link_s_per_byte", "y_g", "s/B", "time per byte between GPUs of a node; 0 for one GPU"),
     column_feature("link_latency_s", "a_g", "s", "latency between GPUs of a node; 0 for one GPU"),
     column_feature("network_byte_per_s", "B_N", "B/s", "rate of a node's network; 0 for one node"),
+    column_feature("network_s_per_byte", "y_N", "s/B", "time per byte of a node's network; 0 for one node"),
     column_feature("network_latency_s", "a_N", "s", "latency between nodes; 0 for one node"),
     column_feature(
         "peer_access", "p", "1", "1 where GPUs copy to each other directly, 0.5 where only in pairs", high=1
     ),
-    derived_feature(
-        "gpus_per_node", "g", "1", "GPUs of one node", lambda c: c["n_gpus"] / c["n_nodes"], low=1
-    ),
+    derived_feature("gpus_per_node", "g", "1", "GPUs of one node", "n_gpus / n_nodes", low=1),
     derived_feature(
         "log2_gpus",
         "lg_g",
         "1",
         "binary logarithm of the GPUs of one node",
-        lambda c: np.log2(c["n_gpus"] / c["n_nodes"]),
+        "log(gpus_per_node) / log(2)",
     ),
+    derived_feature("log2_nodes", "lg_N", "1", "binary logarithm of the nodes", "log(n_nodes) / log(2)"),
     derived_feature(
-        "log2_nodes", "lg_N", "1", "binary logarithm of the nodes", lambda c: np.log2(c["n_nodes"])
-    ),
-    derived_feature(
-        "gradient_bytes", "G", "B", "bytes of all gradients, 4 per learned element", lambda c: 4 * c["params"]
+        "gradient_bytes", "G", "B", "bytes of all gradients, 4 per learned element", "4 * params"
     ),
 )

@@ -1,13 +1,21 @@
-"""What one row of a feature table is, short ways to write one, and how a table's features are computed."""
+"""What one row of a feature table is, and how a table's features are computed from their definitions.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+A definition is a line of text over raw columns and other features. Python, workbook, page and exported code
+all compute from that one line, so none of them can differ from what `trainlaw features` prints.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.evaluation import evaluate
+from trainlaw.formulas.expression import Expression, substitute, variables
 from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.text import parse_text
 from trainlaw.formulas.units import Unit
 
 Columns = Mapping[str, np.ndarray]
@@ -15,20 +23,27 @@ Columns = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: what it is, and its function from joined columns to float64.
-
-    The function returns shape (n_rows,), or () where all rows have the same value.
-    """
+    """One feature: what it is, and its definition as text; a raw column is defined by its own name."""
 
     spec: FeatureSpec
-    function: Callable[[Columns], np.ndarray]
+    definition: str
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the feature is a column that the tables of runs and facts hold."""
+        return self.definition == self.spec.name
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The definition as an expression."""
+        return parse_text(self.definition)
 
 
 def column_feature(
     name: str, symbol: str, unit: str, meaning: str, *, low: float = 0.0, high: float = inf
 ) -> Feature:
     """Return the feature that is the joined column of the same name; `unit` as `Unit.parse` reads it."""
-    return derived_feature(name, symbol, unit, meaning, lambda columns: columns[name], low=low, high=high)
+    return derived_feature(name, symbol, unit, meaning, name, low=low, high=high)
 
 
 def derived_feature(
@@ -36,13 +51,25 @@ def derived_feature(
     symbol: str,
     unit: str,
     meaning: str,
-    function: Callable[[Columns], np.ndarray],
+    definition: str,
     *,
     low: float = 0.0,
     high: float = inf,
 ) -> Feature:
-    """Return the feature computed by `function`; values lie in [low, high], in `unit`."""
-    return Feature(FeatureSpec(name, symbol, Unit.parse(unit), meaning, low=low, high=high), function)
+    """Return the feature of that `definition`; values lie in [low, high], in `unit`."""
+    return Feature(FeatureSpec(name, symbol, Unit.parse(unit), meaning, low=low, high=high), definition)
+
+
+def written_out(features: Mapping[str, Feature], name: str) -> Expression:
+    """Return the feature `name` as an expression over raw columns only, in the feature's unit.
+
+    Raises UnknownNameError for an unknown feature.
+    """
+    (feature,) = chosen_features(features, [name])
+    if feature.is_raw:
+        return feature.expression
+    parts = variables(feature.expression)
+    return substitute(feature.expression, {part: written_out(features, part) for part in parts})
 
 
 class _FeatureColumns(Mapping[str, np.ndarray]):
@@ -53,7 +80,10 @@ class _FeatureColumns(Mapping[str, np.ndarray]):
         self.features = features
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self.joined[name] if name in self.joined else self.features[name].function(self)
+        if name in self.joined:
+            return self.joined[name]
+        expression = self.features[name].expression
+        return evaluate(expression, {part: self[part] for part in variables(expression)})[0]
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self.joined, *self.features)))

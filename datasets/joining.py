@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.algorithms import ALGORITHMS
+from trainlaw.datasets.algorithms import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts
 from trainlaw.datasets.gpu_joining import GpuColumns
 from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
@@ -94,10 +94,20 @@ def _link_column(column: str, fact: str) -> Callable[[GpuColumns], np.ndarray]:
     )
 
 
-def _algorithm_code(text: str) -> float:
-    if text not in ALGORITHMS:
-        raise unknown_name("algorithm", text, ALGORITHMS)
-    return ALGORITHMS.index(text)
+def _takes(feature: str) -> Callable[[GpuColumns], np.ndarray]:
+    """Return the column that is 1 where a run's algorithm takes the time `feature`."""
+
+    def is_own(text: str) -> float:
+        if text not in ALGORITHMS:
+            raise unknown_name("algorithm", text, ALGORITHMS)
+        return FEATURE_OF_ALGORITHM.get(text) == feature
+
+    return lambda columns: columns.looked_up("algorithm", is_own)
+
+
+def _base_clock(columns: GpuColumns) -> np.ndarray:
+    known = columns.of_gpu("base_clock_hz")
+    return np.where(np.isnan(known), columns.of_gpu("boost_clock_hz"), known)
 
 
 def _times_part(part: str) -> Callable[[GpuColumns], np.ndarray]:
@@ -111,7 +121,9 @@ _COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
         "is_tensor_precision": lambda c: c.looked_up(
             "precision", lambda text: text not in ("fp32", "unknown")
         ),
-        "algorithm_code": lambda c: c.looked_up("algorithm", _algorithm_code),
+        **{indicator_of(feature): _takes(feature) for feature in FEATURE_OF_ALGORITHM.values()},
+        "exchange_rounds": lambda c: np.ceil(np.log2(c["n_gpus"])),
+        "base_clock_hz": _base_clock,
         "peer_access": _peer_access,
         "link_byte_per_s": _link_column("link", "effective_byte_per_s"),
         "link_s_per_byte": _link_column("link", "s_per_byte"),

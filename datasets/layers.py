@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.fact_features import GPU_FEATURES
 from trainlaw.datasets.feature_rows import (
-    Columns,
     Feature,
     chosen_features,
     column_feature,
@@ -17,7 +16,6 @@ from trainlaw.datasets.feature_rows import (
 )
 from trainlaw.datasets.gpu_joining import GpuColumns
 from trainlaw.datasets.measured_table import MeasuredTable
-from trainlaw.datasets.time_features import LAUNCH_S
 from trainlaw.formulas.features import FeatureSpec
 
 LAYER_LABELS = ("gpu_group", "gpu", "generation", "kind", "phase", "source")
@@ -33,21 +31,15 @@ _NUMBERS = (
 )
 
 
-def _compute(name: str, symbol: str, meaning: str, amount: Callable[[Columns], np.ndarray]) -> Feature:
+def _compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
     """Return the seconds of `amount` (in MAC or elements) at 2 FLOP per pass and the peak rate."""
-
-    def seconds(columns: Columns) -> np.ndarray:
-        return 2 * columns["n_passes"] * amount(columns) / columns["peak_flop_per_s"]
-
-    return derived_feature(name, symbol, "s", f"2 x passes x {meaning} / peak rate", seconds)
+    definition = f"2 * n_passes * {amount} / peak_flop_per_s"
+    return derived_feature(name, symbol, "s", f"2 x passes x {meaning} / peak rate", definition)
 
 
 def _memory(name: str, symbol: str, elements: str, meaning: str) -> Feature:
-    def seconds(columns: Columns) -> np.ndarray:
-        moved_bytes = columns["n_passes"] * columns["bytes_per_element"] * columns[elements]
-        return moved_bytes / columns["bandwidth_byte_per_s"]
-
-    return derived_feature(name, symbol, "s", f"passes x e x {meaning} / bandwidth", seconds)
+    definition = f"n_passes * bytes_per_element * {elements} / bandwidth_byte_per_s"
+    return derived_feature(name, symbol, "s", f"passes x e x {meaning} / bandwidth", definition)
 
 
 _ROWS: tuple[Feature, ...] = (
@@ -60,48 +52,47 @@ _ROWS: tuple[Feature, ...] = (
     column_feature("stride_px", "z", "1", "stride", low=1),
     column_feature("in_channels", "C", "1", "input channels", low=1),
     column_feature("out_channels", "N", "1", "output channels: columns of the matrix product", low=1),
+    column_feature("in_height_px", "H_i", "1", "height of the input", low=1),
+    column_feature("in_width_px", "W_i", "1", "width of the input", low=1),
+    column_feature("out_height_px", "H_o", "1", "height (and width) of the output", low=1),
     derived_feature(
         "rows",
         "M",
         "1",
-        "rows of the matrix product: images x output pixels",
-        lambda c: c["batch"] * c["pixels"],
+        "rows of the matrix product: images x output pixels (all shipped layers are square)",
+        "batch * (out_height_px * out_height_px)",
     ),
     derived_feature(
         "reduction",
         "K",
         "1",
         "reduction length: input channels x kernel area",
-        lambda c: c["in_channels"] * c["kernel_px"] * c["kernel_px"],
+        "in_channels * kernel_px * kernel_px",
     ),
-    derived_feature(
-        "weights", "W", "element", "elements of the kernel", lambda c: c["reduction"] * c["out_channels"]
-    ),
+    derived_feature("weights", "W", "element", "elements of the kernel", "reduction * out_channels"),
     derived_feature(
         "input_elements",
         "A_i",
         "element",
         "inputs of the whole batch",
-        lambda c: c["batch"] * c["in_channels"] * c["in_height_px"] * c["in_width_px"],
+        "batch * in_channels * in_height_px * in_width_px",
     ),
     derived_feature(
         "output_elements",
         "A_o",
         "element",
         "outputs of the whole batch",
-        lambda c: c["rows"] * c["out_channels"],
+        "rows * out_channels",
     ),
-    derived_feature(
-        "macs", "X", "MAC", "MACs of one pass over the batch", lambda c: c["rows"] * c["weights"]
-    ),
-    _compute("compute_s", "c_X", "MACs", lambda c: c["macs"]),
-    _compute("output_compute_s", "c_A", "outputs", lambda c: c["output_elements"]),
-    _compute("im2col_compute_s", "c_I", "rows x reduction length", lambda c: c["rows"] * c["reduction"]),
-    _compute("weight_compute_s", "c_W", "weights", lambda c: c["weights"]),
+    derived_feature("macs", "X", "MAC", "MACs of one pass over the batch", "rows * weights"),
+    _compute("compute_s", "c_X", "macs", "MACs"),
+    _compute("output_compute_s", "c_A", "output_elements", "outputs"),
+    _compute("im2col_compute_s", "c_I", "(rows * reduction)", "rows x reduction length"),
+    _compute("weight_compute_s", "c_W", "weights", "weights"),
     _memory("input_memory_s", "m_i", "input_elements", "inputs"),
     _memory("output_memory_s", "m_o", "output_elements", "outputs"),
     _memory("weight_memory_s", "m_W", "weights", "weights"),
-    derived_feature("launch_s", "k_0", "s", "passes x 10 us", lambda c: c["n_passes"] * LAUNCH_S),
+    derived_feature("launch_s", "k_0", "s", "passes x 10 us", "n_passes * 1e-5"),
 )
 LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {row.spec.name: row for row in (*_ROWS, *GPU_FEATURES)}
@@ -111,8 +102,6 @@ _COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
         "n_passes": lambda c: c.looked_up("phase", lambda phase: 3 if "backward" in phase else 1),
         "has_optimizer": lambda c: c.looked_up("phase", lambda phase: "optimizer" in phase.split("+")),
         "is_conv": lambda c: c.looked_up("kind", lambda kind: kind == "conv"),
-        # Outputs are as square as inputs: all shipped layers are square.
-        "pixels": lambda c: c["out_height_px"] * c["out_height_px"],
     }
 )
 

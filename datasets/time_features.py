@@ -4,58 +4,26 @@ A training iteration does each product three times (forward, gradient of the inp
 weights), and one multiply-accumulate is two operations: 6 FLOP per MAC. The sums over im2col elements,
 convolution outputs and weights come from expanding the time of a matrix product that fills the GPU badly,
 2MNK/P (1+K0/K)(1+N0/N)(1+M0/M), so they are counted at the same 6 FLOP per element and peak rate.
+Parameters are 4 bytes each. A launch costs 10 us, an iteration 1 ms, a copy from the host 1/(10 GB/s): round
+figures, which the constants of a formula correct.
 """
 
-import numpy as np
-from trainlaw.datasets.feature_rows import Columns, Feature, derived_feature
-
-FLOP_PER_MAC = 6.0
-BYTES_PER_PARAMETER = 4.0
-LAUNCH_S = 1e-5
-ITERATION_OVERHEAD_S = 1e-3
-COPY_BYTE_PER_S = 1e10
+from trainlaw.datasets.feature_rows import Feature, derived_feature
 
 
 def _compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    def seconds(columns: Columns) -> np.ndarray:
-        return FLOP_PER_MAC * columns["batch_per_gpu"] * columns[amount] / columns["peak_flop_per_s"]
-
-    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate", seconds)
+    definition = f"6 * batch_per_gpu * {amount} / peak_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate", definition)
 
 
 def _weight_compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    def seconds(columns: Columns) -> np.ndarray:
-        return FLOP_PER_MAC * columns[amount] / columns["peak_flop_per_s"]
-
-    return derived_feature(name, symbol, "s", f"6 x {meaning} / peak rate", seconds)
+    definition = f"6 * {amount} / peak_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 x {meaning} / peak rate", definition)
 
 
 def _memory(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    def seconds(columns: Columns) -> np.ndarray:
-        stored_bytes = columns["batch_per_gpu"] * columns["bytes_per_element"] * columns[amount]
-        return stored_bytes / columns["bandwidth_byte_per_s"]
-
-    return derived_feature(name, symbol, "s", f"b e x {meaning} / bandwidth", seconds)
-
-
-def _simple_elementwise(columns: Columns) -> np.ndarray:
-    named = columns["batchnorm_output_elements"] + columns["concat_elements"]
-    return np.maximum(columns["elementwise_elements"] - named, 0.0)
-
-
-def _parameter_memory(columns: Columns) -> np.ndarray:
-    return BYTES_PER_PARAMETER * columns["params"] / columns["bandwidth_byte_per_s"]
-
-
-def _input_copy(columns: Columns) -> np.ndarray:
-    # Hosts decode to fp32, whatever the precision of the products.
-    copied_bytes = 4.0 * columns["batch_per_gpu"] * columns["input_elements"]
-    return columns["has_input_copy"] * copied_bytes / COPY_BYTE_PER_S
-
-
-def _intensity_ratio(columns: Columns) -> np.ndarray:
-    flop_per_byte = 2.0 * columns["macs_per_element"] / columns["bytes_per_element"]
-    return flop_per_byte / columns["ridge_flop_per_byte"]
+    definition = f"batch_per_gpu * bytes_per_element * {amount} / bandwidth_byte_per_s"
+    return derived_feature(name, symbol, "s", f"b e x {meaning} / bandwidth", definition)
 
 
 TIME_FEATURES: tuple[Feature, ...] = (
@@ -82,44 +50,43 @@ TIME_FEATURES: tuple[Feature, ...] = (
     _memory("concat_memory_s", "m_cat", "concat_elements", "outputs of layers that only move data"),
     _memory("pool_memory_s", "m_p", "pool_elements", "inputs of pooling layers"),
     _memory("activation_memory_s", "m_A", "activation_elements", "outputs of all layers"),
-    derived_feature("parameter_memory_s", "m_W", "s", "4 x parameters / bandwidth", _parameter_memory),
+    derived_feature(
+        "parameter_memory_s",
+        "m_W",
+        "s",
+        "4 x parameters / bandwidth",
+        "4 * params / bandwidth_byte_per_s",
+    ),
     derived_feature(
         "optimizer_memory_s",
         "m_u",
         "s",
         "4 x parameters / bandwidth where the time includes the optimizer step",
-        lambda c: c["has_optimizer"] * _parameter_memory(c),
+        "has_optimizer * parameter_memory_s",
     ),
-    derived_feature("layer_launch_s", "k_l", "s", "layers x 10 us", lambda c: c["n_layers"] * LAUNCH_S),
-    derived_feature(
-        "kernel_launch_s", "k_k", "s", "layers with MACs x 10 us", lambda c: c["n_kernels"] * LAUNCH_S
-    ),
+    derived_feature("layer_launch_s", "k_l", "s", "layers x 10 us", "n_layers * 1e-5"),
+    derived_feature("kernel_launch_s", "k_k", "s", "layers with MACs x 10 us", "n_kernels * 1e-5"),
     derived_feature(
         "input_copy_s",
         "k_h",
         "s",
         "4 b x input elements / 10 GB/s where the time includes the copy",
-        _input_copy,
+        # Hosts decode to fp32, whatever the precision of the products.
+        "has_input_copy * (4 * batch_per_gpu * input_elements) / 1e10",
     ),
-    derived_feature(
-        "iteration_overhead_s",
-        "k_0",
-        "s",
-        "1 ms",
-        lambda _: np.array(ITERATION_OVERHEAD_S),
-    ),
+    derived_feature("iteration_overhead_s", "k_0", "s", "1 ms", "0.001"),
     derived_feature(
         "simple_elementwise_elements",
         "A_s",
         "element/sample",
         "outputs of layers without MACs that neither normalise nor only move data",
-        _simple_elementwise,
+        "max(elementwise_elements - (batchnorm_output_elements + concat_elements), 0)",
     ),
     derived_feature(
         "intensity_ratio",
         "i_r",
         "1",
         "operations per byte of the layers with MACs over the GPU's ridge point",
-        _intensity_ratio,
+        "2 * macs_per_element / bytes_per_element / ridge_flop_per_byte",
     ),
 )

@@ -120,7 +120,7 @@ def correct_runs(path):
         (parquet_bytes, small_runs, "runs.parquet", correct_runs, 150),
     ],
 )
-def test_mutated_files_are_read_correctly_or_refused(tmp_path, make, frame, name, read, count):  # noqa: PLR0917
+def test_mutated_files_are_read_correctly_or_refused(tmp_path, make, frame, name, read, count):
     content, path = make(frame()), tmp_path / name
     path.write_bytes(content)
     assert read_or_refused(read, path)
