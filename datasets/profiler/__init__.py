@@ -1,0 +1,1 @@
+"""Measures training iterations of CNNs on this machine."""

@@ -1,0 +1,97 @@
+"""Clocks of a device: marks on its time line, and a check that a clock waits for the device at all."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from trainlaw.formulas.errors import TrainlawError
+
+# Of the time on the wall between two idle moments of the device, what a clock's marks must add up to.
+_LEAST_SHARE = 0.8
+_MOST_SHARE = 1.1
+# Below this the host's own work between the marks weighs too much, seconds.
+_LEAST_SECONDS = 1e-3
+
+
+class ClockError(TrainlawError):
+    """A clock does not show what the device takes."""
+
+
+class Clock(Protocol):
+    """Marks on the time line of a device."""
+
+    def mark(self) -> Any:
+        """Return a mark at the end of the work that was given to the device so far."""
+
+    def finish(self) -> None:
+        """Wait until the device has done all work."""
+
+    def seconds(self, earlier: Any, later: Any) -> float:
+        """Return the seconds between two marks; only after `finish`."""
+
+
+class WallClock:
+    """The monotonic clock of the host; each mark waits until the device is idle.
+
+    `synchronize` waits for the device; on a CPU, where calls return when they are done, it does nothing.
+    """
+
+    def __init__(
+        self, synchronize: Callable[[], None], now: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """A clock that reads `now`, seconds, after `synchronize`."""
+        self._synchronize = synchronize
+        self._now = now
+
+    def mark(self) -> float:
+        """Wait for the device and return the time, seconds."""
+        self._synchronize()
+        return self._now()
+
+    def finish(self) -> None:
+        """Wait for the device."""
+        self._synchronize()
+
+    def seconds(self, earlier: float, later: float) -> float:
+        """Return the seconds between two marks."""
+        return later - earlier
+
+
+class EventClock:
+    """Events that the device itself stamps (CUDA events): marks do not stop the host.
+
+    `new_event` returns an object with `record()` and `elapsed_time(later)` in milliseconds, such as
+    `torch.cuda.Event(enable_timing=True)`; `synchronize` waits for the device.
+    """
+
+    def __init__(self, new_event: Callable[[], Any], synchronize: Callable[[], None]) -> None:
+        """A clock of such events."""
+        self._new_event = new_event
+        self._synchronize = synchronize
+
+    def mark(self) -> Any:
+        """Record an event behind the work given to the device so far."""
+        event = self._new_event()
+        event.record()
+        return event
+
+    def finish(self) -> None:
+        """Wait for the device, so that all events are stamped."""
+        self._synchronize()
+
+    def seconds(self, earlier: Any, later: Any) -> float:
+        """Return the seconds between two events."""
+        return earlier.elapsed_time(later) / 1000.0
+
+
+def check_clock(marked_s: float, wall_s: float) -> None:
+    """Raise ClockError where a clock's seconds do not agree with the wall's over the same work.
+
+    marked_s : from the first to the last mark. wall_s : from before the first to after the last, the device
+    idle at both ends. A clock that does not wait for the device shows the time of giving out the work only.
+    """
+    if wall_s >= _LEAST_SECONDS and not _LEAST_SHARE * wall_s <= marked_s <= _MOST_SHARE * wall_s:
+        raise ClockError(
+            f"the clock shows {marked_s:.6f} s for work that took {wall_s:.6f} s until the device was idle: "
+            "it does not wait for the device"
+        )

@@ -1,0 +1,161 @@
+"""What to measure: configurations of a training iteration, from lists of values or from a plan file."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+from trainlaw.datasets.checks import typed_frame, value_faults
+from trainlaw.datasets.cnn_facts import cnn_name
+from trainlaw.datasets.cnns.zoo import zoo_entry
+from trainlaw.datasets.columns import Column
+from trainlaw.datasets.faults import Fault, FaultsError
+from trainlaw.datasets.mapping import absence_faults
+from trainlaw.datasets.table_files import read_table_file
+from trainlaw.formulas.errors import TrainlawError, unknown_name
+
+DEVICES = ("cpu", "cuda")
+PRECISIONS = ("fp32", "tf32", "amp", "bf16")
+MAX_CONFIGURATIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Configuration:
+    """One training iteration to measure.
+
+    `batch` is images per process and iteration, `input_size_px` the side of the image in pixels, `threads`
+    the threads of each process (0 on a GPU: torch's own choice), `processes` all processes, each with a
+    device of its own or, on CPUs, with its own threads; `nodes` the hosts that they run on.
+    """
+
+    device: str
+    threads: int
+    processes: int
+    precision: str
+    cnn: str
+    input_size_px: int
+    n_classes: int
+    batch: int
+    nodes: int = 1
+
+    @property
+    def title(self) -> str:
+        """What is measured, in words.
+
+        >>> Configuration("cpu", 2, 1, "fp32", "resnet18", 64, 10, 8).title
+        'resnet18, batch 8, 64 px, fp32, 2 threads'
+        """
+        threads = "" if not self.threads else ", 1 thread" if self.threads == 1 else f", {self.threads} threads"
+        processes = "" if self.processes == 1 else f", {self.processes} processes"
+        return f"{self.cnn}, batch {self.batch}, {self.input_size_px} px, {self.precision}{threads}{processes}"
+
+
+CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
+
+_COUNT = {"low": 1, "high": 1e7}
+_PLAN_COLUMNS = (
+    Column("cnn", "text", "name of the CNN"),
+    Column("batch_per_gpu", "integer", "images per iteration and process", **_COUNT),
+    Column("input_size_px", "integer", "side of the input", "px", 1, 8192, default="", may_be_empty=True),
+    Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default="", may_be_empty=True),
+    Column("precision", "text", "precision", allowed=PRECISIONS, default="fp32"),
+    Column("threads", "integer", "threads of a process", "", 1, 4096, default="", may_be_empty=True),
+    Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
+)
+
+
+def configurations_of_lists(
+    cnns: Iterable[str],
+    batches: Sequence[int],
+    inputs: Sequence[int],
+    precisions: Sequence[str],
+    *,
+    device: str,
+    threads: Sequence[int],
+    processes: Sequence[int],
+    n_classes: int | None = None,
+    nodes: int = 1,
+) -> list[Configuration]:
+    """Return every combination of the values, sorted so that those that share a process group come together.
+
+    No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN or precision.
+
+    >>> [c.batch for c in configurations_of_lists(["lenet5"], [8, 2], [], ["fp32"], device="cpu",
+    ...     threads=[1], processes=[1])]
+    [2, 8]
+    """
+    for precision in precisions:
+        if precision not in PRECISIONS:
+            raise unknown_name("precision", precision, PRECISIONS)
+    found = set()
+    for text in cnns:
+        name = cnn_name(text)
+        usual = zoo_entry(name)
+        classes = n_classes or usual.n_classes
+        sizes = inputs or (usual.input_size_px,)
+        for size, batch, precision, count, members in product(sizes, batches, precisions, threads, processes):
+            found.add(
+                Configuration(device, count, members, precision, name, size, classes, batch, nodes)
+            )
+    return sorted(found)
+
+
+def read_plan(
+    path: str | os.PathLike[str],
+    *,
+    device: str,
+    threads: Sequence[int],
+    processes: Sequence[int],
+    nodes: int = 1,
+) -> list[Configuration]:
+    """Return the configurations of a CSV file, in its order, each once.
+
+    Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads` and
+    `n_gpus` may be. What the file leaves open comes from the arguments. Raises FaultsError, with one fault per
+    cell, InputError when the file is no table.
+    """
+    name = Path(path).name
+    table = read_table_file(path, text_columns=("cnn", "precision"))
+    _refuse(name, absence_faults(table, _PLAN_COLUMNS))
+    typed, faults = typed_frame(table, _PLAN_COLUMNS)
+    _refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
+    if not 0 < len(typed) <= MAX_CONFIGURATIONS:
+        _refuse(name, [Fault(None, "", len(typed), f"1 to {MAX_CONFIGURATIONS} configurations")])
+    planned: dict[Configuration, None] = {}
+    for number, row in enumerate(typed.to_dict("records"), start=1):
+        given = {key: value for key, value in row.items() if not pd.isna(value)}
+        try:
+            planned |= dict.fromkeys(_of_row(given, device, threads, processes, nodes))
+        except TrainlawError as error:
+            faults.append(Fault(number, "cnn", row["cnn"], f"a known CNN ({error})"))
+    _refuse(name, faults)
+    return list(planned)
+
+
+def _of_row(
+    row: dict[str, object], device: str, threads: Sequence[int], processes: Sequence[int], nodes: int
+) -> list[Configuration]:
+    own_threads = [_whole(row, "threads")] if "threads" in row and device == "cpu" else threads
+    own_processes = [_whole(row, "n_gpus")] if "n_gpus" in row else processes
+    return configurations_of_lists(
+        [str(row["cnn"])],
+        [_whole(row, "batch_per_gpu")],
+        [_whole(row, "input_size_px")] if "input_size_px" in row else [],
+        [str(row.get("precision", "fp32"))],
+        device=device,
+        threads=own_threads,
+        processes=own_processes,
+        n_classes=_whole(row, "n_classes") if "n_classes" in row else None,
+        nodes=nodes,
+    )
+
+
+def _whole(row: dict[str, object], name: str) -> int:
+    return int(float(str(row[name])))
+
+
+def _refuse(name: str, faults: list[Fault]) -> None:
+    if faults:
+        raise FaultsError(name, tuple(faults))

@@ -1,0 +1,126 @@
+"""Devices through torch: which one, its clock, its facts, precisions that it has; torch itself is an argument."""
+
+import platform
+from collections.abc import Mapping
+from math import nan
+from types import MappingProxyType
+from typing import Any
+
+from trainlaw.datasets.gpus import built_in_gpus
+from trainlaw.datasets.profiler.clocks import Clock, EventClock, WallClock
+from trainlaw.datasets.profiler.nvidia import CardState
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name
+
+# fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.
+_LANES: Mapping[tuple[int, int], int] = MappingProxyType(
+    {(6, 0): 64, (6, 1): 128, (7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128}
+)
+_USUAL_LANES = 128
+_TENSOR_CORES_WITH_TF32 = (8, 0)
+
+
+class NotMeasuredError(TrainlawError):
+    """A configuration that cannot be measured here; the message is the reason."""
+
+
+def choose_device(torch: Any, text: str) -> str:
+    """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; InputError where torch finds no such device."""
+    if text not in ("auto", "cpu", "cuda"):
+        raise unknown_name("device", text, ("auto", "cpu", "cuda"))
+    if text == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if text == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"torch {torch.__version__} finds no CUDA device here; use --device cpu")
+    return text
+
+
+def clock_of(torch: Any, device: str) -> Clock:
+    """Return the clock of a device: CUDA events on a card, the monotonic clock on a CPU."""
+    if device == "cuda":
+        return EventClock(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
+    # Calls of a CPU return when they are done.
+    return WallClock(lambda: None)
+
+
+def set_precision(torch: Any, device: str, precision: str) -> None:
+    """Set torch's switches for a precision; NotMeasuredError where the device does not have it."""
+    if device == "cpu":
+        if precision == "tf32":
+            raise NotMeasuredError("tf32 exists on CUDA devices only")
+        return
+    if precision == "tf32" and torch.cuda.get_device_capability() < _TENSOR_CORES_WITH_TF32:
+        raise NotMeasuredError("tf32 needs compute capability 8.0 or higher")
+    if precision == "bf16" and not torch.cuda.is_bf16_supported():
+        raise NotMeasuredError("this card has no bf16")
+    # fp32 means fp32: torch's convolutions use tf32 unless told not to.
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.benchmark = True
+
+
+def stated_precision(device: str, precision: str) -> str:
+    """What a precision means here, for the row's `precision_stated`.
+
+    >>> stated_precision("cpu", "amp")
+    'autocast to bf16'
+    """
+    if precision == "amp":
+        return "autocast to bf16" if device == "cpu" else "autocast to fp16, scaled gradients"
+    return {"bf16": "bf16 throughout", "tf32": "tf32 products and convolutions"}.get(precision, precision)
+
+
+def is_out_of_memory(torch: Any, error: BaseException) -> bool:
+    """Return whether an error of torch, or of Python, means that memory ran out."""
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(
+        words in str(error).lower() for words in ("out of memory", "can't allocate memory", "not enough memory")
+    )
+
+
+def software_of(torch: Any, state: CardState) -> str:
+    """Versions of what takes part, in one line."""
+    parts = [f"torch {torch.__version__}", f"python {platform.python_version()}", platform.system()]
+    if state.driver:
+        parts += [f"cuda {torch.version.cuda}", f"cudnn {torch.backends.cudnn.version()}", f"driver {state.driver}"]
+    return ", ".join(parts)
+
+
+def known_card(name: str) -> str:
+    """Return the table's name of a card that torch names so, or that name itself where it is not known."""
+    try:
+        return built_in_gpus().find(name).gpu
+    except UnknownNameError:
+        return name
+
+
+def card_row(
+    properties: Any, state: CardState, matmul_flop_per_s: float, copy_byte_per_s: float
+) -> dict[str, object]:
+    """Return a card that the table lacks as a row of the GPU schema.
+
+    properties : as `torch.cuda.get_device_properties` gives them. Rates that the driver does not tell are the
+    measured ones: FLOP/s of the fp32 matrix product, B/s of a copy.
+    """
+    version = (properties.major, properties.minor)
+    lanes = properties.multi_processor_count * _LANES.get(version, _USUAL_LANES)
+    clock = state.max_clock_hz
+    peak = 2 * lanes * clock if clock == clock else matmul_flop_per_s
+    width = getattr(properties, "memory_bus_width", 0)
+    # Two transfers a clock: nvidia-smi and CUDA both tell the memory's clock, not its data rate.
+    sheet = 2 * state.max_memory_clock_hz * width / 8 if width else nan
+    return {
+        "gpu": properties.name,
+        "vendor": "NVIDIA",
+        "gpu_group": properties.name,
+        "sm_count": properties.multi_processor_count,
+        "core_count": lanes,
+        "boost_clock_hz": peak / 2 / lanes,
+        "peak_fp32_flop_per_s": peak,
+        "memory_bytes": properties.total_memory,
+        "bandwidth_byte_per_s": sheet if sheet == sheet else copy_byte_per_s,
+        "l2_bytes": getattr(properties, "L2_cache_size", nan),
+        "compute_capability": f"{version[0]}.{version[1]}",
+        "source": "trainlaw profile: torch and nvidia-smi on this machine",
+        "remark": "peak of tensor cores unknown: fill in from the data sheet",
+    }

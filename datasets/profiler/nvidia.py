@@ -1,0 +1,86 @@
+"""What the driver of an NVIDIA card says: name, driver, clocks, temperature, why it is throttled."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import nan
+
+_FIELDS = (
+    "name",
+    "driver_version",
+    "clocks.sm",
+    "clocks.max.sm",
+    "clocks.max.mem",
+    "temperature.gpu",
+    "power.draw",
+    "utilization.gpu",
+    "clocks_throttle_reasons.active",
+)
+# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks are no fault.
+_REASONS = (
+    (0x4, "power cap"),
+    (0x8, "hardware slowdown"),
+    (0x20, "software thermal slowdown"),
+    (0x40, "hardware thermal slowdown"),
+    (0x80, "power brake"),
+)
+_WAIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """State of a card: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown."""
+
+    name: str = ""
+    driver: str = ""
+    clock_hz: float = nan
+    max_clock_hz: float = nan
+    max_memory_clock_hz: float = nan
+    temperature_c: float = nan
+    power_w: float = nan
+    utilization_percent: float = nan
+    throttled: tuple[str, ...] = ()
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_WAIT_SECONDS, check=True)
+    return done.stdout
+
+
+def card_state(index: int, run: Callable[[Sequence[str]], str] = _run) -> CardState:
+    """Return the state of the card of that index as nvidia-smi tells it; an empty state where it cannot.
+
+    run : gives the output of a command.
+    """
+    command = (
+        "nvidia-smi",
+        f"--id={index}",
+        f"--query-gpu={','.join(_FIELDS)}",
+        "--format=csv,noheader,nounits",
+    )
+    try:
+        cells = [cell.strip() for cell in run(command).strip().split(",")]
+    except (OSError, subprocess.SubprocessError):
+        return CardState()
+    if len(cells) != len(_FIELDS):
+        return CardState()
+    clock, top, memory, temperature, power, used = (_number(cell) for cell in cells[2:8])
+    return CardState(
+        cells[0], cells[1], clock * 1e6, top * 1e6, memory * 1e6, temperature, power, used, _reasons(cells[8])
+    )
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        # "[N/A]", "[Not Supported]"
+        return nan
+
+
+def _reasons(cell: str) -> tuple[str, ...]:
+    try:
+        bits = int(cell, 16)
+    except ValueError:
+        return ()
+    return tuple(name for bit, name in _REASONS if bits & bit)

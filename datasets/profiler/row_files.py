@@ -1,0 +1,74 @@
+"""A CSV file that grows by whole rows: a killed program loses at most the row that it had not begun to write."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.files import read_text, write_bytes_atomically, write_text_atomically
+
+_MAX_BYTES = 512 * 2**20
+
+
+class RowFile:
+    """Rows of named columns in a CSV file.
+
+    The file appears with its header when the first row comes. Each row is one write, forced to the disk
+    before `append` returns. A torn last line, which a power cut may leave, is cut off.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], columns: Iterable[str]) -> None:
+        """The rows of `path`; raises InputError where that file has other columns."""
+        self.path = Path(path)
+        self.columns = tuple(columns)
+        self._rows = self._read()
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows as texts by column, empty where there is nothing."""
+        return [dict(row) for row in self._rows]
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Add a row; columns that `row` lacks stay empty. Raises InputError for other columns, OSError."""
+        strange = row.keys() - set(self.columns)
+        if strange:
+            raise InputError(f"{self.path}: expected the columns of the file, came {sorted(strange)}")
+        if not self.path.exists():
+            write_text_atomically(self.path, _line(self.columns))
+        cells = {name: _cell(row.get(name)) for name in self.columns}
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(descriptor, _line(cells.values()).encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._rows.append(cells)
+
+    def _read(self) -> list[dict[str, str]]:
+        if not self.path.exists():
+            return []
+        text = read_text(self.path, _MAX_BYTES)
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            write_bytes_atomically(self.path, whole.encode())
+        reader = csv.DictReader(io.StringIO(whole, newline=""))
+        if tuple(reader.fieldnames or ()) != self.columns:
+            raise InputError(
+                f"expected a file that this command wrote, came {self.path} with other columns; choose another --out"
+            )
+        return [{name: row[name] or "" for name in self.columns} for row in reader]
+
+
+def _line(cells: Iterable[str]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    """A number as its shortest exact text, nothing for None and nan; texts on one line."""
+    if value is None or value != value:
+        return ""
+    return repr(float(value)) if isinstance(value, float) else " ".join(str(value).split())

@@ -1,0 +1,116 @@
+"""What else happened while something was measured: other programs' load, stolen time, throttling."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan, nan
+from pathlib import Path
+
+from trainlaw.datasets.profiler.nvidia import CardState
+
+# Shares of the machine's processors above which a remark is worth a reader's time.
+_NOTED_LOAD = 0.05
+_NOTED_STEAL = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What was noticed: shares of all processors' time (nan where unknown), and events in words."""
+
+    other_load: float = nan
+    stolen: float = nan
+    clock_hz: float = nan
+    events: tuple[str, ...] = ()
+
+    @property
+    def remark(self) -> str:
+        """One line on what may have disturbed the measurement; empty when nothing was noticed.
+
+        >>> Surroundings(0.5, 0.0).remark
+        'other programs used 50 % of the processors'
+        """
+        parts = list(self.events)
+        if self.other_load > _NOTED_LOAD:
+            parts.append(f"other programs used {self.other_load * 100:.0f} % of the processors")
+        if self.stolen > _NOTED_STEAL:
+            parts.append(f"the hypervisor withheld {self.stolen * 100:.0f} % of the processors")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    at_s: float
+    busy_s: float
+    stolen_s: float
+    own_s: float
+    throttles: int
+    card: CardState
+
+
+def _no_card() -> CardState:
+    return CardState()
+
+
+class Watch:
+    """Watches the machine from its making until `seen`.
+
+    `processes` of this kind run at the same time and count as own. `card` gives the state of the GPU, `root`
+    is where Linux' files are, `own_seconds` the processor time of this process.
+    """
+
+    def __init__(
+        self,
+        processes: int = 1,
+        card: Callable[[], CardState] = _no_card,
+        root: Path = Path("/"),
+        own_seconds: Callable[[], float] = time.process_time,
+    ) -> None:
+        """Begin to watch."""
+        self._processes, self._card, self._root, self._own_seconds = processes, card, root, own_seconds
+        self._began = self._moment()
+
+    def seen(self) -> Surroundings:
+        """Return what was noticed since the watch began."""
+        before, after = self._began, self._moment()
+        cores = os.cpu_count() or 1
+        whole = (after.at_s - before.at_s) * cores
+        own = (after.own_s - before.own_s) * self._processes
+        other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
+        events = [f"the card was throttled: {reason}" for reason in after.card.throttled]
+        if after.throttles > before.throttles:
+            events.append("the processor was throttled for heat")
+        return Surroundings(
+            other / whole if whole else nan,
+            (after.stolen_s - before.stolen_s) / whole if whole else nan,
+            after.card.clock_hz,
+            tuple(events),
+        )
+
+    def _moment(self) -> _Moment:
+        busy, stolen = _processor_seconds(self._root)
+        return _Moment(
+            time.monotonic(), busy, stolen, self._own_seconds(), _heat_throttles(self._root), self._card()
+        )
+
+
+def _processor_seconds(root: Path) -> tuple[float, float]:
+    """Busy and stolen seconds of all processors since the machine started (proc(5), /proc/stat)."""
+    try:
+        line = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0]
+        user, nice, system, _, _, interrupt, soft, stolen = (int(cell) for cell in line.split()[1:9])
+    except (OSError, ValueError):
+        return nan, nan
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + interrupt + soft) / ticks, stolen / ticks
+
+
+def _heat_throttles(root: Path) -> int:
+    """How often a core was throttled for heat since the machine started; 0 where it is not told."""
+    counts = 0
+    for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+        try:
+            counts += int(path.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+    return counts

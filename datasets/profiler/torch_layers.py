@@ -1,0 +1,272 @@
+"""Each layer kind of our graphs as a torch module; all tensors have four axes (batch, channels, height, width)."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from trainlaw.datasets.cnns.graph import Layer
+from trainlaw.formulas.errors import InputError
+
+# The usual constants of the published networks; they do not change the time.
+_LRN_SIZE = 5
+_RESIDUAL_SCALE = 0.17
+
+
+class Operation(nn.Module):
+    """A layer as a function of its inputs, with what it learns."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        """A layer that computes `function` of its inputs."""
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Compute the layer's output."""
+        return self.function(*inputs)
+
+
+class Dense(nn.Module):
+    """A matrix product with the flattened input; the output has height and width 1."""
+
+    def __init__(self, layer: Layer) -> None:
+        """A dense layer."""
+        super().__init__()
+        self.linear = nn.Linear(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the layer's output."""
+        return self.linear(x.flatten(1))[:, :, None, None]
+
+
+class ChannelNorm(nn.Module):
+    """A layer normalisation over the channels of each pixel."""
+
+    def __init__(self, layer: Layer) -> None:
+        """A normalisation with scale and shift."""
+        super().__init__()
+        self.norm = nn.LayerNorm(layer.out_channels, elementwise_affine=layer.vector_parameters > 0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the layer's output."""
+        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """A batch normalisation with scale and shift, with the shift only, or with neither."""
+
+    def __init__(self, layer: Layer) -> None:
+        """A normalisation as the layer's number of learned elements says."""
+        learned = layer.vector_parameters // layer.out_channels
+        super().__init__(layer.out_channels, affine=learned > 0)
+        if learned == 1:
+            # Without a learned scale (Keras: scale=False) the shift alone remains.
+            self.register_parameter("weight", None)
+
+
+class Scale(nn.Module):
+    """A product with a number per channel, learned or not."""
+
+    def __init__(self, layer: Layer) -> None:
+        """A scale, learned where the layer has parameters."""
+        super().__init__()
+        shape = (1, layer.out_channels, 1, 1)
+        self.factor = nn.Parameter(torch.ones(shape)) if layer.vector_parameters else _RESIDUAL_SCALE
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the layer's output."""
+        return x * self.factor
+
+
+def _fits(layer: Layer, ceil: bool = False) -> bool:
+    """Whether torch's own padding, the same on both sides, gives the layer's output."""
+
+    def windows(side: int, reach: int, stride: int, pad: int) -> int:
+        room = side + 2 * pad - reach
+        count = room // stride + 1
+        more = ceil and room % stride and count * stride < side + pad
+        return count + bool(more)
+
+    tall = layer.dilation_height * (layer.kernel_height - 1) + 1
+    wide = layer.dilation_width * (layer.kernel_width - 1) + 1
+    return (
+        windows(layer.in_height, tall, layer.stride_height, layer.pad_top) == layer.out_height
+        and windows(layer.in_width, wide, layer.stride_width, layer.pad_left) == layer.out_width
+    )
+
+
+def _sides(layer: Layer) -> tuple[int, int, int, int]:
+    """Padding left, right, top and bottom, pixels."""
+    return (layer.pad_left, max(layer.pad_right, 0), layer.pad_top, max(layer.pad_bottom, 0))
+
+
+def _kernel(layer: Layer) -> tuple[int, int]:
+    return layer.kernel_height, layer.kernel_width
+
+
+def _strides(layer: Layer) -> tuple[int, int]:
+    return layer.stride_height, layer.stride_width
+
+
+def _conv(layer: Layer) -> nn.Module:
+    own = _fits(layer)
+    conv = nn.Conv2d(
+        layer.in_channels,
+        layer.out_channels,
+        _kernel(layer),
+        _strides(layer),
+        padding=(layer.pad_top, layer.pad_left) if own else 0,
+        dilation=(layer.dilation_height, layer.dilation_width),
+        groups=layer.groups,
+        bias=layer.vector_parameters > 0,
+    )
+    return conv if own else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
+
+
+def _conv_transpose(layer: Layer) -> nn.Module:
+    conv = nn.ConvTranspose2d(
+        layer.in_channels,
+        layer.out_channels,
+        _kernel(layer),
+        _strides(layer),
+        groups=layer.groups,
+        dilation=(layer.dilation_height, layer.dilation_width),
+        bias=layer.vector_parameters > 0,
+    )
+    # What the layer pads is cut off from the whole output (negative padding adds).
+    cut = [-side for side in (layer.pad_left, layer.pad_right, layer.pad_top, layer.pad_bottom)]
+    return nn.Sequential(conv, Operation(lambda x: functional.pad(x, cut))) if any(cut) else conv
+
+
+def _pool(layer: Layer, pool: Callable[..., Tensor], adaptive: Callable[..., Tensor], border: float) -> nn.Module:
+    options = {"kernel_size": _kernel(layer), "stride": _strides(layer)}
+    padding = (layer.pad_top, layer.pad_left)
+    if 2 * layer.pad_top <= layer.kernel_height and 2 * layer.pad_left <= layer.kernel_width:
+        for ceil in (False, True):
+            if _fits(layer, ceil):
+                return Operation(lambda x: pool(x, padding=padding, ceil_mode=ceil, **options))
+    if layer.pad_bottom >= layer.kernel_height or layer.pad_right >= layer.kernel_width:
+        # More windows than fit: the graph's stand-in for windows that overlap by a pixel more or less.
+        return Operation(lambda x: adaptive(x, (layer.out_height, layer.out_width)))
+    sides = _sides(layer)
+    return Operation(lambda x: pool(functional.pad(x, sides, value=border), **options))
+
+
+def _max_pool(layer: Layer) -> nn.Module:
+    return _pool(layer, functional.max_pool2d, functional.adaptive_max_pool2d, float("-inf"))
+
+
+def _average_pool(layer: Layer) -> nn.Module:
+    return _pool(layer, functional.avg_pool2d, functional.adaptive_avg_pool2d, 0.0)
+
+
+def _product(*inputs: Tensor) -> Tensor:
+    product = inputs[0]
+    for factor in inputs[1:]:
+        product = product * factor
+    return product
+
+
+def _sum(*inputs: Tensor) -> Tensor:
+    total = inputs[0]
+    for summand in inputs[1:]:
+        total = total + summand
+    return total
+
+
+def _concat(layer: Layer) -> nn.Module:
+    shape = (layer.out_channels, layer.out_height, layer.out_width)
+
+    def joined(*inputs: Tensor) -> Tensor:
+        same = all(x.shape[2:] == (layer.out_height, layer.out_width) for x in inputs)
+        parts = inputs if same else [x.flatten(1) for x in inputs]
+        return torch.cat(list(parts), 1).view(-1, *shape)
+
+    return Operation(joined)
+
+
+def _shuffle(layer: Layer) -> nn.Module:
+    def shuffled(x: Tensor) -> Tensor:
+        batch, channels, height, width = x.shape
+        parts = x.view(batch, layer.groups, channels // layer.groups, height, width)
+        return parts.transpose(1, 2).reshape(x.shape)
+
+    return Operation(shuffled)
+
+
+def _pad(layer: Layer) -> nn.Module:
+    bottom = layer.out_height - layer.in_height - layer.pad_top
+    right = layer.out_width - layer.in_width - layer.pad_left
+    return nn.ZeroPad2d((layer.pad_left, right, layer.pad_top, bottom))
+
+
+def _upsample(layer: Layer) -> nn.Module:
+    return Operation(lambda x: functional.interpolate(x, size=(layer.out_height, layer.out_width)))
+
+
+def _plain(make: Callable[..., nn.Module], *arguments: Any, **options: Any) -> Callable[[Layer], nn.Module]:
+    return lambda layer: make(*arguments, **options)
+
+
+_MODULES: Mapping[str, Callable[[Layer], nn.Module]] = MappingProxyType(
+    {
+        "input": _plain(nn.Identity),
+        "conv": _conv,
+        "conv_transpose": _conv_transpose,
+        "dense": Dense,
+        "batchnorm": BatchNorm,
+        "layernorm": ChannelNorm,
+        "groupnorm": lambda layer: nn.GroupNorm(
+            layer.groups, layer.out_channels, affine=layer.vector_parameters > 0
+        ),
+        "instancenorm": lambda layer: nn.InstanceNorm2d(
+            layer.out_channels, affine=layer.vector_parameters > 0
+        ),
+        "max_pool": _max_pool,
+        "average_pool": _average_pool,
+        "relu": _plain(nn.ReLU),
+        "relu6": _plain(nn.ReLU6),
+        "leaky_relu": _plain(nn.LeakyReLU, 0.1),
+        "prelu": lambda layer: nn.PReLU(max(layer.vector_parameters, 1)),
+        "elu": _plain(nn.ELU),
+        "selu": _plain(nn.SELU),
+        "gelu": _plain(nn.GELU),
+        "silu": _plain(nn.SiLU),
+        "mish": _plain(nn.Mish),
+        "tanh": _plain(nn.Tanh),
+        "softplus": _plain(nn.Softplus),
+        "hardswish": _plain(nn.Hardswish),
+        "sigmoid": _plain(nn.Sigmoid),
+        "hardsigmoid": _plain(nn.Hardsigmoid),
+        "softmax": _plain(nn.Softmax, dim=1),
+        "add": _plain(Operation, _sum),
+        "multiply": _plain(Operation, _product),
+        "concat": _concat,
+        "pad": _pad,
+        "channel_shuffle": _shuffle,
+        "upsample": _upsample,
+        "scale": Scale,
+        "dropout": _plain(nn.Dropout),
+        "lrn": _plain(nn.LocalResponseNorm, _LRN_SIZE),
+    }
+)
+
+
+def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
+    """Return a layer as a module; `first_channel` is where a slice begins.
+
+    Raises InputError where the module learns another number of elements than the layer.
+    """
+    if layer.kind == "slice":
+        last, height, width = first_channel + layer.out_channels, layer.out_height, layer.out_width
+        module: nn.Module = Operation(lambda x: x[:, first_channel:last, :height, :width])
+    else:
+        module = _MODULES[layer.kind](layer)
+    learned = sum(parameter.numel() for parameter in module.parameters())
+    if learned != layer.parameters:
+        raise InputError(
+            f"layer {layer.name!r} ({layer.kind}): expected {layer.parameters} learned elements, the module has {learned}"
+        )
+    return module
