@@ -18,7 +18,7 @@ from trainlaw.formulas import (
     write_bytes_atomically,
     write_text_atomically,
 )
-from trainlaw.formulas.printers import PRINTERS
+from trainlaw.formulas.printers import PRINTERS, print_onnx
 
 
 def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> None:
@@ -42,6 +42,10 @@ def _write_workbook(formula: Formula, path: Path) -> None:
 
 def _write_page(formula: Formula, path: Path) -> None:
     write_text_atomically(path, page_html(formula))
+
+
+def _write_onnx(formula: Formula, path: Path) -> None:
+    write_bytes_atomically(path, print_onnx(_for_readers(formula)))
 
 
 def _writer(language: str) -> Callable[[Formula, Path], None]:
@@ -69,6 +73,7 @@ _WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {
     ".c": _writer("c_function"),
     ".sql": _writer("sql"),
     ".tex": _writer("latex"),
+    ".onnx": _write_onnx,
     ".json": save_formula,
     ".xlsx": _write_workbook,
     ".html": _write_page,

@@ -1,4 +1,4 @@
-"""Formulas in other languages, one file each; `PRINTERS` names them all."""
+"""Formulas in other languages, one file each; `PRINTERS` names those that are texts, ONNX is bytes."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from trainlaw.formulas.printers.javascript import print_javascript
 from trainlaw.formulas.printers.latex import latex_expression, latex_symbol, print_latex
 from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, print_mathml
 from trainlaw.formulas.printers.numpy_function import print_numpy_function
+from trainlaw.formulas.printers.onnx_model import print_onnx
 from trainlaw.formulas.printers.python_function import print_python_function
 from trainlaw.formulas.printers.sql import print_sql
 
@@ -41,6 +42,7 @@ __all__ = [
     "print_latex",
     "print_mathml",
     "print_numpy_function",
+    "print_onnx",
     "print_python_function",
     "print_sql",
     "split_for_excel",

@@ -14,6 +14,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.expression import Apply, Constant, Expression, fold, substitute, variables
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import parse_text
+from trainlaw.formulas.tidying import folded
 
 # How strongly things bind: sums, products, the minus sign, powers where they are infix, all else.
 STRENGTHS = MappingProxyType({"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3})
@@ -172,3 +173,20 @@ def hides_infinity(operator: str) -> tuple[bool, ...]:
             any(np.isfinite(row.function(*map(np.float64, point))) for point in product(*choice))
             for choice in choices
         )
+
+
+def known_constants(expression: Expression) -> Expression:
+    """Return the expression with constant parts evaluated, to nan where they are not valid.
+
+    Python raises where a text says 1.0 / 0.0, and PostgreSQL computes with numbers written out in decimal.
+    """
+
+    def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+        if not all(isinstance(argument, Constant) for argument in arguments):
+            return Apply(node.operator, arguments)
+        part = folded(node.operator, arguments)
+        # A power function would make 1 of nan to the power 0.
+        lost = isinstance(part, Apply) or any(math.isnan(argument.value) for argument in arguments)
+        return Constant(math.nan) if lost else part
+
+    return fold(expression, lambda node: node, lambda node: node, known)

@@ -4,12 +4,11 @@ import keyword
 import math
 from dataclasses import replace
 
-from trainlaw.formulas.expression import Apply, Constant, Expression, fold
+from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.language import Language, known_constants, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
-from trainlaw.formulas.tidying import folded
 
 NUMPY = Language(
     forms={
@@ -54,7 +53,7 @@ def print_numpy_function(formula: Formula | Expression, name: str = "predict") -
     the formula is not valid; arrays broadcast as in numpy.
     """
     law = as_formula(formula)
-    layout = lay_out(replace(law, expression=_known_constants(law.expression)), NUMPY, name)
+    layout = lay_out(replace(law, expression=known_constants(law.expression)), NUMPY, name)
     arguments = [*layout.inputs.values(), *(f'{label}=""' for label in layout.labels.values())]
     lines = [f"{place} = finite(np.asarray({place}, dtype=float))" for place in layout.inputs.values()]
     for place, constant in layout.grouped:
@@ -69,17 +68,3 @@ def print_numpy_function(formula: Formula | Expression, name: str = "predict") -
     helpers = "".join(f"\n\n{source}" for source in used)
     start = f'def {name}({", ".join(arguments)}):\n    with np.errstate(all="ignore"):\n'
     return f"{comments}import numpy as np\n{helpers}\n\n{start}{body}"
-
-
-def _known_constants(expression: Expression) -> Expression:
-    """Return the expression with constant parts evaluated: Python raises where a text says 1.0 / 0.0."""
-
-    def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
-        if not all(isinstance(argument, Constant) for argument in arguments):
-            return Apply(node.operator, arguments)
-        part = folded(node.operator, arguments)
-        # A power function would make 1 of nan to the power 0.
-        lost = isinstance(part, Apply) or any(math.isnan(argument.value) for argument in arguments)
-        return Constant(math.nan) if lost else part
-
-    return fold(expression, lambda node: node, lambda node: node, known)

@@ -6,10 +6,11 @@ PostgreSQL.
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 from trainlaw.formulas.expression import Apply, Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import Language, hides_infinity, plain_number
+from trainlaw.formulas.printers.language import Language, hides_infinity, known_constants, plain_number
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
 
@@ -18,7 +19,9 @@ STAGE = "trainlaw_"
 
 
 def _number(value: float) -> str:
-    """Return a literal with an exponent, which every database takes for a floating-point number."""
+    """Return a literal with an exponent, which DuckDB takes for a floating-point number, or NULL."""
+    if not isfinite(value):
+        return "CAST(NULL AS DOUBLE PRECISION)"
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
@@ -43,7 +46,7 @@ SQL = Language(
         "sin": "SIN({a})",
         "cos": "COS({a})",
         "tanh": "TANH({a})",
-        "step": "CASE WHEN {a} > 0 THEN 1e0 WHEN {a} < 0 THEN 0e0 WHEN {a} = 0 THEN 5e-1 END",
+        "step": "(5e-1 * (SIGN({a}) + 1))",
     },
     number=plain_number(_number),
     reserved=frozenset(
@@ -82,7 +85,7 @@ def print_sql(formula: Formula | Expression, table: str = "runs") -> str:
     The table has a column per feature, in its unit, and per label column of grouped constants.
     """
     law = as_formula(formula)
-    steps = named_steps(SQL.known(law.expression), _needs_a_step)
+    steps = named_steps(known_constants(SQL.known(law.expression)), _needs_a_step)
     features = [spec.name for spec in law.used_features]
     own = [step for step, _ in steps.assignments]
     names = identifiers([*features, *(constant.name for constant in law.grouped), *own], SQL.reserved)

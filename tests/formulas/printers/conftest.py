@@ -2,10 +2,41 @@
 
 import numpy as np
 import pytest
-from trainlaw.formulas import evaluate, to_text
+from trainlaw.formulas import (
+    Apply,
+    FeatureSpec,
+    Formula,
+    GroupedConstant,
+    Unit,
+    Variable,
+    evaluate,
+    to_text,
+)
 from trainlaw.formulas.enclosure import enclose
 
 RELATIVE = 1e-9
+
+NASTY = ["=1+1", "+x", "-x", "@x", "'\"`", "</script><b>", "*/ int x; /*", "-- ; DROP TABLE runs",
+"\\end{x} $ % & _ ^",
+         "a\nb\r\u2028c", "]]>", "${x}", "{a}", "__import__('os')", "\\", "#", "for", "\u03c1", "", " ",
+         "x" * 200]  # fmt: skip
+
+
+@pytest.fixture(params=[name for name in NASTY if name], ids=ascii)
+def nasty(request):
+    """A formula in which everything that a user names is called `request.param`."""
+    name, one = request.param, Unit()
+    other, constant = name + "2", name + "3"
+    expression = Apply("add", (Apply("mul", (Variable(name), Variable(other))), Variable(constant)))
+    return Formula(
+        expression,
+        (FeatureSpec(name, name, one, name, name), FeatureSpec(other, "b", one, "")),
+        FeatureSpec(name, name, one, name),
+        (GroupedConstant(constant, name, {name: 5.0, "other": 7.0}, 1.0),),
+        {name: (0, 1)},
+        {name: name},
+        {name: [name]},
+    )
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +57,12 @@ def points():
 def expressions(random_expressions):
     """Random expressions over all operators."""
     return random_expressions(100, seed=21)
+
+
+@pytest.fixture(scope="session")
+def many_expressions(random_expressions):
+    """Five hundred random expressions over all operators, for the languages that are quick to run."""
+    return random_expressions(500, seed=22)
 
 
 @pytest.fixture(scope="session")

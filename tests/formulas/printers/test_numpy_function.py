@@ -12,12 +12,12 @@ def load(source):
     return module.predict
 
 
-def test_printed_functions_compute_the_same(expressions, points, judge):
+def test_printed_functions_compute_the_same(many_expressions, points, judge):
     compared = []
-    for item in expressions:
+    for item in many_expressions:
         values = load(print_numpy_function(item))(*(points[name] for name in variables(item)))
         compared.append(judge(item, np.broadcast_to(values, 60)))
-    assert np.sum(compared, axis=0)[0] > 1000
+    assert np.sum(compared, axis=0)[0] > 5000
 
 
 @pytest.mark.parametrize(

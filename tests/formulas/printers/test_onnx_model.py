@@ -1,0 +1,66 @@
+"""The reference evaluator of ONNX computes what we compute, in float64."""
+
+import sys
+
+import numpy as np
+import pytest
+from trainlaw.formulas import MissingDependencyError, parse_text, variables
+from trainlaw.formulas.printers import print_onnx
+
+onnx = pytest.importorskip("onnx", reason="needs onnx, which is not installed")
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+
+def run(content, inputs):
+    """The only output of a model, with numpy's warnings silenced: nan is a value here."""
+    with np.errstate(all="ignore"):
+        return ReferenceEvaluator(onnx.load_from_string(content)).run(None, inputs)[0]
+
+
+def test_printed_models_compute_the_same(many_expressions, points, judge):
+    compared = []
+    for item in many_expressions:
+        found = run(print_onnx(item), {name: points[name] for name in variables(item)})
+        assert found.dtype == np.float64
+        compared.append(judge(item, np.broadcast_to(found, 60)))
+    valid, invalid = np.sum(compared, axis=0)
+    assert valid > 5000 and invalid > 5000
+
+
+def test_model_says_what_it_is(law):
+    content = print_onnx(law)
+    model = onnx.load_from_string(content)
+    for part in ("batch [sample] images per iteration, in training 1 to 256", "data_sha256: ab12", "15.5",
+                 "printed by trainlaw"):  # fmt: skip
+        assert part in model.doc_string
+    assert [item.name for item in model.graph.input] == [spec.name for spec in law.used_features]
+    assert model.graph.input[1].doc_string == "batch [sample] images per iteration"
+    assert model.graph.output[0].name == "time_s"
+    assert print_onnx(law) == content
+
+
+def test_inputs_that_are_not_finite_are_invalid():
+    edges = np.array([np.inf, -np.inf, np.nan, 2.0])
+    assert np.isnan(run(print_onnx(parse_text("x^0")), {"x": edges})).tolist() == [True, True, True, False]
+    assert np.isnan(run(print_onnx(parse_text("tanh(x)")), {"x": edges})).tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_names_are_inert_in_onnx(nasty):
+    name = nasty.features[0].name
+    content = print_onnx(nasty)
+    first, second, label = (item.name for item in onnx.load_from_string(content).graph.input)
+    assert all(item.isidentifier() and item.isascii() for item in (first, second, label))
+    labels = np.array([name, "none"], dtype=object)
+    found = run(content, {first: np.array([2.0, 2.0]), second: np.array([3.0, 3.0]), label: labels})
+    assert found.tolist() == [11.0, 7.0]
+
+
+def test_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[cnn\]'"):
+        print_onnx(parse_text("x"))
