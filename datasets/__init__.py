@@ -15,6 +15,7 @@ from trainlaw.datasets.hypothetical import hypothetical_gpu, wanted_gpu
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.layers import LAYER_FEATURES, LayerTable, layer_feature_specs
 from trainlaw.datasets.links import Link, find_link, link_table
+from trainlaw.datasets.memory_fit import memory_warnings
 from trainlaw.datasets.outliers import Outlier, outliers
 from trainlaw.datasets.pairs import PairTable
 from trainlaw.datasets.runs import RunTable
@@ -53,6 +54,7 @@ __all__ = [
     "load",
     "load_layers",
     "load_pairs",
+    "memory_warnings",
     "outliers",
     "wanted_gpu",
 ]

@@ -1,7 +1,7 @@
 """CNNs as the features see them: aggregate counts of a network at one input size and class count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import MappingProxyType
 
@@ -22,7 +22,7 @@ class CnnFacts:
     """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
 
     `counts` are per image and forward pass, by the names, units and definitions of
-    `trainlaw.datasets.cnns.explain`.
+    `trainlaw.datasets.cnns.explain`. `graph` holds the layers of a network that is not in the zoo.
     """
 
     cnn: str
@@ -31,6 +31,15 @@ class CnnFacts:
     input_size_px: int
     n_classes: int
     counts: Mapping[str, float]
+    graph: Cnn | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def network(self) -> Cnn:
+        """The network as a graph of layers.
+
+        Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
+        """
+        return self.graph or build(*self.key)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -40,9 +49,8 @@ class CnnFacts:
     @classmethod
     def of(cls, cnn: Cnn) -> "CnnFacts":
         """Return the facts of a network given as a graph of layers."""
-        return cls(
-            cnn.name, cnn.base, cnn.family, cnn.input_size_px, cnn.n_classes, MappingProxyType(counts(cnn))
-        )
+        names = (cnn.name, cnn.base, cnn.family)
+        return cls(*names, cnn.input_size_px, cnn.n_classes, MappingProxyType(counts(cnn)), cnn)
 
 
 def cnn_table() -> pd.DataFrame:

@@ -19,7 +19,7 @@ from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 def configuration(
     *,
-    cnn: str | Cnn,
+    cnn: str | Cnn | CnnFacts,
     gpu: str | Gpu,
     batch_per_gpu: int,
     precision: str = "fp32",
@@ -35,7 +35,7 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name or a graph, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names of cards are
+    `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names of cards are
     those of `gpus` (None: the shipped ones). The link defaults to the card's own, the algorithm to a ring.
     Raises UnknownNameError for an unknown name, InputError for a number out of range.
 
@@ -44,7 +44,7 @@ def configuration(
     """
     catalog = gpus or built_in_gpus()
     card = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
-    known = find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
+    known = _counted(cnn, input_size_px, n_classes)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
     _check_known("precision", precision, PRECISIONS)
     _check_known("algorithm", algorithm or "ring", ALGORITHMS)
@@ -71,6 +71,12 @@ def configuration(
     }
     facts = Facts(catalog.with_gpu(card), (known,))
     return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
+
+
+def _counted(cnn: str | Cnn | CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
+    if isinstance(cnn, CnnFacts):
+        return cnn
+    return find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
 
 
 def _check_known(kind: str, name: str, known: Iterable[str]) -> None:

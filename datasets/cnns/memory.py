@@ -45,6 +45,9 @@ _INDEX_BYTES = 8
 _MASK_BYTES = 1
 # A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a card.
 CONTEXT_BYTES = 450_000_000
+# Frameworks differ in what they keep: five of the 3,204 shipped runs keep up to 5.1 % more by this estimate than
+# their card has.
+_MARGIN = 1.06
 # Libraries choose convolution algorithms by the memory left; frameworks allow them tens to hundreds of MB.
 MAX_WORKSPACE_BYTES = 256 * 2**20
 
@@ -78,12 +81,14 @@ class TrainingMemory:
     def warning(self, memory_bytes: float) -> str:
         """One line where the step cannot or may not fit into a device's memory (bytes); empty where it fits.
 
+        "Cannot" leaves 6 % for what a framework may keep less than the estimate.
+
         >>> step = TrainingMemory(10, 10, 10, 60, 10, 10, 10)
         >>> step.warning(80), step.warning(200)
         ('cannot fit: the step keeps 9e-08 GB at least, the device has 8e-08 GB', '')
         """
         device = f"the device has {memory_bytes / 1e9:.3g} GB"
-        if self.needed > memory_bytes:
+        if self.needed > _MARGIN * memory_bytes:
             return f"cannot fit: the step keeps {self.needed / 1e9:.3g} GB at least, {device}"
         if self.total > memory_bytes:
             return f"may not fit: the step takes about {self.total / 1e9:.3g} GB, {device}"
