@@ -11,6 +11,10 @@ import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 
 
+# Share of the runs that "train on the past, test on the future" holds out at least.
+_NEWEST_SHARE = 0.2
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """One fold of a study.
@@ -130,6 +134,20 @@ def newest_out(
     return (_split(f"from {first_held_out_year:g} on", np.isin(labels, future), list(future)),)
 
 
+def newest_gpus_out(groups: Sequence[object], years: Sequence[float]) -> tuple[Split, ...]:
+    """Return one split that holds out the newest years of GPUs: a fifth of the runs or more, and no older GPU.
+
+    Arguments as for `newest_out`; InputError where all GPUs came in one year or a year is missing.
+    """
+    labels = _labels(groups, "group")
+    newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).transform("max").to_numpy()
+    later = np.unique(newest[np.isfinite(newest)])[1:]
+    if not len(later):
+        raise InputError("expected GPUs of at least two years, to train on the past and test on the future")
+    enough = [year for year in later if (newest >= year).mean() >= _NEWEST_SHARE]
+    return newest_out(groups, years, max(enough, default=later[0]))
+
+
 def listed_splits(groups: Sequence[object], lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:
     """Return one split per entry of `lists`: a name and the labels of `groups` that it holds out.
 
@@ -155,6 +173,7 @@ SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
     "source": lambda labels: leave_one_group_out(labels["source"]),
     "harness": lambda labels: leave_one_group_out(labels["harness"]),
     "generation": lambda labels: leave_one_group_out(labels["generation"]),
+    "newest": lambda labels: newest_gpus_out(labels["gpu_group"], labels["gpu_year"].astype(float)),
 }
 
 

@@ -21,7 +21,7 @@ from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 _RATE_FEATURES = ("clock_ratio", "wide_sm")
-_N_EXPONENTS = 3
+_PEAKS = ("peak_fp32_flop_per_s", "peak_flop_per_s")
 _HARNESS_CONSTANT = "C[harness]"
 
 # A factor of e^5 = 150 either way: nothing against hundreds of runs, enough to hold a term that no run has.
@@ -45,14 +45,27 @@ class ClosedForm:
 
     harness_constants : multiply by one constant per harness (label column `harness`), 1 for an unknown one;
     fitted in two rounds, in turn with the rest.
+    tensor_exponent : a fourth exponent q, for tables of several precisions: the compute rate is P32^q Pt^(1-q),
+    of the peaks without tensor cores and of the precision used.
 
     Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU group)^-0.35, weak log-normal prior.
     """
 
-    def __init__(self, terms: Sequence[TimeTerm], harness_constants: bool = False) -> None:
+    def __init__(
+        self, terms: Sequence[TimeTerm], harness_constants: bool = False, tensor_exponent: bool = False
+    ) -> None:
         """Keep the settings; `fit` checks them against the features."""
         self.terms = tuple(terms)
         self.harness_constants = harness_constants
+        self.tensor_exponent = tensor_exponent
+
+    @property
+    def _rate_features(self) -> tuple[str, ...]:
+        return (*_RATE_FEATURES, *(_PEAKS if self.tensor_exponent else ()))
+
+    @property
+    def _n_exponents(self) -> int:
+        return 4 if self.tensor_exponent else 3
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -67,7 +80,7 @@ class ClosedForm:
         log_seconds, weights = np.log(y), group_weights(groups)
         names = self._harness_names(labels, len(y))
         self.harness_: dict[str, float] = {}
-        parameters = np.concatenate([_equal_shares(times, log_seconds), np.zeros(_N_EXPONENTS)])
+        parameters = np.concatenate([_equal_shares(times, log_seconds), np.zeros(self._n_exponents)])
         prior = Prior(parameters, np.full(len(parameters), _PRIOR_DEVIATION))
         for rounds_left in range(_HARNESS_ROUNDS if self.harness_constants else 0, -1, -1):
             target = log_seconds - self._log_harness(names)
@@ -80,9 +93,9 @@ class ClosedForm:
             if rounds_left:
                 residuals = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
                 self.harness_ = _shrunk_means(residuals, names, np.asarray(groups, dtype=str))
-        self.constants_ = np.exp(parameters[:-_N_EXPONENTS])
-        self.exponents_ = parameters[-_N_EXPONENTS:]
-        names = [*(term.feature for term in self.terms), *_RATE_FEATURES]
+        self.constants_ = np.exp(parameters[: -self._n_exponents])
+        self.exponents_ = parameters[-self._n_exponents :]
+        names = [*(term.feature for term in self.terms), *self._rate_features]
         self.ranges_ = {name: (float(X[name].min()), float(X[name].max())) for name in names}
         return self
 
@@ -96,9 +109,11 @@ class ClosedForm:
     @property
     def formula_(self) -> Formula:
         """The fitted closed form as a formula with its training ranges; an unknown harness gets factor 1."""
-        clock, wide_compute, wide_memory = (float(exponent) for exponent in self.exponents_)
+        clock, wide_compute, wide_memory, *tensor = (float(exponent) for exponent in self.exponents_)
+        ratio = " / ".join(reversed(_PEAKS))
+        by_tensor = "".join(f" * ({ratio})^({exponent!r})" for exponent in tensor)
         slowdown = {
-            "compute": f" * clock_ratio^({-clock!r}) * exp({wide_compute!r} * wide_sm)",
+            "compute": f" * clock_ratio^({-clock!r}) * exp({wide_compute!r} * wide_sm){by_tensor}",
             "memory": f" * exp({wide_memory!r} * wide_sm)",
             "host": "",
         }
@@ -109,7 +124,7 @@ class ClosedForm:
             text = f"({text}) * {_HARNESS_CONSTANT}"
             factors = {name: float(np.exp(log)) for name, log in self.harness_.items()}
             grouped = (GroupedConstant(_HARNESS_CONSTANT, "harness", factors, default=1.0),)
-        specs = feature_specs([*(term.feature for term in self.terms), *_RATE_FEATURES])
+        specs = feature_specs([*(term.feature for term in self.terms), *self._rate_features])
         return Formula(parse_text(text), specs, TARGET, grouped, self.ranges_)
 
     def _sum_text(self, over: str) -> str:
@@ -119,11 +134,11 @@ class ClosedForm:
         )
 
     def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms' columns, seconds, (n_runs, n_terms), and ln(rho), kappa, (n_runs, 2)."""
+        """Return the terms' columns, seconds, (n_runs, n_terms), and ln(rho), kappa, ln(Pt / P32), (n_runs, 3)."""
         times = columns(X, [term.feature for term in self.terms], "closed form")
-        rates = columns(X, _RATE_FEATURES, "closed form")
-        rates[:, 0] = np.log(rates[:, 0])
-        return times, rates
+        rates = columns(X, self._rate_features, "closed form")
+        tensor = np.log(rates[:, 3] / rates[:, 2]) if self.tensor_exponent else np.zeros(len(rates))
+        return times, np.column_stack([np.log(rates[:, 0]), rates[:, 1], tensor])
 
     def _harness_names(self, labels: pd.DataFrame | None, n_runs: int) -> np.ndarray:
         if not self.harness_constants:
@@ -137,14 +152,14 @@ class ClosedForm:
 
     def _parts(self, parameters: np.ndarray, times: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """Return the seconds of each term, shape (n_runs, n_terms)."""
-        clock, wide_compute, wide_memory = parameters[-_N_EXPONENTS:]
+        clock, wide_compute, wide_memory, *tensor = parameters[-self._n_exponents :]
         slowdown = {
-            "compute": np.exp(-clock * rates[:, 0] + wide_compute * rates[:, 1]),
+            "compute": np.exp(-clock * rates[:, 0] + wide_compute * rates[:, 1] + sum(tensor) * rates[:, 2]),
             "memory": np.exp(wide_memory * rates[:, 1]),
             "host": np.ones(len(rates)),
         }
         factors = np.column_stack([slowdown[term.over] for term in self.terms])
-        return times * factors * np.exp(parameters[:-_N_EXPONENTS])
+        return times * factors * np.exp(parameters[: -self._n_exponents])
 
     def _residuals(
         self,
@@ -154,16 +169,16 @@ class ClosedForm:
         target: np.ndarray,
         weights: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return weighted log residuals, (n_runs,), and their derivatives, (n_runs, n_terms + 3)."""
+        """Return weighted log residuals, (n_runs,), and their derivatives, (n_runs, n_parameters)."""
         parts = self._parts(parameters, times, rates)
         total = parts.sum(axis=1)
         shares = parts / total[:, None]
         over = np.array([term.over for term in self.terms])
         compute, memory = shares[:, over == "compute"].sum(axis=1), shares[:, over == "memory"].sum(axis=1)
-        slopes = np.column_stack(
-            [shares, -rates[:, 0] * compute, rates[:, 1] * compute, rates[:, 1] * memory]
-        )
-        return weights * (np.log(total) - target), weights[:, None] * slopes
+        slopes = [shares, -rates[:, 0] * compute, rates[:, 1] * compute, rates[:, 1] * memory]
+        if self.tensor_exponent:
+            slopes.append(rates[:, 2] * compute)
+        return weights * (np.log(total) - target), weights[:, None] * np.column_stack(slopes)
 
 
 def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:

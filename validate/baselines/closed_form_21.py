@@ -20,3 +20,8 @@ CF21_TERMS = (
 def cf21(harness_constants: bool = False) -> ClosedForm:
     """Return the closed form of 21 terms, optionally with a constant per harness."""
     return ClosedForm(CF21_TERMS, harness_constants)
+
+
+def cf21_tensor() -> ClosedForm:
+    """Return CF21 with one more exponent, for tables of several precisions (see `ClosedForm`)."""
+    return ClosedForm(CF21_TERMS, tensor_exponent=True)
