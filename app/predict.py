@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.error_tables import interval_of
+from trainlaw.app.memory_need import fits_in_memory
+from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
 from trainlaw.datasets import RunTable
@@ -16,25 +18,36 @@ BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
 
 @dataclass(frozen=True)
 class Prediction:
-    """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one."""
+    """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one.
+
+    `time_s` contains `exchange_s`: the exchange of gradients among `n_gpus` GPUs on `n_nodes` nodes.
+    """
 
     cnn: str
     gpu: str
     batch_per_gpu: int
+    precision: str
+    n_gpus: int
+    n_nodes: int
+    link: str
+    network: str
+    algorithm: str
     time_s: float
+    exchange_s: float
     low_s: float | None
     high_s: float | None
     warnings: tuple[str, ...]
 
     @property
     def samples_per_second(self) -> float:
-        """Throughput of one GPU, in samples per second."""
-        return self.batch_per_gpu / self.time_s
+        """Throughput of all GPUs, in samples per second."""
+        return self.n_gpus * self.batch_per_gpu / self.time_s
 
     def interval_text(self, level: float) -> str:
         """The interval in words; `level` is its probability.
 
-        >>> Prediction("vgg16", "V100", 8, 0.1, 0.08, 0.125, ()).interval_text(0.9)
+        >>> machine = ("fp32", 1, 1, "none", "none", "none")
+        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, ()).interval_text(0.9)
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
@@ -68,37 +81,62 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     formula : a law of the iteration time; runs : configurations, times are not needed.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined.
     """
-    names = [spec.name for spec in formula.used_features]
-    columns = {name: column for name, column in zip(names, runs.matrix(names).T, strict=True)}
-    seconds = formula.predict(columns, dict(runs.labels()))
+    seconds, exchange = iteration_seconds(formula, runs), exchange_seconds(formula, runs)
     factor = interval_of(formula)
-    frame, times = runs.frame, seconds.tolist()
-    warnings = _warnings(formula, columns, seconds)
-    described = zip(frame["cnn"], frame["gpu"], frame["batch_per_gpu"], times, warnings, strict=True)
+    numbers = zip(seconds.tolist(), exchange.tolist(), _warnings(formula, runs, seconds), strict=True)
+    described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
     return [
         Prediction(
-            str(cnn), str(gpu), int(batch), time_s, time_s / factor if factor else None,
-            time_s * factor if factor else None, texts,
+            *(kind(value) for kind, value in zip(_DESCRIBED.values(), texts, strict=True)),
+            time_s,
+            exchange_s,
+            time_s / factor if factor else None,
+            time_s * factor if factor else None,
+            warnings,
         )
-        for cnn, gpu, batch, time_s, texts in described
-    ]  # fmt: skip
+        for texts, (time_s, exchange_s, warnings) in zip(described, numbers, strict=True)
+    ]
 
 
-def _warnings(
-    formula: Formula, columns: Mapping[str, np.ndarray], seconds: np.ndarray
-) -> list[tuple[str, ...]]:
-    outside = formula.out_of_range(columns)
-    found: list[list[str]] = [[] for _ in seconds]
-    for spec in formula.used_features:
-        if spec.name not in outside:
-            continue
-        low, high = formula.ranges[spec.name]
-        for row in np.flatnonzero(outside[spec.name]):
-            value, unit = columns[spec.name][row], "" if spec.unit.is_dimensionless else f" {spec.unit}"
-            found[row].append(
-                f"{spec.name} is {show_number(value)}{unit}, outside the {show_number(low)} to "
-                f"{show_number(high)} of training"
-            )
+_DESCRIBED: Mapping[str, type] = {
+    "cnn": str,
+    "gpu": str,
+    "batch_per_gpu": int,
+    "precision": str,
+    "n_gpus": int,
+    "n_nodes": int,
+    "link": str,
+    "network": str,
+    "algorithm": str,
+}
+
+
+def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tuple[str, ...]]:
+    names = [spec.name for spec in formula.used_features]
+    columns = dict(zip(names, runs.matrix(names).T, strict=True))
+    found = _out_of_range(formula, columns)
+    for row, precision in enumerate(runs.frame["precision"]):
+        if precision not in formula.provenance.get("precisions", [precision]):
+            found[row].append(f"no run in {precision} was in training")
+    for row, fits in enumerate(fits_in_memory(runs)):
+        if fits is False:
+            found[row].append("the batch needs more memory than the GPU has")
+    if not knows_several_gpus(formula):
+        for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
+            found[row].append(f"{ASSUMPTION}; its error was not measured")
     for row in np.flatnonzero(~np.isfinite(seconds)):
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
+
+
+def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[list[str]]:
+    """One list of warnings per run."""
+    found: list[list[str]] = [[] for _ in next(iter(columns.values()), ())]
+    for name, outside in formula.out_of_range(columns).items():
+        spec = next(spec for spec in formula.used_features if spec.name == name)
+        unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
+        low, high = map(show_number, formula.ranges[name])
+        for row in np.flatnonzero(outside):
+            value = show_number(columns[name][row])
+            found[row].append(f"{name} is {value}{unit}, outside the {low} to {high} of training")
+    return found

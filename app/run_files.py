@@ -1,8 +1,6 @@
 """Writes the files of a run folder from a study's outcome."""
 
-import csv
 import hashlib
-import io
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -10,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.error_tables import errors_frame
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.report import report_html
@@ -52,17 +51,4 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([inert(cell) for cell in row] for row in rows)
-    path.write_text(buffer.getvalue(), encoding="utf-8")
-
-
-def inert(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe.
-
-    >>> inert("=1+1"), inert("resnet50"), inert(-0.5)
-    ("'=1+1", 'resnet50', -0.5)
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    path.write_text(rows_as_csv(header, rows), encoding="utf-8")

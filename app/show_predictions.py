@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 from math import isfinite
 
+from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.error_tables import LEVEL, OURS, overall_error
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.predict import Prediction
@@ -16,6 +17,20 @@ def predictions_text(formula: Formula, origin: str, predictions: Sequence[Predic
     """One prediction as a paragraph, several as a table; each with its unit, interval and warnings."""
     body = _one(predictions[0]) if len(predictions) == 1 else _many(predictions)
     return f"{body}\n\nformula: {origin}{_error_note(formula)}"
+
+
+def predictions_csv(predictions: Sequence[Prediction]) -> str:
+    """Return a CSV with one line per prediction; units stand in the names of the columns, nan is empty."""
+    names = [field.name for field in fields(Prediction)]
+    rows = [
+        [
+            *("" if _null_for_nan(value) is None else value for value in astuple(row)[:-1]),
+            _null_for_nan(row.samples_per_second) or "",
+            "; ".join(row.warnings),
+        ]
+        for row in predictions
+    ]
+    return rows_as_csv([*names[:-1], "samples_per_second", names[-1]], rows)
 
 
 def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str:
@@ -33,13 +48,21 @@ def _null_for_nan(value: object) -> object:
 
 
 def _one(prediction: Prediction) -> str:
+    machine = prediction.gpu if prediction.n_gpus == 1 else f"{prediction.n_gpus} x {prediction.gpu}"
     lines = [
-        f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {prediction.gpu}",
+        f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
         f"  iteration time  {show_seconds(prediction.time_s)}   ({prediction.interval_text(LEVEL)})",
+        *([_exchange(prediction)] if prediction.n_gpus > 1 else []),
         f"  throughput      {show_number(prediction.samples_per_second)} images/s",
         *(f"  warning: {warning}" for warning in prediction.warnings),
     ]
     return "\n".join(lines)
+
+
+def _exchange(prediction: Prediction) -> str:
+    places = [name for name in (prediction.link, prediction.network) if name != "none"]
+    way = f"{prediction.algorithm} over {' and '.join(places)}"
+    return f"  of it exchange  {show_seconds(prediction.exchange_s)}   ({way})"
 
 
 def _many(predictions: Sequence[Prediction]) -> str:
@@ -52,7 +75,7 @@ def _many(predictions: Sequence[Prediction]) -> str:
     rows = [
         [
             row.cnn,
-            row.gpu,
+            row.gpu if row.n_gpus == 1 else f"{row.n_gpus} x {row.gpu}",
             row.batch_per_gpu,
             show_seconds(row.time_s),
             *bound,

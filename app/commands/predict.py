@@ -1,9 +1,19 @@
 """`trainlaw predict`: the time of one configuration, of many, or on every GPU."""
 
+from enum import StrEnum
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Form(StrEnum):
+    """How predictions are printed or written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
 
 
 def predict_command(
@@ -13,31 +23,68 @@ def predict_command(
     pixels: Annotated[
         int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
     ] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="fp32, tf32, amp, fp16, ...; default: fp32, or the file's.")
+    ] = None,
+    gpus: Annotated[int, typer.Option(help="GPUs that train together, each with its own batch.", min=1)] = 1,
+    nodes: Annotated[int, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = 1,
+    link: Annotated[
+        str | None, typer.Option(help="What joins the GPUs of a node; default: the card's own link.")
+    ] = None,
+    fabric: Annotated[str | None, typer.Option(help="What joins the nodes; default: ethernet-10g.")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="How gradients are exchanged: ring, tree, ...; default: ring.")
+    ] = None,
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
     runs: Annotated[
-        Path | None, typer.Option(help="CSV with the columns cnn, gpu, batch_per_gpu: many at once.")
+        Path | None,
+        typer.Option("--from", "--runs", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
     ] = None,
     formula: Annotated[
         Path | None,
         typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write instead of printing; never replaces one.")
+    ] = None,
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
+
+    Several GPUs: the time of one plus the textbook exchange of gradients, none of it hidden.
 
     \b
     Examples:
       trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
+      trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
       trainlaw predict --cnn vgg16 --batch 32 --all-gpus
-      trainlaw predict --runs plans.csv --json
+      trainlaw predict --from plans.csv --format csv --out times.csv
     """
     from trainlaw.app.predict import find_formula, predict_runs
-    from trainlaw.app.show_predictions import predictions_json, predictions_text
+    from trainlaw.app.several_gpus import Machines, in_precision, on_machines
+    from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.app.wanted import wanted_runs
+    from trainlaw.formulas import InputError, write_text_atomically
 
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists; choose another name for --out")
     law, origin = find_formula(formula, Path.cwd())
     wanted = wanted_runs(cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs)
-    predictions = predict_runs(law, wanted)
+    wanted = on_machines(wanted, Machines(gpus, nodes, link, fabric, algorithm))
+    predictions = predict_runs(law, in_precision(wanted, precision) if precision else wanted)
     if all_gpus:
-        predictions.sort(key=lambda prediction: prediction.time_s)
-    print(predictions_json(law, predictions) if as_json else predictions_text(law, origin, predictions))
+        predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
+    chosen = Form.json if as_json else form
+    if chosen is Form.json:
+        text = predictions_json(law, predictions)
+    elif chosen is Form.csv:
+        text = predictions_csv(predictions).rstrip("\n")
+    else:
+        text = predictions_text(law, origin, predictions)
+    if out is None:
+        print(text)
+    else:
+        write_text_atomically(out, text + "\n")
+        number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
+        print(f"{out}: {number} by {origin}")

@@ -132,6 +132,13 @@ def test_run_folder_is_not_overwritten(in_empty_folder):
         (("--cnn", "resnet50", "--batch", 8), ["--gpu"]),
         (("--cnn", "resnet50", "--gpu", "T4", "--all-gpus", "--batch", 8), ["--all-gpus"]),
         (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--pixels", 3), ["too small"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--precision", "fp31"), ["fp31"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--gpus", 3, "--nodes", 2), ["multiple", "3"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--gpus", 2, "--algorithm", "rnig"), ["'ring'"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--gpus", 2, "--link", "pcie"), ["unknown link"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--link", "pcie4-x16"), ["--gpus"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--fabric", "ethernet-10g"), ["--nodes"]),
+        (("--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--out", __file__), ["exists"]),
     ],
 )
 def test_prediction_of_what_is_not_known(arguments, expected, formula_file):

@@ -190,3 +190,51 @@ def test_examples_of_the_readme_are_commands(formula_file):
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     for command in set(re.findall(r"trainlaw (study|predict|show|export|data|gpus|cnn|features)", readme)):
         assert "Usage" in output(command, "--help")
+
+
+def test_csv_and_json_say_the_same(formula_file, tmp_path):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--batch", 32, "--all-gpus")
+    rows = json.loads(output(*arguments, "--format", "json"))
+    target = tmp_path / "times.csv"
+    assert f"{target}: {len(rows)} predictions" in output(*arguments, "--format", "csv", "--out", target)
+    with target.open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["time_s"]) for row in table] == [row["time_s"] for row in rows]
+    assert [row["warnings"] for row in table] == ["; ".join(row["warnings"]) for row in rows]
+    assert set(table[0]) == set(rows[0]) - {"interval_level"}
+    assert [path.name for path in tmp_path.glob("times*")] == ["times.csv"]
+
+
+def test_several_gpus_add_the_exchange_of_gradients(formula_file):
+    arguments = (
+        "predict",
+        "--formula",
+        formula_file,
+        "--cnn",
+        "resnet50",
+        "--gpu",
+        "V100-SXM2-16GB",
+        "--batch",
+        64,
+    )
+    (one,) = json.loads(output(*arguments, "--json"))
+    (eight,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--link", "nvlink2-x6"))
+    run = configuration(
+        cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64, n_gpus=8, link="nvlink2-x6", algorithm="ring"
+    )
+    exchange = run.matrix(["ring_s"])[0, 0]
+    assert eight["exchange_s"] == exchange > 0 == one["exchange_s"]
+    assert eight["time_s"] == pytest.approx(one["time_s"] + exchange, rel=1e-15)
+    assert eight["samples_per_second"] == pytest.approx(8 * 64 / eight["time_s"])
+    assert any("textbook" in warning for warning in eight["warnings"]) and not one["warnings"]
+    (far,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--nodes", 2, "--algorithm", "tree"))
+    assert (far["link"], far["network"], far["algorithm"]) == ("nvlink2-x6", "ethernet-10g", "tree")
+    assert "of it exchange" in output(*arguments, "--gpus", 8)
+
+
+def test_precision_and_memory_are_warned_of(formula_file):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--json")
+    (row,) = json.loads(output(*arguments, "--batch", 32, "--precision", "amp"))
+    assert row["precision"] == "amp" and "no run in amp was in training" in row["warnings"]
+    (row,) = json.loads(output(*arguments, "--batch", 4000))
+    assert any("memory" in warning for warning in row["warnings"])
