@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.error_tables import interval_of
-from trainlaw.app.memory_need import fits_in_memory
 from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
+from trainlaw.app.wanted import run_warnings
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.validate.applicability import jointly_outside
 
+JOINTLY = "the features together are unlike any of training"
 BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
 
 
@@ -118,9 +120,10 @@ def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tup
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no run in {precision} was in training")
-    for row, fits in enumerate(fits_in_memory(runs)):
-        if fits is False:
-            found[row].append("the batch needs more memory than the GPU has")
+    for row in np.flatnonzero(jointly_outside(formula, columns)):
+        found[row].append(JOINTLY)
+    for row, texts in enumerate(run_warnings(runs)):
+        found[row] += texts
     if not knows_several_gpus(formula):
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
             found[row].append(f"{ASSUMPTION}; its error was not measured")

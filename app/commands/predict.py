@@ -26,8 +26,10 @@ def predict_command(
     precision: Annotated[
         str | None, typer.Option(help="fp32, tf32, amp, fp16, ...; default: fp32, or the file's.")
     ] = None,
-    gpus: Annotated[int, typer.Option(help="GPUs that train together, each with its own batch.", min=1)] = 1,
-    nodes: Annotated[int, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = 1,
+    gpus: Annotated[
+        int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = None,
     link: Annotated[
         str | None, typer.Option(help="What joins the GPUs of a node; default: the card's own link.")
     ] = None,
@@ -39,6 +41,9 @@ def predict_command(
     runs: Annotated[
         Path | None,
         typer.Option("--from", "--runs", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
+    ] = None,
+    gpu_file: Annotated[
+        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
     ] = None,
     formula: Annotated[
         Path | None,
@@ -62,17 +67,22 @@ def predict_command(
       trainlaw predict --from plans.csv --format csv --out times.csv
     """
     from trainlaw.app.predict import find_formula, predict_runs
-    from trainlaw.app.several_gpus import Machines, in_precision, on_machines
     from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.app.wanted import wanted_runs
     from trainlaw.formulas import InputError, write_text_atomically
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")
+    if link and (gpus or 1) == (nodes or 1):
+        raise InputError("--link joins the GPUs of one node: ask for more --gpus than --nodes")
+    if fabric and (nodes or 1) == 1:
+        raise InputError("--fabric joins nodes: ask for several --nodes")
     law, origin = find_formula(formula, Path.cwd())
-    wanted = wanted_runs(cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs)
-    wanted = on_machines(wanted, Machines(gpus, nodes, link, fabric, algorithm))
-    predictions = predict_runs(law, in_precision(wanted, precision) if precision else wanted)
+    wanted = wanted_runs(
+        cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs, gpu_file=gpu_file,
+        precision=precision, n_gpus=gpus, n_nodes=nodes, link=link, network=fabric, algorithm=algorithm,
+    )  # fmt: skip
+    predictions = predict_runs(law, wanted)
     if all_gpus:
         predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
     chosen = Form.json if as_json else form
