@@ -59,5 +59,5 @@ def _card(row: dict[str, object], known: Gpu | None, file: str) -> Gpu:
         rates = {"peak_tf32_flop_per_s": peak, "peak_fp16_flop_per_s": peak}
         return gpu_from_row({"gpu_group": filled["gpu"], **rates, **filled, "source": source})
     card = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
-    given = {name: getattr(card, name) for name in filled}
-    return replace(known, **given | {"source": source})
+    given = {name: getattr(card, name) for name in filled if name != "source"}
+    return replace(known, **given, sources={**known.sources, **dict.fromkeys(given, source)})

@@ -1,15 +1,15 @@
 """GPUs (and many-core processors): their facts, and the strict way from a name to a card."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property
-from math import nan
+from math import isnan, nan
 
 import pandas as pd
 from trainlaw.datasets.gpu_names import hard_stop, name_key, split_memory, without_hard_stop
 from trainlaw.datasets.storage import read_data_table
-from trainlaw.formulas.errors import UnknownNameError, shown
+from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
 
 MAX_NAME_LENGTH = 200
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
@@ -24,7 +24,7 @@ class Gpu:
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
-    cards copy to each other directly.
+    cards copy to each other directly. `source` is that of all values but those in `sources`, by column.
     """
 
     gpu: str
@@ -54,10 +54,30 @@ class Gpu:
     aliases: tuple[str, ...] = ()
     source: str = ""
     remark: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def source_of(self, column: str) -> str:
+        """Return where the value of a column comes from, "unknown" where the value or its source is unknown.
+
+        Raises UnknownNameError for a column that is no fact.
+
+        >>> find_gpu("T4").source_of("peak_fp16_flop_per_s")
+        'derived: tensor_fp16_flop_per_s'
+        """
+        if column not in FACT_COLUMNS:
+            raise unknown_name("fact of a GPU", column, FACT_COLUMNS)
+        value = getattr(self, column)
+        known = not isnan(value) if isinstance(value, float) else bool(value)
+        return (self.sources.get(column, self.source) if known else "") or "unknown"
 
 
-NUMBER_COLUMNS = tuple(field.name for field in fields(Gpu) if field.type is float)
-TEXT_COLUMNS = tuple(field.name for field in fields(Gpu) if field.type is str)
+NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
+TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
+# What has a source: not the names, the sources themselves and what we remark.
+FACT_COLUMNS = tuple(
+    fact.name for fact in fields(Gpu) if fact.name not in ("gpu", "aliases", "source", "sources", "remark")
+)
+_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.name != "sources")
 
 
 @dataclass(frozen=True)
@@ -129,8 +149,8 @@ class GpuCatalog:
         return longer[:8] or [name for name in near if score[name] > 0.5]
 
     def frame(self) -> pd.DataFrame:
-        """Return the cards as a table, one row a card, columns as the fields of `Gpu`."""
-        table = pd.DataFrame([asdict(gpu) for gpu in self.gpus])
+        """Return the cards as a table, one row a card, columns as the fields of `Gpu` but `sources`."""
+        table = pd.DataFrame([{name: getattr(gpu, name) for name in _COLUMNS} for gpu in self.gpus])
         return table.assign(aliases=[";".join(gpu.aliases) for gpu in self.gpus])
 
     def with_gpu(self, gpu: Gpu) -> "GpuCatalog":
@@ -164,7 +184,19 @@ def gpu_from_row(row: Mapping[str, object]) -> Gpu:
 def built_in_gpus() -> GpuCatalog:
     """Return the shipped catalog of cards."""
     table = read_data_table("gpus.csv", text_columns=("compute_capability",))
-    return GpuCatalog(tuple(gpu_from_row(row) for row in table.to_dict("records")))
+    cards = [gpu_from_row(row) for row in table.to_dict("records")]
+    sources = _sources(gpu.gpu for gpu in cards)
+    return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in cards))
+
+
+def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the sources that differ from the row's, by card and column; a later line overrides."""
+    sources: dict[str, dict[str, str]] = {name: {} for name in names}
+    for line in read_data_table("gpu_sources.csv").to_dict("records"):
+        cards = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
+        for card in cards:
+            sources[card] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))
+    return sources
 
 
 def gpu_table() -> pd.DataFrame:

@@ -44,7 +44,8 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
     for change in parts[1].split(","):
         changes |= _changed(card, change)
     name = f"{card.gpu} with " + ", ".join(f"{fact}={value:g}" for fact, value in changes.items())
-    return replace(card, gpu=name, aliases=(), source="hypothetical", **changes)
+    sources = {**card.sources, **dict.fromkeys(changes, "hypothetical")}
+    return replace(card, gpu=name, aliases=(), sources=sources, **changes)
 
 
 def _changed(card: Gpu, change: str) -> dict[str, float]:

@@ -9,6 +9,14 @@ import pandas as pd
 from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
+_SOURCE_COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "nominal_byte_per_s": "nominal_source",
+        "effective_byte_per_s": "effective_source",
+        "latency_s": "latency_source",
+    }
+)
+
 
 @dataclass(frozen=True)
 class Link:
@@ -16,22 +24,36 @@ class Link:
 
     Rates in B/s and one direction, nan where unknown: `nominal_byte_per_s` as specified,
     `effective_byte_per_s` as large messages see it; `latency_s` in seconds, from one end's memory to the
-    other's.
+    other's. Each of these has its own source.
     """
 
     link: str
     kind: str
     scope: str
     nominal_byte_per_s: float
+    nominal_source: str
     effective_byte_per_s: float
+    effective_source: str
     latency_s: float
-    source: str
+    latency_source: str
     remark: str
 
     @property
     def s_per_byte(self) -> float:
         """Seconds per byte of a large message in one direction; nan for no link."""
         return 1.0 / self.effective_byte_per_s
+
+    def source_of(self, column: str) -> str:
+        """Return where a figure comes from, "unknown" where there is no figure.
+
+        Raises UnknownNameError for a column that is no figure.
+
+        >>> find_link("pcie4-x16").source_of("effective_byte_per_s")
+        'recalled'
+        """
+        if column not in _SOURCE_COLUMNS:
+            raise unknown_name("figure of a link", column, _SOURCE_COLUMNS)
+        return str(getattr(self, _SOURCE_COLUMNS[column])) or "unknown"
 
 
 def link_table() -> pd.DataFrame:

@@ -5,7 +5,6 @@ from functools import lru_cache
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.runs import RunTable
-from trainlaw.formulas.errors import TrainlawError
 
 # Cards are sold by GB of 1e9 bytes in our table, and hold that many GiB.
 _HELD_PER_SOLD = 2**30 / 1e9

@@ -22,6 +22,8 @@ def test_a_known_name_corrects_only_filled_cells(write):
     card = with_gpus(write(f"{HEADER}\nT4,,,,,,3.3e11\n", "gpus.csv")).find("Tesla T4")
     assert card.bandwidth_byte_per_s == 3.3e11
     assert (card.sm_count, card.aliases) == (find_gpu("T4").sm_count, find_gpu("T4").aliases)
+    assert card.source_of("bandwidth_byte_per_s") == "file gpus.csv"
+    assert card.source_of("sm_count") == find_gpu("T4").source_of("sm_count")
 
 
 def test_aliases_are_found(write):

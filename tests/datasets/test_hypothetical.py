@@ -19,7 +19,8 @@ def test_one_line_changes_a_card(text, fact, value):
     card = hypothetical_gpu(text)
     assert getattr(card, fact) == value
     assert card.gpu.startswith("A100-SXM4-40GB with ")
-    assert card.source == "hypothetical"
+    assert card.source_of(fact) == "hypothetical"
+    assert card.source_of("sm_count") == A100.source_of("sm_count")
     assert (card.gpu_group, card.sm_count) == (A100.gpu_group, A100.sm_count)
 
 

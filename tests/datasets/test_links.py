@@ -16,7 +16,10 @@ def test_rates_are_plausible_and_sourced():
     real = links[links["link"] != "none"]
     assert (real["effective_byte_per_s"] <= 1.001 * real["nominal_byte_per_s"].fillna(np.inf)).all()
     assert real["latency_s"].between(1e-6, 1e-4).all()
-    assert (real["source"] != "").all()
+    for figure in ("nominal", "effective"):
+        known = real[real[f"{figure}_byte_per_s"].notna()]
+        assert (known[f"{figure}_source"] != "").all()
+    assert (real["latency_source"] != "").all()
     assert set(real["scope"]) == {"node", "network"}
 
 
