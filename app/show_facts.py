@@ -1,37 +1,93 @@
-"""Facts of one GPU or CNN as text."""
+"""Facts of one GPU, link or CNN as text, each with its unit and where it comes from."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 
-from trainlaw.app.plain_tables import text_table
-from trainlaw.app.quantities import show_number
-from trainlaw.datasets import FEATURES, CnnFacts
+from trainlaw.app.fitted_tables import fitted_table
+from trainlaw.app.named_facts import notes_of
+from trainlaw.app.quantities import show_number, show_with_prefix
+from trainlaw.datasets import FEATURES, CnnFacts, Gpu, Link
+from trainlaw.datasets.cnns import training_memory
+from trainlaw.datasets.gpu_schema import GPU_COLUMNS
+from trainlaw.datasets.gpus import FACT_COLUMNS
 
-
-def fact_text(facts: Mapping[str, object]) -> str:
-    """Return facts one per line, by name; unknown numbers and empty texts are said to be unknown."""
-    return text_table(
-        ["fact", "value"],
-        [[name, f"{value:g}" if name == "year" else _shown(value)] for name, value in facts.items()],
-        indent="",
-    )
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return "unknown" if math.isnan(value) else f"{value:,.10g}"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return str(value) or "unknown"
+_PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
+_CACHES = ("l1_bytes_per_sm", "l2_bytes")
+_MEMORY_BATCHES = (1, 32, 256)
 
 
-def counts_text(facts: CnnFacts) -> str:
-    """Return the counts of a network with their units and meanings."""
+def gpu_text(gpu: Gpu) -> str:
+    """Return all facts of a card, one per line: name, value with unit, source of that value."""
+    units = {column.name: column.unit for column in GPU_COLUMNS}
+    rows = [
+        [name, _value(name, getattr(gpu, name), units[name]), gpu.source_of(name)] for name in FACT_COLUMNS
+    ]
+    aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
+    remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
+    return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['fact', 'value', 'source'], rows)}"
+
+
+def _value(name: str, value: object, unit: str) -> str:
+    if not isinstance(value, float):
+        return str(value) or "unknown"
+    if math.isnan(value):
+        return "unknown"
+    if name == "year":
+        return f"{value:g}"
+    if name in _CACHES:
+        kib = value / 1024
+        return f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
+    return known_with_prefix(value, unit) if unit in _PREFIXED else f"{show_number(value, 6)} {unit}".rstrip()
+
+
+def known_with_prefix(value: float, unit: str) -> str:
+    """Return a large number with a decimal prefix before its unit, "unknown" for nan.
+
+    >>> known_with_prefix(1.6e10, "B"), known_with_prefix(float("nan"), "B")
+    ('16 GB', 'unknown')
+    """
+    return "unknown" if math.isnan(value) else show_with_prefix(value, unit)
+
+
+def links_text(links: Iterable[Link]) -> str:
+    """Return links, a line for each figure: its value and its source."""
+    rows = []
+    for link in links:
+        figures = (
+            ("nominal_byte_per_s", "nominal", known_with_prefix(link.nominal_byte_per_s, "B/s")),
+            ("effective_byte_per_s", "effective", known_with_prefix(link.effective_byte_per_s, "B/s")),
+            ("latency_s", "latency", f"{show_number(link.latency_s * 1e6)} us"),
+        )
+        places = (f"inside a {link.scope}" if link.scope == "node" else "between nodes", link.remark, "")
+        rows += [
+            [link.link if not number else "", title, value, link.source_of(column)]
+            for number, (column, title, value) in enumerate(figures)
+        ]
+        rows[-3][-1] = f"{rows[-3][-1]} ({', '.join(place for place in places if place)})"
+    return fitted_table(["link", "figure", "value", "source"], rows)
+
+
+def counts_text(facts: CnnFacts, explain: bool = False) -> str:
+    """Return the counts of a network with their units, and their definitions where `explain` says so."""
     rows = []
     for name, value in facts.counts.items():
         spec = FEATURES[name].spec
-        rows.append(
-            [name, show_number(value, 10), "" if spec.unit.is_dimensionless else str(spec.unit), spec.meaning]
-        )
-    title = f"{facts.cnn} ({facts.cnn_family}), {facts.input_size_px} px, {facts.n_classes} classes"
-    return f"{title}\n{text_table(['count', 'value', 'unit', 'meaning'], rows, indent='')}"
+        unit = "" if spec.unit.is_dimensionless else str(spec.unit)
+        rows.append([name, _exact(value), unit, *([spec.meaning] if explain else [])])
+    header = ["count", "value", "unit", *(["definition"] if explain else [])]
+    title = f"{facts.cnn} ({facts.cnn_family}), {facts.input_size_px} px, {facts.n_classes} classes, per image and forward pass"
+    notes = "".join(f"\nnote: {note}" for note in notes_of(facts))
+    advice = "" if explain else "\n--explain gives the definition of each count"
+    return f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}"
+
+
+def _exact(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else show_number(value, 10)
+
+
+def _memory(facts: CnnFacts) -> str:
+    needs = [
+        f"{show_with_prefix(training_memory(facts.network, batch).total, 'B')} at batch {batch}"
+        for batch in _MEMORY_BATCHES
+    ]
+    return f"memory of a training step in fp32 with momentum, estimate: {', '.join(needs)}"

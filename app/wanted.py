@@ -24,6 +24,7 @@ def one_run(
     batch: int,
     pixels: int | None = None,
     precision: str = "fp32",
+    *,
     gpus: GpuCatalog | None = None,
     **settings: object,
 ) -> RunTable:

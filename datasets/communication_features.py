@@ -7,17 +7,31 @@ seconds of latency. One participant exchanges nothing: 0 s. Forms as in Thakur, 
 server: its first GPU serves the others of its node.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from trainlaw.datasets.algorithms import FEATURE_OF_ALGORITHM, indicator_of
 from trainlaw.datasets.feature_rows import Feature, column_feature, derived_feature
 
 
 def _indicator(feature: str) -> Feature:
     names = [name for name, own in FEATURE_OF_ALGORITHM.items() if own == feature]
-    column = indicator_of(feature)
     said = " or ".join(name.replace("_", " ") for name in names)
-    return column_feature(column, column.removeprefix("is_"), "1", f"1 where the algorithm is {said}", high=1)
+    symbol, meaning = f"z_{_SUBSCRIPTS[feature]}", f"1 where the algorithm is {said}"
+    return column_feature(indicator_of(feature), symbol, "1", meaning, high=1)
 
 
+_SUBSCRIPTS: Mapping[str, str] = MappingProxyType(
+    {
+        "ring_s": "r",
+        "tree_s": "t",
+        "butterfly_s": "b",
+        "parameter_server_s": "ps",
+        "hierarchical_ring_s": "h",
+        "data_parallel_s": "dp",
+        "model_parallel_s": "mp",
+    }
+)
 _TIMES = tuple(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
 
 COMMUNICATION_FEATURES: tuple[Feature, ...] = (

@@ -15,47 +15,75 @@ def list_cnns(
         str, typer.Argument(help="Show only CNNs whose name or family contains this text.")
     ] = "",
 ) -> None:
-    """List the CNNs: name, family, input size, multiply-accumulates, parameters.
+    """List the CNNs: name, family, input size, classes, multiply-accumulates, parameters.
+
+    A CNN is also known at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
+    (`trainlaw cnn show my-net.onnx`).
 
     \b
     Examples:
       trainlaw cnn list
       trainlaw cnn list resnet
     """
+    from trainlaw.app.cnn_list import cnn_rows_matching
     from trainlaw.app.plain_tables import text_table
-    from trainlaw.app.quantities import show_with_prefix
-    from trainlaw.datasets import cnn_table
 
-    table = cnn_table()
-    named = [
-        search.lower() in f"{name} {family}".lower()
-        for name, family in zip(table["cnn"], table["cnn_family"], strict=True)
-    ]
-    rows = [
-        [
-            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
-            show_with_prefix(float(row["macs"]), ""), show_with_prefix(float(row["params"]), ""),
-        ]
-        for row in table[named].to_dict("records")
-    ]  # fmt: skip
+    rows = cnn_rows_matching(search)
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
     print(text_table(header, rows, indent="") if rows else f"no CNN matches {search!r}")
 
 
 @app.command("show")
 def show_cnn(
-    name: Annotated[str, typer.Argument(help="Name of the CNN.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json)."
+        ),
+    ],
     pixels: Annotated[
         int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
     ] = None,
+    classes: Annotated[
+        int | None, typer.Option(help="Classes told apart; default: the CNN's own.", min=1)
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each count.")] = False,
+    restore_batchnorm: Annotated[
+        bool,
+        typer.Option(
+            "--restore-batchnorm", help="Put back batch normalisation that an export to ONNX folded away."
+        ),
+    ] = False,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.
 
     \b
-    Example:
+    Examples:
       trainlaw cnn show resnet50 --pixels 128
+      trainlaw cnn show resnet50 --explain
+      trainlaw cnn show my-net.onnx --restore-batchnorm
     """
+    from trainlaw.app.named_facts import named_cnn
     from trainlaw.app.show_facts import counts_text
-    from trainlaw.datasets import find_cnn_facts
 
-    print(counts_text(find_cnn_facts(name, pixels)))
+    print(counts_text(named_cnn(name, pixels, classes, restore_batchnorm), explain))
+
+
+@app.command("layers")
+def show_layers(
+    name: Annotated[str, typer.Argument(help="Name of the CNN, or a file as in `trainlaw cnn show`.")],
+    pixels: Annotated[
+        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+    ] = None,
+) -> None:
+    """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.
+
+    \b
+    Examples:
+      trainlaw cnn layers lenet5
+      trainlaw cnn layers my-net.onnx
+    """
+    from trainlaw.app.cnn_list import layers_text
+    from trainlaw.app.named_facts import named_cnn
+
+    print(layers_text(named_cnn(name, pixels).network))

@@ -7,30 +7,25 @@ import typer
 
 def features_command(
     search: Annotated[
-        str, typer.Argument(help="Show only features whose name or meaning contains this text.")
+        str, typer.Argument(help="Show only features whose name, meaning or definition contains this text.")
     ] = "",
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Features of single layers instead of whole networks.")
+    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave out the definitions.")] = False,
 ) -> None:
-    """List the features: name, symbol, unit, meaning.
+    """List the features: name, symbol, unit, meaning and definition.
 
     A star marks those that a study searches over; the others are known to rivals and to formulas of your own.
+    Python, workbook, page and exported code compute a feature from the definition printed here; one without a
+    definition is a column of the runs, of the GPU, of the CNN or of the links.
 
     \b
     Examples:
       trainlaw features
       trainlaw features bandwidth
+      trainlaw features --layers
     """
-    from trainlaw.app.plain_tables import text_table
-    from trainlaw.datasets import FEATURES, STUDY_FEATURES
+    from trainlaw.app.show_features import features_text
 
-    wanted = search.lower()
-    specs = [feature.spec for feature in FEATURES.values()]
-    rows = [
-        ["*" if spec.name in STUDY_FEATURES else "", spec.name, spec.symbol, str(spec.unit), spec.meaning]
-        for spec in specs
-        if wanted in spec.name.lower() or wanted in spec.meaning.lower()
-    ]
-    print(
-        text_table(["", "name", "symbol", "unit", "meaning"], rows, indent="")
-        if rows
-        else f"no feature contains {search!r}"
-    )
+    print(features_text(search, layers, brief))

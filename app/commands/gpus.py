@@ -1,12 +1,23 @@
-"""`trainlaw gpus`: the cards that are known, and the facts of one."""
+"""`trainlaw gpus`: the cards that are known, the facts of one, and the links between them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="Show the GPUs that are known and their facts.", no_args_is_help=True, rich_markup_mode=None
+    help="Show the GPUs and links that are known, and their facts.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
+
+GpuFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV, Excel or Parquet file with GPUs of your own; a known name corrects that card.",
+        dir_okay=False,
+    ),
+]
 
 
 @app.command("list")
@@ -14,26 +25,28 @@ def list_gpus(
     search: Annotated[
         str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")
     ] = "",
+    gpu_file: GpuFile = None,
 ) -> None:
-    """List the GPUs: name, generation, memory, peak rate, bandwidth.
+    """List the GPUs: name, chip, generation, memory, peak rate, bandwidth.
 
     \b
     Examples:
       trainlaw gpus list
       trainlaw gpus list ampere
+      trainlaw gpus list --gpu-file my-gpus.csv
     """
+    from trainlaw.app.named_facts import known_gpus
     from trainlaw.app.plain_tables import text_table
-    from trainlaw.app.quantities import show_with_prefix
-    from trainlaw.datasets import built_in_gpus
+    from trainlaw.app.show_facts import known_with_prefix
 
     wanted = search.lower()
     rows = [
         [
-            gpu.gpu, gpu.chip, gpu.generation, show_with_prefix(gpu.memory_bytes, "B"),
-            show_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s"),
-            show_with_prefix(gpu.bandwidth_byte_per_s, "B/s"),
+            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B"),
+            known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s"),
+            known_with_prefix(gpu.bandwidth_byte_per_s, "B/s"),
         ]
-        for gpu in built_in_gpus().gpus
+        for gpu in known_gpus(gpu_file).gpus
         if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
     ]  # fmt: skip
     header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
@@ -42,17 +55,51 @@ def list_gpus(
 
 @app.command("show")
 def show_gpu(
-    name: Annotated[str, typer.Argument(help="Name of the GPU, as torch, nvidia-smi or its sheet print it.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the GPU, as torch, nvidia-smi or its sheet print it; or a change of one."
+        ),
+    ],
+    gpu_file: GpuFile = None,
 ) -> None:
-    """Show all facts of one GPU, with units and source.
+    """Show all facts of one GPU, each with its unit and where it comes from.
+
+    A GPU that nobody sells is one line: "CARD with 2x FACT, FACT=NUMBER". A fact is a name of this table or
+    the beginning of one; "2x peak" doubles all peak rates. A file of your own needs the columns gpu,
+    sm_count, core_count, boost_clock_hz, peak_fp32_flop_per_s, memory_bytes and bandwidth_byte_per_s for a
+    new card, and only the name and what differs for a known one.
 
     \b
-    Example:
+    Examples:
       trainlaw gpus show "NVIDIA A100-SXM4-40GB"
+      trainlaw gpus show "A100-SXM4-40GB with 2x bandwidth"
+      trainlaw gpus show "My Card" --gpu-file my-gpus.csv
     """
-    from dataclasses import asdict
+    from trainlaw.app.named_facts import known_gpus
+    from trainlaw.app.show_facts import gpu_text
+    from trainlaw.datasets import wanted_gpu
 
-    from trainlaw.app.show_facts import fact_text
-    from trainlaw.datasets import find_gpu
+    print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
 
-    print(fact_text(asdict(find_gpu(name))))
+
+@app.command("links")
+def list_links(
+    search: Annotated[
+        str, typer.Argument(help="Show only links whose name or kind contains this text.")
+    ] = "",
+) -> None:
+    """List the links between GPUs and between nodes: rate, latency, and where each figure comes from.
+
+    \b
+    Examples:
+      trainlaw gpus links
+      trainlaw gpus links nvlink
+    """
+    from trainlaw.app.show_facts import links_text
+    from trainlaw.datasets.links import links
+
+    wanted = search.lower()
+    known = [link for link in links().values() if link.link != "none"]
+    chosen = [link for link in known if wanted in f"{link.link} {link.kind}".lower()]
+    print(links_text(chosen) if chosen else f"no link matches {search!r}")
