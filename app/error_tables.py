@@ -1,14 +1,14 @@
 """The held-out errors of a study as they outlive it: a table for `errors.csv`, JSON inside the formula."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from trainlaw.formulas import Formula
-from trainlaw.validate import StudyResult
+from trainlaw.validate import LevelError, StudyResult
 from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
@@ -16,6 +16,8 @@ LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
 OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
+#: Further labels whose groups have errors of their own, where a study has them.
+ALSO_BY = ("source", "precision", "batch")
 MACRO = "macro_gpu_group_mape_percent"
 # What people are shown of a summary, in percent; errors.csv has all metrics.
 METRIC_TITLES: Mapping[str, str] = {
@@ -28,6 +30,7 @@ METRIC_TITLES: Mapping[str, str] = {
     "within_50_percent": "runs within 50 %",
     "faster_gpu_percent": "faster of two GPUs picked",
 }
+_RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
@@ -60,7 +63,8 @@ class ErrorLine:
 def errors_frame(result: StudyResult) -> pd.DataFrame:
     """Return the errors as a long table: level, name, estimator, n_rows and one column per metric.
 
-    Levels are `OVERALL`, `BY_GPU` and `BY_CNN`; metrics that exist on one level only are nan on the others.
+    Levels are `OVERALL`, `BY_GPU`, `BY_CNN` and those of `ALSO_BY` that the study has labels of; metrics that
+    exist on one level only are nan on the others.
     Without a finished fold the table is empty.
     """
     if not len(result.predictions):
@@ -68,37 +72,71 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     summary = result.summary()
     summary.insert(0, "name", OVERALL)
     parts = [summary.assign(level=OVERALL)]
-    for level in (BY_GPU, BY_CNN):
+    for level in (BY_GPU, BY_CNN, *(name for name in ALSO_BY if name in result.predictions)):
         parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
     frame = pd.concat(parts, ignore_index=True)
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
-def errors_json(result: StudyResult, protocol: str) -> dict[str, Any]:
+def errors_json(
+    result: StudyResult, protocol: str, unit: str = BY_GPU, levels: Sequence[LevelError] = ()
+) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` says in words how they were measured.
 
+    unit : label column of the groups that were held out whole; intervals are for a new one of these.
+    levels : the error by what is known of the target GPU.
     Without a finished fold there is nothing to say: an empty dictionary.
     """
     if not len(result.predictions):
         return {}
     frame = errors_frame(result)
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
-    measured, predicted = result.measured_s, result.predicted_s(OURS)
-    groups = result.labels(BY_GPU)
-    interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
-    covered = conformal_coverage(measured, predicted, groups, LEVEL)["covered_percent"]
     return {
         "protocol": protocol,
         "missing": list(result.missing_splits),
-        "interval": {**interval.to_json(), "coverage_percent": _number(round(covered.mean(), _DECIMALS))},
+        "interval": _interval_json(result, unit),
         "estimators": list(result.estimators),
         "summary": {
             str(name): {str(metric): _number(value) for metric, value in row.items()}
             for name, row in overall.iterrows()
         },
+        "summary_intervals": _summary_intervals(result, unit),
+        "calibration": [
+            {
+                name: _number(value) if isinstance(value, float) else value
+                for name, value in asdict(level).items()
+            }
+            for level in levels
+        ],
         BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], result.estimators, _members(result)),
         BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], result.estimators, {}),
     }
+
+
+def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
+    """The factor of the interval, its coverage as mean over groups and per group, and what a group is."""
+    measured, predicted, groups = result.measured_s, result.predicted_s(OURS), result.labels(unit)
+    interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
+    covered = conformal_coverage(measured, predicted, groups, LEVEL)
+    return {
+        **interval.to_json(),
+        "coverage_percent": _number(covered["covered_percent"].mean()),
+        "over": unit,
+        "coverage_by_group": {
+            str(group): _number(percent)
+            for group, percent in zip(covered["group"], covered["covered_percent"], strict=True)
+        },
+    }
+
+
+def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
+    """Low and high of the bootstrap interval of each figure, groups of `unit` drawn anew, by estimator."""
+    found: dict[str, dict[str, list[float | None]]] = {}
+    intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
+    for row in intervals.itertuples():
+        name = f"macro_{unit}_mape_percent" if row.name == "macro_mape_percent" else str(row.name)
+        found.setdefault(str(row.estimator), {})[name] = [_number(row.low), _number(row.high)]
+    return found
 
 
 def _members(result: StudyResult) -> dict[str, list[str]]:
@@ -125,7 +163,7 @@ def _lines_json(
 
 
 def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return round(float(value), _DECIMALS) if np.isfinite(value) else None
 
 
 def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
@@ -153,6 +191,13 @@ def overall_error(formula: Formula, estimator: str, metric: str = MACRO) -> floa
     """Return one figure of the summary that a formula carries; nan where it carries none."""
     value = formula.errors.get("summary", {}).get(estimator, {}).get(metric)
     return math.nan if value is None else float(value)
+
+
+def summary_interval(formula: Formula, estimator: str, metric: str = MACRO) -> tuple[float, float]:
+    """Return low and high of the bootstrap interval of a figure that a formula carries; nan without one."""
+    found = formula.errors.get("summary_intervals", {}).get(estimator, {}).get(metric) or (None, None)
+    low, high = (math.nan if value is None else float(value) for value in found)
+    return low, high
 
 
 def interval_of(formula: Formula) -> float | None:

@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import pandas as pd
+from trainlaw.app.stability import TermReturns
+from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.formulas import Formula, ParetoFront
-from trainlaw.validate import StudyResult
+from trainlaw.validate import LevelError, StudyResult
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,11 @@ class StudyOutcome:
     held_out : GPU groups by name of the fold
     shares : share of each term in the predicted time, median over all rows, so that they sum to about 1
     training_loss : the formula's loss in the search on all rows
+    columns : the formula's features of all rows of the table, by name, each (n_runs,)
+    levels : the error by what is known of the target GPU
+    returns : how often each term returns; repeats : formulas of further searches with other seeds
+    matrices : errors by training and test platform, by label (see `cross_platform`)
+    definition : what was asked for
     missing : sentences, what an interrupted study lacks
     absent : estimator name to the way of getting it; provenance : plain JSON values
     """
@@ -27,6 +36,12 @@ class StudyOutcome:
     held_out: Mapping[str, tuple[str, ...]]
     shares: tuple[float, ...]
     training_loss: float
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    levels: tuple[LevelError, ...] = ()
+    returns: tuple[TermReturns, ...] = ()
+    repeats: tuple[Formula, ...] = ()
+    matrices: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    definition: StudyDefinition = field(default_factory=StudyDefinition)
     missing: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, object] = field(default_factory=dict)

@@ -9,9 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trainlaw.app.csv_text import rows_as_csv
+import pandas as pd
 from trainlaw.app.error_tables import errors_frame
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.report import report_html
+from trainlaw.app.study_definition import definition_text
 from trainlaw.app.workbook import workbook_bytes
 from trainlaw.formulas import save_formula
 
@@ -26,12 +28,11 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     save_formula(outcome.formula, folder / "formula.json")
     front = outcome.front.to_rows()
     _write_csv(folder / "front.csv", list(front[0]), [list(row.values()) for row in front])
-    errors = errors_frame(outcome.result)
-    _write_csv(
-        folder / "errors.csv",
-        list(errors.columns),
-        errors.astype(object).where(errors.notna(), "").to_numpy().tolist(),
-    )
+    _write_frame(folder / "errors.csv", errors_frame(outcome.result))
+    _write_frame(folder / "predictions.csv", outcome.result.predictions)
+    for name, matrix in outcome.matrices.items():
+        _write_frame(folder / f"platforms-{name}.csv", matrix)
+    (folder / "study.toml").write_text(definition_text(outcome.definition), encoding="utf-8")
     (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
     (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
     written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
@@ -48,6 +49,11 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _write_frame(path: Path, frame: pd.DataFrame) -> None:
+    cells = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
+    _write_csv(path, list(frame.columns), cells)
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -1,4 +1,4 @@
-"""A run folder: six plain files that appear together or not at all."""
+"""A run folder: plain files that appear together or not at all."""
 
 import shutil
 import tempfile
@@ -9,7 +9,16 @@ from pathlib import Path
 from trainlaw.formulas import InputError
 
 DEFAULT_NAME = "trainlaw-run"
-RUN_FILES = ("formula.json", "front.csv", "errors.csv", "formula.xlsx", "report.html", "provenance.json")
+RUN_FILES = (
+    "formula.json",
+    "front.csv",
+    "errors.csv",
+    "predictions.csv",
+    "study.toml",
+    "formula.xlsx",
+    "report.html",
+    "provenance.json",
+)
 
 
 def free_run_folder(parent: Path) -> Path:

@@ -17,6 +17,7 @@ from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, to_text
+from trainlaw.validate import title_of
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -64,7 +65,8 @@ def errors_text(formula: Formula) -> str:
     """Return the held-out errors: overall beside the rivals, then per architecture."""
     names = estimators(formula)
     overall = [
-        [name, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)] for name in names
+        [title_of(name), *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
+        for name in names
     ]
     per_cnn = [
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names)]
@@ -76,7 +78,7 @@ def errors_text(formula: Formula) -> str:
             text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
             "",
             "error per architecture on GPUs that were held out, mean %",
-            text_table(["architecture", "runs", *names], per_cnn),
+            text_table(["architecture", "runs", *map(title_of, names)], per_cnn),
             "",
             headline(formula),
         ]

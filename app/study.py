@@ -7,139 +7,134 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.delivery import readable_formulas
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
 from trainlaw.app.interrupts import uninterrupted
 from trainlaw.app.outcome import StudyOutcome
+from trainlaw.app.platform_study import platform_matrices
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
+from trainlaw.app.stability import term_returns
+from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
+from trainlaw.app.study_splits import study_labels, study_splits, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS, STUDY_FEATURES, RunTable
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import (
-    Expression,
-    Formula,
-    InputError,
-    MissingDependencyError,
-    ParetoFront,
-    ScoredFormula,
-    TrainlawError,
-    complexity,
-    round_constants,
-    simplify_all,
-)
+from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront, TrainlawError
 from trainlaw.validate import (
     BASELINES,
+    PEER_BASELINES,
     EstimatorFactory,
+    JointRange,
+    LevelError,
+    MeasuredRates,
     Split,
     StudyProgress,
     StudyResult,
-    grouped_k_fold,
+    calibration_levels,
+    read_rates,
     run_study,
 )
 
-EVALUATIONS = 20_000  # per search; more did not lower the held-out error of the built-in table
-RIVALS = ("null_compute", "roofline", "random_forest", "cf9")
 # See docs/decisions/0008-what-was-tuned-on-what.md.
-_TUNED = (
-    "candidate features and search settings were chosen while watching this error on the built-in runs, "
-    "so it flatters there by a point or two"
-)
-_SIMPLIFY_SECONDS = 30.0  # far more than it takes, so that a busy machine does not change the result
+_TUNED = "tuned on these very runs by a point or two: decision 0008"
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
 
 
 @dataclass(frozen=True)
-class StudyOptions:
-    """What a person can choose: seed, number of folds, formulas tried per search, worker processes."""
-
-    seed: int = 0
-    folds: int = 5
-    evaluations: int = EVALUATIONS
-    workers: int = 2
-
-
-@dataclass(frozen=True)
 class _Material:
-    """A table as features (n_runs, k), seconds (n_runs,), labels (n_runs, n_labels); and the folds."""
+    """A table as features (n_runs, k), seconds (n_runs,), labels (n_runs, n_labels); folds; rates."""
 
     X: pd.DataFrame
     seconds: np.ndarray
     labels: pd.DataFrame
     splits: tuple[Split, ...]
+    rates: tuple[MeasuredRates, ...]
+
+    @property
+    def groups(self) -> np.ndarray:
+        """GPU group of each run, shape (n_runs,)."""
+        return self.labels[BY_GPU].to_numpy(dtype=str)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What the searches found: formula and front from all rows, held-out predictions, whether cut short."""
+    """What the searches found: formula and front from all rows, formulas of other seeds, held-out
+    predictions, whether cut short.
+    """
 
     formula: Formula
     front: ParetoFront
+    repeats: tuple[Formula, ...]
     result: StudyResult
     cut_short: bool
 
 
-def study_table(table: RunTable, options: StudyOptions, on_start: OnStart, on_fit: OnFit) -> StudyOutcome:
+def study_table(
+    table: RunTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
+) -> StudyOutcome:
     """Run a study of measured runs and return what it found; see `docs/decisions/0005-the-stated-error.md`.
 
-    table : measured runs. on_start : called once with the workers' signals and the number of formulas to be
-    tried. on_fit : called after each fit of a fold.
+    table : measured runs, those of `definition.table`. workers : processes at the same time.
+    on_start : called once with the workers' signals and the number of formulas to be tried. on_fit : called
+    after each fit of a fold.
     After an interruption the outcome is smaller and says what it lacks.
-    Raises InputError where the table has fewer than two GPU groups.
+    Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
-    material = _material(table, options)
-    settings = SearchSettings(evaluations=options.evaluations, random_seed=options.seed)
-    rivals, absent = _rivals()
-    found = _search(material, settings, rivals, options, (on_start, on_fit))
+    material = _material(table, definition)
+    rivals, absent = _rivals(definition.against)
+    found = _search(material, rivals, definition, workers, (on_start, on_fit))
     with uninterrupted():
-        return _outcome(found, material, _facts(table, material, options), absent)
+        return _outcome(found, material, definition, _facts(table, material, definition), absent)
 
 
-def _material(table: RunTable, options: StudyOptions) -> _Material:
-    labels = table.labels()
-    groups = labels[BY_GPU].nunique()
-    if groups < 2:
-        raise InputError(
-            f"{table.name}: expected runs on at least two kinds of GPU, to hold one out; came {groups}"
-        )
-    splits = grouped_k_fold(labels[BY_GPU], min(options.folds, groups), options.seed)
-    return _Material(table.features(), table.seconds, labels, splits)
+def _material(table: RunTable, definition: StudyDefinition) -> _Material:
+    labels = study_labels(table)
+    splits = study_splits(definition, labels, table.name)
+    rates = read_rates(Path(definition.rates)) if definition.rates else ()
+    return _Material(table.features(), table.seconds, labels, splits, rates)
 
 
-def _rivals() -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
+def _rivals(names: Sequence[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
     """The rivals that can run here, and for the others what is missing."""
     present: dict[str, EstimatorFactory] = {}
     absent: dict[str, str] = {}
-    for name in RIVALS:
+    known = {**BASELINES, **PEER_BASELINES}
+    for name in names:
         try:
-            BASELINES[name]()
-            present[name] = BASELINES[name]
+            known[name]()
+            present[name] = known[name]
         except MissingDependencyError as error:
             absent[name] = str(error)
     return present, absent
 
 
+def _settings(definition: StudyDefinition, seed: int) -> SearchSettings:
+    return SearchSettings(evaluations=definition.evaluations, random_seed=seed)
+
+
 def _search(
     material: _Material,
-    settings: SearchSettings,
     rivals: Mapping[str, EstimatorFactory],
-    options: StudyOptions,
+    definition: StudyDefinition,
+    workers: int,
     callbacks: tuple[OnStart, OnFit],
 ) -> _Found:
     on_start, on_fit = callbacks
-    estimators = {OURS: partial(evolved, STUDY_FEATURES, settings), **rivals}
-    with search_pool(options.workers) as (pool, signals):
-        on_start(signals, options.evaluations * (len(material.splits) + 1))
-        on_all_rows = pool.submit(
-            search_all_rows,
-            STUDY_FEATURES,
-            settings,
-            material.X[list(STUDY_FEATURES)],
-            material.seconds,
-            material.labels[BY_GPU].to_numpy(dtype=str),
+    estimators = {OURS: partial(evolved, STUDY_FEATURES, _settings(definition, definition.seed)), **rivals}
+    arguments = (material.X[list(STUDY_FEATURES)], material.seconds, material.groups)
+    with search_pool(workers) as (pool, signals):
+        on_start(signals, definition.evaluations * (len(material.splits) + 1 + definition.repeats))
+        on_all_rows, *repeated = (
+            pool.submit(
+                search_all_rows, STUDY_FEATURES, _settings(definition, definition.seed + step), *arguments
+            )
+            for step in range(definition.repeats + 1)
         )
         result = run_study(
             material.X,
@@ -147,12 +142,13 @@ def _search(
             material.labels,
             material.splits,
             estimators,
-            workers=options.workers,
+            workers=workers,
             executor=pool,
             progress=on_fit,
         )
         (formula, front), cut_short = _finish(on_all_rows, signals, bool(result.missing_splits))
-    return _Found(formula, front, result, cut_short)
+        repeats = () if cut_short else tuple(_result(future)[0] for future in repeated)
+    return _Found(formula, front, repeats, result, cut_short)
 
 
 def _finish(
@@ -178,7 +174,7 @@ def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula
         ) from None
 
 
-def _facts(table: RunTable, material: _Material, options: StudyOptions) -> dict[str, object]:
+def _facts(table: RunTable, material: _Material, definition: StudyDefinition) -> dict[str, object]:
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
     return {
         "trainlaw_version": version("trainlaw"),
@@ -186,67 +182,90 @@ def _facts(table: RunTable, material: _Material, options: StudyOptions) -> dict[
         "table_sha256": table.sha256,
         "rows": len(table),
         "gpu_groups": int(material.labels[BY_GPU].nunique()),
-        "seed": options.seed,
+        "seed": definition.seed,
+        "split": definition.split,
         "folds": len(material.splits),
-        "evaluations_per_search": options.evaluations,
+        "evaluations_per_search": definition.evaluations,
         "precisions": sorted(map(str, material.labels["precision"].unique())),
     }
 
 
 def _outcome(
-    found: _Found, material: _Material, facts: Mapping[str, object], absent: Mapping[str, str]
+    found: _Found,
+    material: _Material,
+    definition: StudyDefinition,
+    facts: Mapping[str, object],
+    absent: Mapping[str, str],
 ) -> StudyOutcome:
     missing = _missing(found, material.splits)
     columns = {name: material.X[name].to_numpy() for name in STUDY_FEATURES}
-    formulas = [found.formula, *(member.formula for member in found.front)]
-    chosen, *others = _simplified(formulas, columns)
-    readable = _readable(chosen.expression, columns, material.seconds)
+    chosen, front = readable_formulas(found.formula, found.front, columns, material.seconds)
+    used = {spec.name: columns[spec.name] for spec in chosen.used_features}
+    levels = _levels(found.result, material)
+    protocol = _protocol(found.result, material.splits, definition, facts["table"])
+    errors = errors_json(found.result, protocol, unit_of_exchange(definition), levels)
     delivered = replace(
-        _only_used(replace(chosen, expression=readable)),
+        chosen,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors=errors_json(found.result, _protocol(found.result, material.splits, facts["table"])),
-    )
-    smaller = ParetoFront.of(
-        ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)
-        for member, other in zip(found.front, others, strict=True)
+        errors={**errors, "joint_range": JointRange.fit(used, material.groups).to_json()},
     )
     return StudyOutcome(
         formula=delivered,
-        front=smaller,
+        front=front,
         result=found.result,
         held_out={split.name: split.held_out for split in material.splits},
         shares=mean_shares(delivered, columns),
         training_loss=float(found.formula.provenance["training_loss"]),
+        columns=used,
+        levels=levels,
+        returns=term_returns(delivered, _of_folds(found.result), found.repeats),
+        repeats=found.repeats,
+        matrices=_matrices(delivered, material, definition),
+        definition=definition,
         missing=missing,
         absent=absent,
         provenance=facts,
     )
 
 
-def _simplified(formulas: Sequence[Formula], columns: Mapping[str, np.ndarray]) -> list[Formula]:
-    expressions = simplify_all([formula.expression for formula in formulas], columns, _SIMPLIFY_SECONDS)
-    return [
-        replace(formula, expression=shorter) for formula, shorter in zip(formulas, expressions, strict=True)
-    ]
+def _of_folds(result: StudyResult) -> list[Formula]:
+    return [formula for (_, name), formula in result.formulas.items() if name == OURS]
 
 
-def _readable(expression: Expression, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> Expression:
-    """Short constants; once they are round, more of them merge, and those are made short in turn."""
-    rounded = round_constants(expression, columns, seconds).expression
-    merged = simplify_all([rounded], columns, _SIMPLIFY_SECONDS)[0]
-    return round_constants(merged, columns, seconds).expression
+def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
+    """The error by what is known of the target GPU; empty without a finished fold."""
+    if not len(result.predictions):
+        return ()
+    return calibration_levels(result, OURS, material.X, rates=material.rates)
 
 
-def _only_used(formula: Formula) -> Formula:
-    used = formula.used_features
-    ranges = {spec.name: formula.ranges[spec.name] for spec in used}
-    return replace(formula, features=used, ranges=ranges)
+def _matrices(formula: Formula, material: _Material, definition: StudyDefinition) -> dict[str, pd.DataFrame]:
+    anew = (STUDY_FEATURES, _settings(definition, definition.seed)) if definition.search_by_platform else None
+    table = (material.X, material.seconds, material.labels)
+    return platform_matrices(formula, table, definition.by, anew)
 
 
-def _protocol(result: StudyResult, splits: Sequence[Split], table: object) -> str:
+_HELD_OUT = {
+    GPU_FOLDS: "folds over GPU groups, each group held out once",
+    CNN_FOLDS: "folds over architectures, each held out once; the GPUs are known",
+    "gpu": "GPU groups, each held out once",
+    "cnn": "architectures, each held out once; the GPUs are known",
+    "cnn-family": "families of architectures, each held out once; the GPUs are known",
+    "both": "pairs of GPU group and architecture, both new",
+    "source": "sources, each held out once",
+    "harness": "harnesses, each held out once",
+    "generation": "generations of GPUs, each held out once",
+    "newest": "split, the newest GPUs held out and older ones in training",
+    "list": "splits of the own list",
+}
+
+
+def _protocol(
+    result: StudyResult, splits: Sequence[Split], definition: StudyDefinition, table: object
+) -> str:
     finished = len(splits) - len(result.missing_splits)
     some = "" if finished == len(splits) else f"{finished} of "
-    words = f"{some}{len(splits)} folds over GPU groups, each group held out once, a search for each fold"
+    words = f"{some}{len(splits)} {_HELD_OUT[definition.split]}, a search for each"
     return f"{words}; {_TUNED}" if table in DATASETS else words
 
 

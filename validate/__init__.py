@@ -3,13 +3,24 @@
 Takes any object with `fit` and `predict`; see `Estimator` for the protocol and `run_study` for the way in.
 """
 
-from trainlaw.validate.baselines import BASELINES, MULTI_GPU_BASELINES
+from trainlaw.validate.applicability import JointRange, joint_range_of, jointly_outside
+from trainlaw.validate.baselines import (
+    ANCHOR_BASELINES,
+    BASELINES,
+    LAYER_BASELINES,
+    MULTI_GPU_BASELINES,
+    PEER_BASELINES,
+    many_core_seconds,
+    title_of,
+)
 from trainlaw.validate.bootstrap import bootstrap_interval
 from trainlaw.validate.calibration import Calibration, anchor_errors, calibrate
+from trainlaw.validate.calibration_levels import LevelError, calibration_levels
 from trainlaw.validate.comparison import Comparison, compare_studies
 from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 from trainlaw.validate.estimators import SHAREABLE_LABELS, Estimator, EstimatorFactory
 from trainlaw.validate.guard import IDENTITY_COLUMNS, LeakError, assert_blind
+from trainlaw.validate.measured_rates import MeasuredRates, read_rates
 from trainlaw.validate.metrics import (
     METRICS,
     absolute_percentage_errors,
@@ -23,7 +34,10 @@ from trainlaw.validate.metrics import (
     share_within_percent,
     spearman,
 )
+from trainlaw.validate.pair_study import run_pair_study
+from trainlaw.validate.platforms import cross_platform
 from trainlaw.validate.progress import StudyProgress
+from trainlaw.validate.refit import RefittedFormula
 from trainlaw.validate.result import StudyResult
 from trainlaw.validate.splits import (
     SCHEMES,
@@ -32,16 +46,20 @@ from trainlaw.validate.splits import (
     leave_one_group_out,
     leave_pairs_out,
     listed_splits,
+    newest_gpus_out,
     newest_out,
     splits_by_name,
 )
 from trainlaw.validate.study import run_study
 
 __all__ = [
+    "ANCHOR_BASELINES",
     "BASELINES",
     "IDENTITY_COLUMNS",
+    "LAYER_BASELINES",
     "METRICS",
     "MULTI_GPU_BASELINES",
+    "PEER_BASELINES",
     "SCHEMES",
     "SHAREABLE_LABELS",
     "Calibration",
@@ -49,7 +67,11 @@ __all__ = [
     "ConformalInterval",
     "Estimator",
     "EstimatorFactory",
+    "JointRange",
     "LeakError",
+    "LevelError",
+    "MeasuredRates",
+    "RefittedFormula",
     "Split",
     "StudyProgress",
     "StudyResult",
@@ -59,21 +81,30 @@ __all__ = [
     "bootstrap_interval",
     "by_group",
     "calibrate",
+    "calibration_levels",
     "compare_studies",
     "conformal_coverage",
+    "cross_platform",
     "faster_gpu_percent",
     "grouped_k_fold",
+    "joint_range_of",
+    "jointly_outside",
     "leave_one_group_out",
     "leave_pairs_out",
     "listed_splits",
     "log_bias",
     "macro",
+    "many_core_seconds",
     "mape_percent",
     "median_ape_percent",
+    "newest_gpus_out",
     "newest_out",
+    "read_rates",
     "rmse_s",
+    "run_pair_study",
     "run_study",
     "share_within_percent",
     "spearman",
     "splits_by_name",
+    "title_of",
 ]

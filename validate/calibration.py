@@ -26,10 +26,11 @@ NOISE_DEVIATION = 0.15
 
 @dataclass(frozen=True)
 class Calibration:
-    """Factors on the compute times and on the memory times of one GPU; 1 is the data sheet."""
+    """Factors on the compute, memory and launch times of one GPU; 1 is the data sheet."""
 
     compute_factor: float = 1.0
     memory_factor: float = 1.0
+    launch_factor: float = 1.0
 
     def apply(self, columns: Columns) -> dict[str, np.ndarray]:
         """Return the features, each (n_runs,), as they are at this GPU's effective rates.
@@ -45,6 +46,8 @@ class Calibration:
             return self.compute_factor
         if name.endswith("_memory_s"):
             return self.memory_factor
+        if name.endswith("_launch_s"):
+            return self.launch_factor
         if name.startswith("peak_") and name.endswith("flop_per_s"):
             return 1.0 / self.compute_factor
         if name == "bandwidth_byte_per_s":
@@ -74,7 +77,8 @@ def calibrate(
         if not np.isfinite(values(np.zeros(2))).all():
             raise InputError("calibration: the law has no finite, positive time for a measured run")
     prior = Prior(np.zeros(2), np.full(2, PRIOR_DEVIATION))
-    fitted = robust_least_squares(with_numeric_slopes(values), np.zeros(2), prior=prior)
+    # Two factors that are known to a few percent at best need no ten digits.
+    fitted = robust_least_squares(with_numeric_slopes(values), np.zeros(2), prior=prior, tolerance=1e-6)
     return Calibration(*(float(factor) for factor in np.exp(fitted.parameters)))
 
 
@@ -86,24 +90,20 @@ def anchor_errors(
     n_anchors: Sequence[int] = (0, 1, 3, 5),
     draws: int = 25,
     seed: int = 0,
+    by: str = "gpu_group",
 ) -> pd.DataFrame:
     """Return the held-out error when some runs on the held-out GPU may be measured first.
 
-    result : a study whose splits hold out one GPU group each. estimator : one whose fits are formulas.
-    X : the features of that study, shape (n_runs, n_features).
-    For each split and number of anchors k, k random rows of the split calibrate its formula, which is then
-    judged on the split's other rows; the mean over `draws`. A split with k rows or fewer is left out for that
-    k. Columns `n_anchors`, `split`, `n_rows`, `mape_percent`. InputError where the estimator has no formulas.
+    result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
+    formulas. X : the features of that study, shape (n_runs, n_features).
+    For each held-out group and number of anchors k, k random rows of the group calibrate the formula of its
+    split, which is then judged on the group's other rows; the mean over `draws`. A group with k rows or fewer
+    is left out for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`. InputError where
+    the estimator has no formulas.
     """
     rows = []
-    for split, part in result.predictions.groupby("split", sort=False):
-        if (split, estimator) not in result.formulas:
-            raise InputError(f"estimator {estimator!r} left no formula of split {split!r} to calibrate")
-        formula = result.formulas[split, estimator]
-        measured = part["measured_s"].to_numpy(dtype=float)
-        features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
-        used = [spec.name for spec in formula.used_features]
-        columns = {name: features[name].to_numpy(dtype=float) for name in used}
+    for (split, group), part in result.predictions.groupby(["split", by], sort=False):
+        formula, columns, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
             if count < len(measured):
                 random = np.random.default_rng([seed, count, len(rows)])
@@ -111,8 +111,23 @@ def anchor_errors(
                     _error_after(formula, columns, measured, random.permutation(len(measured)), count)
                     for _ in range(draws if count else 1)
                 ]
-                rows.append((count, str(split), len(measured), float(np.mean(errors))))
-    return pd.DataFrame(rows, columns=["n_anchors", "split", "n_rows", "mape_percent"])
+                rows.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
+    return pd.DataFrame(rows, columns=["n_anchors", "split", "group", "n_rows", "mape_percent"])
+
+
+def held_out_part(
+    result: StudyResult, estimator: str, X: pd.DataFrame, split: str, part: pd.DataFrame
+) -> tuple[Formula, Columns, np.ndarray]:
+    """Return the formula of `split`, its features by name, (n,), and measured seconds, (n,), of rows of it.
+
+    part : rows of `result.predictions`. InputError where the estimator left no formula of the split.
+    """
+    if (split, estimator) not in result.formulas:
+        raise InputError(f"estimator {estimator!r} left no formula of split {split!r} to calibrate")
+    formula = result.formulas[split, estimator]
+    features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
+    columns = {spec.name: features[spec.name].to_numpy(dtype=float) for spec in formula.used_features}
+    return formula, columns, part["measured_s"].to_numpy(dtype=float)
 
 
 def _error_after(

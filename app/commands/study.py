@@ -6,25 +6,61 @@ from typing import Annotated
 import typer
 
 _EXIT_INTERRUPTED = 130
+_SPLIT_HELP = (
+    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), cnn, cnn-family, both, source, "
+    "harness, generation, newest, or list with --held-out."
+)
 
 
 def study_command(
     table: Annotated[
-        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a CSV file of your own runs.")
-    ] = "default",
+        str | None,
+        typer.Argument(
+            help="A built-in table (`trainlaw data list`) or a CSV file of your own runs; default: default."
+        ),
+    ] = None,
     into: Annotated[
         Path | None, typer.Option(help="Folder to write; default: trainlaw-run, or the next free number.")
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, data and version give the same formula.", min=0)] = 0,
+    definition: Annotated[
+        Path | None, typer.Option(help="TOML file that defines the study; options given here win over it.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Same seed, data and version give the same formula.", min=0)
+    ] = None,
+    split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None,
     folds: Annotated[
-        int,
-        typer.Option(help="Parts into which the GPU groups are dealt; each part is held out once.", min=2),
-    ] = 5,
+        int | None,
+        typer.Option(help="Parts into which the groups are dealt; each part is held out once.", min=2),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with your own list of what is held out; see docs/studies.md."),
+    ] = None,
     evaluations: Annotated[
         int | None, typer.Option(help="Formulas tried by each search; more takes longer.", min=100, max=10**9)
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Rivals on the same splits: all, or names with commas.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Errors from platform to platform: harness, framework, precision, vendor, generation, "
+            "source, device; several with commas."
+        ),
+    ] = None,
+    search_by_platform: Annotated[
+        bool, typer.Option("--search-by-platform", help="With --by: also search anew on each platform.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(help="Further searches with other seeds, to see which terms return.", min=0)
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="CSV or JSON of achieved rates of GPUs, for calibration level 1.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that work at the same time.", min=1, max=64)] = 2,
 ) -> None:
@@ -32,13 +68,16 @@ def study_command(
 
     One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
     the formula.
-    The run folder gets formula.json, front.csv, errors.csv, formula.xlsx, report.html and provenance.json.
-    Ctrl-C stops early and keeps what was found.
+    The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
+    report.html and provenance.json. Ctrl-C stops early and keeps what was found.
 
     \b
     Examples:
       trainlaw study
       trainlaw study my-runs.csv --into my-run --seed 1
+      trainlaw study --against all --split newest
+      trainlaw study --by harness,framework
+      trainlaw study --definition trainlaw-run/study.toml --seed 1
     """
     from trainlaw.app.interrupts import uninterrupted
     from trainlaw.app.progress import shown_progress
@@ -46,15 +85,34 @@ def study_command(
     from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.run_tables import find_table
     from trainlaw.app.show_study import study_text
-    from trainlaw.app.study import EVALUATIONS, StudyOptions, stopwatch, study_table
+    from trainlaw.app.study import stopwatch, study_table
+    from trainlaw.app.study_definition import definition_of, read_definition
 
-    runs = find_table(table)
+    given = {
+        "table": table,
+        "seed": seed,
+        "split": split,
+        "folds": folds,
+        "held_out": held_out and str(held_out),
+        "evaluations": evaluations,
+        "against": against,
+        "by": by,
+        "search_by_platform": search_by_platform or None,
+        "repeats": repeats,
+        "rates": rates and str(rates),
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if held_out and not split:
+        given["split"] = "list"
+    wanted = definition_of(
+        {**(read_definition(definition) if definition else {}), **given}, str(definition or "trainlaw study")
+    )
+    runs = find_table(wanted.table)
     target = into or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     elapsed = stopwatch()
-    options = StudyOptions(seed, folds, evaluations or EVALUATIONS, workers)
     with shown_progress() as (on_start, on_fit):
-        outcome = study_table(runs, options, on_start, on_fit)
+        outcome = study_table(runs, wanted, workers, on_start, on_fit)
     circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
     with uninterrupted(), new_run_folder(target, overwrite) as folder:
         write_run_files(outcome, folder, circumstances)

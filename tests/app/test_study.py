@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.run_folder import RUN_FILES
-from trainlaw.app.study import StudyOptions, study_table
+from trainlaw.app.study import study_table
+from trainlaw.app.study_definition import definition_of
 from trainlaw.datasets import load
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner
@@ -63,9 +64,11 @@ def test_it_prints_formula_units_and_errors_beside_the_rivals(finished):
     for text in (
         "time_s [s] =",
         "roofline",
-        "random_forest",
-        "null_compute",
-        "cf9",
+        "random forest",
+        "null: FLOPs / peak",
+        "hand-derived, 9 terms",
+        "data sheet",
+        "faster of two GPUs picked",
         "resnet50",
         "mean over GPU groups",
         "unit",
@@ -94,14 +97,22 @@ def test_errors_csv_agrees_with_the_formula(finished):
     overall = next(row for row in rows if row["level"] == "all" and row["estimator"] == "trainlaw")
     carried = load_formula(folder / "formula.json").errors["summary"]["trainlaw"]
     assert float(overall["mape_percent"]) == carried["mape_percent"]
-    assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base"}
+    assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base", "source", "precision", "batch"}
 
 
 def test_same_seed_gives_the_same_bytes_with_one_worker(finished, small_table, tmp_path):
     folder, _ = finished
     done = run_study(tmp_path / "two", small_table, "--workers", "1", "--seed", "5")
     assert done.returncode == 0, done.stderr
-    for name in ("formula.json", "errors.csv", "front.csv", "formula.xlsx"):
+    for name in (
+        "formula.json",
+        "errors.csv",
+        "front.csv",
+        "predictions.csv",
+        "study.toml",
+        "formula.xlsx",
+        "report.html",
+    ):
         assert (tmp_path / "two" / name).read_bytes() == (folder / name).read_bytes(), name
 
 
@@ -165,9 +176,9 @@ class InterruptAfterFirstFold:
 def test_finished_folds_survive_an_interrupt(small_table):
     from trainlaw.app.run_tables import find_table
 
-    options = StudyOptions(seed=1, folds=3, evaluations=300, workers=2)
+    wanted = definition_of({"seed": 1, "folds": 3, "evaluations": 300}, "test")
     outcome = study_table(
-        find_table(str(small_table)), options, lambda signals, total: None, InterruptAfterFirstFold()
+        find_table(str(small_table)), wanted, 2, lambda signals, total: None, InterruptAfterFirstFold()
     )
     assert len(outcome.missing) >= 1
     assert 1 <= outcome.result.predictions["gpu_group"].nunique() < 4

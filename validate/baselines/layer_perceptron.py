@@ -65,5 +65,3 @@ class LayerPerceptron:
 
 def _table(X: pd.DataFrame) -> np.ndarray:
     return np.log(np.maximum(columns(X, _FEATURES, "perceptron of layers"), 1e-12))
-
-

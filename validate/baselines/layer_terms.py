@@ -51,7 +51,9 @@ class LayerLaw:
 
         start = np.append(start[: times.shape[1]], np.zeros(3))
         prior = Prior(start, np.full(len(start), _PRIOR_DEVIATION))
-        fitted = robust_least_squares(residuals, start, soft_l1_scale=0.25, prior=prior, max_steps=60, tolerance=1e-6)
+        fitted = robust_least_squares(
+            residuals, start, soft_l1_scale=0.25, prior=prior, max_steps=60, tolerance=1e-6
+        )
         self.parameters_ = fitted.parameters
         return self
 
@@ -68,7 +70,9 @@ class LayerLaw:
         times = columns(X, self.times, "law of a layer")
         kinds = columns(X, ("is_conv", "n_passes"), "law of a layer")
         block = 2 * (kinds[:, 0] > 0.5) + (kinds[:, 1] > 1)
-        table = np.concatenate([np.where((block == index)[:, None], times, 0.0) for index in range(4)], axis=1)
+        table = np.concatenate(
+            [np.where((block == index)[:, None], times, 0.0) for index in range(4)], axis=1
+        )
         rates = columns(X, ("clock_ratio", "wide_sm"), "law of a layer")
         rates[:, 0] = np.log(rates[:, 0])
         return table, rates

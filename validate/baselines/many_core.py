@@ -58,7 +58,13 @@ MANY_CORE_NETS: Mapping[str, ManyCoreNet] = MappingProxyType(
 
 
 def many_core_seconds(
-    net: str, threads: int, model: str = "a", epochs: int | None = None, *, train: int = 60_000, test: int = 10_000
+    net: str,
+    threads: int,
+    model: str = "a",
+    epochs: int | None = None,
+    *,
+    train: int = 60_000,
+    test: int = 10_000,
 ) -> float:
     """Return the predicted time of a whole training, seconds.
 

@@ -1,0 +1,141 @@
+"""What a study is: table, what is held out, budget, rivals, platforms. One small TOML file says it all."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+from trainlaw.formulas import InputError, unknown_name
+from trainlaw.formulas.files import read_text
+from trainlaw.validate import BASELINES, PEER_BASELINES, SCHEMES
+
+EVALUATIONS = 20_000  # per search; more did not lower the held-out error of the built-in table
+RIVALS = ("null_compute", "roofline", "random_forest", "cf9")
+GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
+#: Label columns whose values are platforms, for `by`.
+PLATFORMS = ("harness", "framework", "precision", "vendor", "generation", "source", "device")
+#: Longer names of splits, as people say them.
+_ALSO = {
+    "leave-one-gpu-out": "gpu",
+    "leave-one-cnn-out": "cnn",
+    "both-new": "both",
+    "leave-one-source-out": "source",
+    "leave-one-generation-out": "generation",
+    "newest-gpus-out": "newest",
+}
+_MAX_BYTES = 1_000_000
+_LEAST = {"seed": 0, "folds": 2, "evaluations": 100, "repeats": 0}
+_MOST = {"seed": 2**32 - 1, "folds": 1000, "evaluations": 10**9, "repeats": 100}
+
+
+@dataclass(frozen=True)
+class StudyDefinition:
+    """Everything that the result of a study depends on, apart from the table's rows.
+
+    table : built-in name or a path. split : `SPLITS`. folds : parts into which the groups are dealt, for the
+    splits `gpu-folds` and `cnn-folds`. held_out : path of the own list, for the split `list`. seed.
+    evaluations : formulas tried per search. repeats : further searches on all rows with other seeds, to see
+    which terms return. against : rivals by name, or `all`. by : platforms for a matrix of train-on x test-on.
+    search_by_platform : search anew on each platform, beside fitting the same formula anew. rates : path of
+    achieved rates, for calibration level 1.
+    """
+
+    table: str = "default"
+    split: str = GPU_FOLDS
+    folds: int = 5
+    held_out: str = ""
+    seed: int = 0
+    evaluations: int = EVALUATIONS
+    repeats: int = 0
+    against: tuple[str, ...] = RIVALS
+    by: tuple[str, ...] = ()
+    search_by_platform: bool = False
+    rates: str = ""
+
+
+SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
+_KNOWN_RIVALS = {**BASELINES, **PEER_BASELINES}
+
+
+def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
+    """Return the study that `values` define by the names of its fields; what is left out has its default.
+
+    where : for messages, such as the name of a file. UnknownNameError with suggestions for an unknown field,
+    split, rival or platform; InputError for a value of another kind or out of range.
+    """
+    kinds = {field.name: type(field.default) for field in fields(StudyDefinition)}
+    taken: dict[str, object] = {}
+    for name, value in values.items():
+        if name not in kinds:
+            raise unknown_name(f"{where}: entry", name, kinds)
+        taken[name] = _checked(f"{where}: {name}", value, kinds[name])
+    definition = replace(StudyDefinition(), **taken)  # type: ignore[arg-type]
+    for name in _LEAST:
+        if not _LEAST[name] <= getattr(definition, name) <= _MOST[name]:
+            value = getattr(definition, name)
+            raise InputError(f"{where}: {name}: expected {_LEAST[name]} to {_MOST[name]}, came {value}")
+    split = _ALSO.get(definition.split, definition.split)
+    against = tuple(_KNOWN_RIVALS) if "all" in definition.against else definition.against
+    for kind, given, known in (
+        ("split", (split,), SPLITS),
+        ("rival", against, _KNOWN_RIVALS),
+        ("platform", definition.by, PLATFORMS),
+    ):
+        for name in given:
+            if name not in known:
+                raise unknown_name(f"{where}: {kind}", name, [*known, *(("all",) if kind == "rival" else ())])
+    if (split == OWN_LIST) != bool(definition.held_out):
+        raise InputError(
+            f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"
+        )
+    return replace(definition, split=split, against=tuple(dict.fromkeys(against)))
+
+
+def _checked(where: str, value: object, kind: type) -> object:
+    if kind is tuple and isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if kind is tuple and isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    # True is an int for Python, but not for a person.
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) and kind is not tuple:
+        return value
+    words = {str: "a text", int: "a whole number", bool: "true or false", tuple: "a list of texts"}
+    raise InputError(f"{where}: expected {words[kind]}, came {str(value)[:40]!r}")
+
+
+def read_definition(path: Path) -> Mapping[str, object]:
+    """Return the entries of a TOML file; InputError where it is none. `definition_of` checks them.
+
+    Paths inside are taken from the file's own folder.
+    """
+    try:
+        values = tomllib.loads(read_text(path, _MAX_BYTES))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: expected TOML: {error}") from None
+    beside = {
+        name: str(path.parent / value)
+        for name, value in values.items()
+        if name in ("table", "held_out", "rates")
+        and isinstance(value, str)
+        and value
+        and not Path(value).is_absolute()
+    }
+    if "table" in beside and not Path(beside["table"]).is_file():
+        del beside["table"]  # the name of a built-in table
+    return {**values, **beside}
+
+
+def definition_text(definition: StudyDefinition) -> str:
+    """Return the definition as TOML, every field on its line; `read_definition` reads it back."""
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(definition).items())
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(letter if letter >= " " else f"\\u{ord(letter):04x}" for letter in escaped) + '"'
+    return str(value)

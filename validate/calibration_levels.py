@@ -1,0 +1,136 @@
+"""The held-out error at each level of knowledge about the target GPU.
+
+Level 0: its data sheet. Level 1: and its achieved rates, from micro-benchmarks. Level 2: and k configurations
+measured on it. The same idea as the two levels of Viebke et al. (HPCS 2019) for many-core processors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.formulas.formula import Formula
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.calibration import Calibration, anchor_errors, held_out_part
+from trainlaw.validate.measured_rates import MeasuredRates
+from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.result import StudyResult
+
+DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
+# With fewer GPUs it is not known how much of its data sheet's rate a GPU usually reaches.
+_LEAST_OTHERS = 3
+
+
+@dataclass(frozen=True)
+class LevelError:
+    """The macro error at one level, percent, with its bootstrap interval; nan where there is no data.
+
+    n_groups : GPU groups that it is a mean of. sheet_percent : the error of the same groups at level 0.
+    """
+
+    level: str
+    n_groups: int
+    macro_mape_percent: float
+    low_percent: float
+    high_percent: float
+    sheet_percent: float
+
+
+def calibration_levels(
+    result: StudyResult,
+    estimator: str,
+    X: pd.DataFrame,
+    *,
+    rates: Sequence[MeasuredRates] = (),
+    n_anchors: Sequence[int] = (1, 3, 5),
+    draws: int = 5,
+    seed: int = 0,
+) -> tuple[LevelError, ...]:
+    """Return the error of the held-out GPUs at levels 0, 1 and, for each number of runs, 2.
+
+    result : a study whose splits hold out whole GPU groups, with the label `gpu`. estimator : one whose fits
+    are formulas. X : the features of that study, (n_runs, n_features). rates : achieved rates, for level 1;
+    it has no data without the rates of the target and of three GPUs of the training part.
+    draws : of the runs that are measured first. InputError as `anchor_errors`.
+    """
+    errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws, seed=seed)
+    table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
+    sheet = table[0]
+    levels = [
+        _level(DATA_SHEET, sheet, sheet),
+        _level(MICRO_BENCHMARKS, _with_rates(result, estimator, X, rates), sheet),
+    ]
+    for count in n_anchors:
+        values = table[count].dropna() if count in table else pd.Series(dtype=float)
+        levels.append(_level(f"2: and {count} measured run{'s' if count > 1 else ''}", values, sheet))
+    return tuple(levels)
+
+
+def _level(name: str, errors: pd.Series, sheet: pd.Series) -> LevelError:
+    """Return the mean over groups of `errors`, percent by group, beside the same groups' at the data sheet."""
+    if not len(errors):
+        return LevelError(name, 0, *[float("nan")] * 4)
+    return LevelError(name, len(errors), *mean_interval(errors), float(sheet[errors.index].mean()))
+
+
+def _with_rates(
+    result: StudyResult, estimator: str, X: pd.DataFrame, rates: Sequence[MeasuredRates]
+) -> pd.Series:
+    """Return the error of each GPU group whose cards have rates, percent, with the rates in the formula."""
+    found = {(row.gpu, row.precision): row for row in rates}
+    predictions = result.predictions
+    precisions = (
+        predictions["precision"] if "precision" in predictions else pd.Series("fp32", predictions.index)
+    )
+    keys = list(zip(predictions["gpu"], precisions, strict=True))
+    sheet = X.iloc[predictions["row"].to_numpy(dtype=np.int64)]
+    slower = {key: _slowdown(found[key], sheet.iloc[index]) for index, key in enumerate(keys) if key in found}
+    measured: list[tuple[str, float, float]] = []
+    for (split, group), part in predictions.groupby(["split", "gpu_group"], sort=False):
+        inside = set(predictions.loc[predictions["split"] == split, "gpu"])
+        others = np.array([values for (gpu, _), values in slower.items() if gpu not in inside])
+        formula, columns, seconds = held_out_part(result, estimator, X, str(split), part)
+        rows = [keys[index] for index in part.index]
+        known = np.array([key in slower for key in rows])
+        if len(others) >= _LEAST_OTHERS and known.any():
+            predicted = _predicted(formula, columns, rows, slower, np.nanmedian(others, axis=0))
+            measured.extend(
+                (str(group), one, other) for one, other in zip(seconds[known], predicted[known], strict=True)
+            )
+    frame = pd.DataFrame(measured, columns=["group", "measured", "predicted"])
+    return pd.Series(
+        {
+            str(name): mape_percent(part["measured"].to_numpy(), part["predicted"].to_numpy())
+            for name, part in frame.groupby("group")
+        },
+        dtype=float,
+    )
+
+
+def _slowdown(rates: MeasuredRates, sheet: pd.Series) -> tuple[float, float, float]:
+    """Return data sheet over achieved, for compute, memory and launches (per 10 us); nan if not measured."""
+    compute = sheet["peak_flop_per_s"] / (rates.achieved_matmul_flop_per_s or np.nan)
+    memory = sheet["bandwidth_byte_per_s"] / (rates.achieved_copy_byte_per_s or np.nan)
+    return float(compute), float(memory), (rates.launch_latency_s or np.nan) / 1e-5
+
+
+def _predicted(
+    formula: Formula,
+    columns: dict[str, np.ndarray],
+    rows: Sequence[tuple[str, str]],
+    slower: dict[tuple[str, str], tuple[float, float, float]],
+    usual: np.ndarray,
+) -> np.ndarray:
+    """Return seconds at the achieved rates, (n_rows,); nan for a card without rates.
+
+    usual : slowdown of a usual GPU of training, which the formula's constants already contain, (3,).
+    """
+    predicted = np.full(len(rows), np.nan)
+    for key in set(rows) & set(slower):
+        where = np.array([row == key for row in rows])
+        factors = np.nan_to_num(np.array(slower[key]) / usual, nan=1.0)
+        calibration = Calibration(*(float(factor) for factor in factors))
+        predicted[where] = formula.predict(
+            calibration.apply({name: values[where] for name, values in columns.items()})
+        )
+    return predicted

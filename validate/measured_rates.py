@@ -1,0 +1,91 @@
+"""Achieved rates of GPUs, as micro-benchmarks measure them: a small table, CSV or JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.files import read_text
+
+_MAX_BYTES = 10_000_000
+#: Columns of numbers, each with its unit in its name; every one may be left out or empty.
+RATE_COLUMNS = (
+    "achieved_matmul_flop_per_s",
+    "achieved_copy_byte_per_s",
+    "launch_latency_s",
+    "allreduce_byte_per_s",
+)
+_TEXT_COLUMNS = ("gpu", "precision", "remark")
+
+
+@dataclass(frozen=True)
+class MeasuredRates:
+    """Rates measured on one GPU; None where not measured.
+
+    achieved_matmul_flop_per_s : of a large matrix product in `precision`. achieved_copy_byte_per_s : bytes
+    read and written per second by a large copy on the GPU. launch_latency_s : of an empty kernel.
+    allreduce_byte_per_s : gradient bytes summed over all GPUs per second, for studies of several GPUs.
+    """
+
+    gpu: str
+    precision: str = "fp32"
+    achieved_matmul_flop_per_s: float | None = None
+    achieved_copy_byte_per_s: float | None = None
+    launch_latency_s: float | None = None
+    allreduce_byte_per_s: float | None = None
+
+
+def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
+    """Return the rows of a CSV file, or of a JSON file (a list of objects), with a column `gpu` and rates.
+
+    InputError that names file and line for an unknown column, a missing GPU, a GPU twice in one precision, or
+    a rate that is no positive number.
+    """
+    text = read_text(path, _MAX_BYTES)
+    rows = (
+        _json_rows(text, path) if path.suffix.lower() == ".json" else list(csv.DictReader(io.StringIO(text)))
+    )
+    if not rows:
+        raise InputError(f"{path}: expected at least one row of achieved rates, came none")
+    rates = tuple(_rates(row, f"{path} row {number}") for number, row in enumerate(rows, start=1))
+    keys = [(row.gpu, row.precision) for row in rates]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InputError(f"{path}: {key[0]} in {key[1]} occurs more than once; keep one row of each")
+    return rates
+
+
+def _json_rows(text: str, path: Path) -> list[Mapping[str, object]]:
+    try:
+        rows = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: expected JSON, {error}") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path}: expected a list of objects, one per GPU")
+    return rows
+
+
+def _rates(row: Mapping[str, object], where: str) -> MeasuredRates:
+    for name in row:
+        if name not in (*_TEXT_COLUMNS, *RATE_COLUMNS):
+            raise unknown_name(f"{where}: column", str(name), (*_TEXT_COLUMNS, *RATE_COLUMNS))
+    gpu = str(row.get("gpu") or "").strip()
+    if not gpu:
+        raise InputError(f"{where}: expected a GPU in column gpu, came nothing")
+    numbers = {name: _positive(row.get(name), f"{where}, {name}") for name in RATE_COLUMNS}
+    return MeasuredRates(gpu, str(row.get("precision") or "fp32"), **numbers)
+
+
+def _positive(value: object, where: str) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0 < number < float("inf"):
+        raise InputError(f"{where}: expected a positive number, came {str(value)[:40]!r}")
+    return number

@@ -1,0 +1,96 @@
+"""Accuracy across platforms: fitted on the runs of one platform, judged on the runs of another."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from trainlaw.formulas.errors import InputError
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.estimators import EstimatorFactory
+from trainlaw.validate.metrics import by_group, mape_percent
+from trainlaw.validate.result import StudyResult
+from trainlaw.validate.splits import Split, grouped_k_fold
+from trainlaw.validate.study import run_study
+
+#: A platform with fewer runs is judged, but nothing is fitted to it alone.
+LEAST_RUNS = 20
+_FOLDS = 5
+
+
+def cross_platform(
+    X: pd.DataFrame,
+    seconds: Sequence[float],
+    labels: pd.DataFrame,
+    platforms: Sequence[object],
+    estimators: Mapping[str, EstimatorFactory],
+    *,
+    group_column: str = "gpu_group",
+    least_runs: int = LEAST_RUNS,
+) -> pd.DataFrame:
+    """Return the error of every estimator for every pair of a training and a test platform.
+
+    X, seconds, labels, estimators : as for `run_study`. platforms : the platform of each run, (n_runs,).
+    Off the diagonal all runs of one platform predict all runs of another; GPUs may occur in both, since the
+    platform is what is new. On the diagonal whole GPU groups are held out in up to five folds; a platform of
+    one group has no diagonal. Columns `estimator`, `train`, `test`, `n_train`, `n_test`, `mape_percent`,
+    `macro_mape_percent` (mean over GPU groups), `low`, `high` (its bootstrap interval).
+    InputError where fewer than two platforms have runs, or none has `least_runs`.
+    """
+    names = np.asarray(platforms, dtype=str)
+    found, sizes = np.unique(names, return_counts=True)
+    if len(found) < 2:
+        raise InputError(f"expected runs on at least two platforms, came only {found[0]!r}")
+    trained = [name for name, size in zip(found, sizes, strict=True) if size >= least_runs]
+    if not trained:
+        raise InputError(f"expected at least {least_runs} runs on one platform, came at most {sizes.max()}")
+    rows: list[dict[str, object]] = []
+    # The guard must not see the platform itself as held out: its name occurs among the labels of both parts.
+    bare = labels.drop(
+        columns=[
+            name
+            for name in labels.columns
+            if name != group_column and name not in ("precision", "harness", "cnn")
+        ]
+    )
+    for train in trained:
+        inside = np.flatnonzero(names == train)
+        for test in found:
+            splits = _diagonal(labels[group_column].to_numpy(dtype=str), inside) if test == train else (
+                Split(f"{train} to {test}", inside, np.flatnonzero(names == test), ()),
+            )  # fmt: skip
+            if splits:
+                result = run_study(X, seconds, bare, splits, estimators, group_column=group_column)
+                rows += [
+                    _row(result, name, group_column, train, str(test), len(inside)) for name in estimators
+                ]
+    return pd.DataFrame(rows)
+
+
+def _diagonal(groups: np.ndarray, inside: np.ndarray) -> tuple[Split, ...]:
+    """Return splits of the rows `inside` of one platform that hold out its groups, none for one group."""
+    own = groups[inside]
+    n_groups = len(np.unique(own))
+    if n_groups < 2:
+        return ()
+    folds = grouped_k_fold(own, min(_FOLDS, n_groups))
+    return tuple(Split(fold.name, inside[fold.train], inside[fold.test], fold.held_out) for fold in folds)
+
+
+def _row(
+    result: StudyResult, estimator: str, group_column: str, train: str, test: str, n_train: int
+) -> dict[str, object]:
+    predicted, measured = result.predicted_s(estimator), result.measured_s
+    macro, low, high = mean_interval(
+        by_group(mape_percent, measured, predicted, result.labels(group_column)).values()
+    )
+    return {
+        "estimator": estimator,
+        "train": train,
+        "test": test,
+        "n_train": n_train,
+        "n_test": len(measured),
+        "mape_percent": mape_percent(measured, predicted),
+        "macro_mape_percent": macro,
+        "low": low,
+        "high": high,
+    }
