@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands import cnns, data, export, features, gpus, predict, show, study
+from trainlaw.app.commands import cnns, compare, data, export, features, gpus, predict, profile, show, study
 from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
@@ -54,7 +54,9 @@ app = typer.Typer(
     epilog=_EXAMPLES,
 )
 app.command("study")(study.study_command)
+app.command("compare")(compare.compare_command)
 app.command("predict")(predict.predict_command)
+app.command("profile")(profile.profile_command)
 app.command("show")(show.show_command)
 app.command("export")(export.export_command)
 app.add_typer(data.app, name="data")

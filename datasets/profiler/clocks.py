@@ -36,9 +36,7 @@ class WallClock:
     `synchronize` waits for the device; on a CPU, where calls return when they are done, it does nothing.
     """
 
-    def __init__(
-        self, synchronize: Callable[[], None], now: Callable[[], float] = time.perf_counter
-    ) -> None:
+    def __init__(self, synchronize: Callable[[], None], now: Callable[[], float] = time.perf_counter) -> None:
         """A clock that reads `now`, seconds, after `synchronize`."""
         self._synchronize = synchronize
         self._now = now

@@ -31,8 +31,8 @@ class Configuration:
     """
 
     device: str
-    threads: int
     processes: int
+    threads: int
     precision: str
     cnn: str
     input_size_px: int
@@ -44,12 +44,16 @@ class Configuration:
     def title(self) -> str:
         """What is measured, in words.
 
-        >>> Configuration("cpu", 2, 1, "fp32", "resnet18", 64, 10, 8).title
+        >>> Configuration("cpu", 1, 2, "fp32", "resnet18", 64, 10, 8).title
         'resnet18, batch 8, 64 px, fp32, 2 threads'
         """
-        threads = "" if not self.threads else ", 1 thread" if self.threads == 1 else f", {self.threads} threads"
+        threads = (
+            "" if not self.threads else ", 1 thread" if self.threads == 1 else f", {self.threads} threads"
+        )
         processes = "" if self.processes == 1 else f", {self.processes} processes"
-        return f"{self.cnn}, batch {self.batch}, {self.input_size_px} px, {self.precision}{threads}{processes}"
+        return (
+            f"{self.cnn}, batch {self.batch}, {self.input_size_px} px, {self.precision}{threads}{processes}"
+        )
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
@@ -96,9 +100,7 @@ def configurations_of_lists(
         classes = n_classes or usual.n_classes
         sizes = inputs or (usual.input_size_px,)
         for size, batch, precision, count, members in product(sizes, batches, precisions, threads, processes):
-            found.add(
-                Configuration(device, count, members, precision, name, size, classes, batch, nodes)
-            )
+            found.add(Configuration(device, members, count, precision, name, size, classes, batch, nodes))
     return sorted(found)
 
 
@@ -113,8 +115,8 @@ def read_plan(
     """Return the configurations of a CSV file, in its order, each once.
 
     Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads` and
-    `n_gpus` may be. What the file leaves open comes from the arguments. Raises FaultsError, with one fault per
-    cell, InputError when the file is no table.
+    `n_gpus` may be. What the file leaves open comes from the arguments. Raises FaultsError, with one fault
+    per cell, InputError when the file is no table.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=("cnn", "precision"))

@@ -1,8 +1,8 @@
-"""Devices through torch: which one, its clock, its facts, precisions that it has; torch itself is an argument."""
+"""Devices through torch, which is an argument: which one, its clock, its facts, its precisions."""
 
 import platform
 from collections.abc import Mapping
-from math import nan
+from math import isnan, nan
 from types import MappingProxyType
 from typing import Any
 
@@ -74,7 +74,8 @@ def is_out_of_memory(torch: Any, error: BaseException) -> bool:
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(
-        words in str(error).lower() for words in ("out of memory", "can't allocate memory", "not enough memory")
+        words in str(error).lower()
+        for words in ("out of memory", "can't allocate memory", "not enough memory")
     )
 
 
@@ -82,7 +83,11 @@ def software_of(torch: Any, state: CardState) -> str:
     """Versions of what takes part, in one line."""
     parts = [f"torch {torch.__version__}", f"python {platform.python_version()}", platform.system()]
     if state.driver:
-        parts += [f"cuda {torch.version.cuda}", f"cudnn {torch.backends.cudnn.version()}", f"driver {state.driver}"]
+        parts += [
+            f"cuda {torch.version.cuda}",
+            f"cudnn {torch.backends.cudnn.version()}",
+            f"driver {state.driver}",
+        ]
     return ", ".join(parts)
 
 
@@ -95,17 +100,17 @@ def known_card(name: str) -> str:
 
 
 def card_row(
-    properties: Any, state: CardState, matmul_flop_per_s: float, copy_byte_per_s: float
+    properties: Any, state: CardState, measured_flop_per_s: float, copy_byte_per_s: float
 ) -> dict[str, object]:
     """Return a card that the table lacks as a row of the GPU schema.
 
     properties : as `torch.cuda.get_device_properties` gives them. Rates that the driver does not tell are the
-    measured ones: FLOP/s of the fp32 matrix product, B/s of a copy.
+    measured ones: FLOP/s in fp32, B/s of a copy.
     """
     version = (properties.major, properties.minor)
     lanes = properties.multi_processor_count * _LANES.get(version, _USUAL_LANES)
     clock = state.max_clock_hz
-    peak = 2 * lanes * clock if clock == clock else matmul_flop_per_s
+    peak = measured_flop_per_s if isnan(clock) else 2 * lanes * clock
     width = getattr(properties, "memory_bus_width", 0)
     # Two transfers a clock: nvidia-smi and CUDA both tell the memory's clock, not its data rate.
     sheet = 2 * state.max_memory_clock_hz * width / 8 if width else nan
@@ -118,7 +123,7 @@ def card_row(
         "boost_clock_hz": peak / 2 / lanes,
         "peak_fp32_flop_per_s": peak,
         "memory_bytes": properties.total_memory,
-        "bandwidth_byte_per_s": sheet if sheet == sheet else copy_byte_per_s,
+        "bandwidth_byte_per_s": copy_byte_per_s if isnan(sheet) else sheet,
         "l2_bytes": getattr(properties, "L2_cache_size", nan),
         "compute_capability": f"{version[0]}.{version[1]}",
         "source": "trainlaw profile: torch and nvidia-smi on this machine",

@@ -4,7 +4,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from types import MappingProxyType
 
@@ -42,17 +42,15 @@ class Processor:
         lanes = min(threads, self.cores) * self.lanes * _UNITS
         return lanes * _FLOP_PER_LANE * self.clock_hz if lanes else nan
 
-    def gpu_row(
-        self, threads: int, matmul_flop_per_s: float, copy_byte_per_s: float
-    ) -> dict[str, object]:
+    def gpu_row(self, threads: int, measured_flop_per_s: float, copy_byte_per_s: float) -> dict[str, object]:
         """Return the CPU as a row of the GPU schema, from its facts and the rates that were measured.
 
         The peak is that of the facts, or the measured one where that is higher (clocks above the stated one).
         """
         stated = self.peak_flop_per_s(threads)
-        peak = stated if stated >= matmul_flop_per_s else matmul_flop_per_s
+        peak = stated if stated >= measured_flop_per_s else measured_flop_per_s
         lanes = min(threads, self.cores) * (self.lanes or 4) * _UNITS
-        origin = "cores x lanes x 2 units x clock" if peak == stated else "measured matrix product"
+        origin = "cores x lanes x 2 units x clock" if peak == stated else "measured products and convolutions"
         name = self.device_name(threads)
         return {
             "gpu": name,
@@ -87,7 +85,7 @@ def read_processor(root: Path = Path("/"), cores: int | None = None) -> Processo
         model=_name(fields.get("model name") or platform.processor() or platform.machine()),
         cores=cores or usable_cores(),
         lanes=next((lanes for flag, lanes in _LANES.items() if flag in flags), 0),
-        clock_hz=limit if limit == limit else _number(fields.get("cpu MHz", "")) * 1e6,
+        clock_hz=_number(fields.get("cpu MHz", "")) * 1e6 if isnan(limit) else limit,
         memory_bytes=_number(_after(_text(root / "proc/meminfo"), "MemTotal:")) * 1024,
         l3_bytes=_number(_text(cpu / "cache/index3/size")) * 1024,
         l1_bytes=_number(_text(cpu / "cache/index0/size")) * 1024,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, sqrt
+from math import floor, inf, sqrt
 from statistics import median
 
 # Two-sided 95 % of the normal distribution: the order statistics of a median are binomial, p = 1/2.
@@ -14,7 +14,8 @@ _SETTLED = 0.05
 def median_interval(times: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % interval of the median of `times`, free of a distribution; (-inf, inf) below six.
 
-    Order statistics n/2 -+ 0.98 sqrt(n): Conover, Practical Nonparametric Statistics, section 3.2.
+    Its ends are order statistics, number (n + 1)/2 - 0.98 sqrt(n) from below and from above: Conover,
+    Practical Nonparametric Statistics, section 3.2.
 
     >>> median_interval([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
     (2, 9)
@@ -23,10 +24,9 @@ def median_interval(times: Sequence[float]) -> tuple[float, float]:
     if count < 6:
         # Even from the least to the largest of five the interval has only 93.75 %.
         return -inf, inf
-    reach = _NORMAL_95 * sqrt(count) / 2
+    rank = floor((count + 1) / 2 - _NORMAL_95 * sqrt(count) / 2)
     ordered = sorted(times)
-    low, high = floor(count / 2 - reach), ceil(count / 2 + 1 + reach)
-    return ordered[max(low, 1) - 1], ordered[min(high, count) - 1]
+    return ordered[rank - 1], ordered[count - rank]
 
 
 def relative_interval(times: Sequence[float]) -> float:

@@ -1,9 +1,10 @@
-"""A CSV file that grows by whole rows: a killed program loses at most the row that it had not begun to write."""
+"""A CSV file that grows by whole rows: a killed program loses at most the row that it was about to write."""
 
 import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
+from math import isnan
 from pathlib import Path
 
 from trainlaw.formulas.errors import InputError
@@ -56,7 +57,8 @@ class RowFile:
         reader = csv.DictReader(io.StringIO(whole, newline=""))
         if tuple(reader.fieldnames or ()) != self.columns:
             raise InputError(
-                f"expected a file that this command wrote, came {self.path} with other columns; choose another --out"
+                f"expected a file that this command wrote, came {self.path} with other columns; "
+                "choose another --out"
             )
         return [{name: row[name] or "" for name in self.columns} for row in reader]
 
@@ -69,6 +71,6 @@ def _line(cells: Iterable[str]) -> str:
 
 def _cell(value: object) -> str:
     """A number as its shortest exact text, nothing for None and nan; texts on one line."""
-    if value is None or value != value:
+    if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else " ".join(str(value).split())

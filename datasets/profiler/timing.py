@@ -90,6 +90,9 @@ def _block(
     check_clock(clock.seconds(marks[0], marks[-1]), now() - began)
     starts = range(0, 3 * size, 3)
     return [
-        (*(clock.seconds(marks[i + k], marks[i + k + 1]) for k in range(3)), clock.seconds(marks[i], marks[i + 3]))
+        (
+            *(clock.seconds(marks[i + k], marks[i + k + 1]) for k in range(3)),
+            clock.seconds(marks[i], marks[i + 3]),
+        )
         for i in starts
     ]

@@ -1,6 +1,7 @@
-"""Each layer kind of our graphs as a torch module; all tensors have four axes (batch, channels, height, width)."""
+"""Each layer kind of our graphs as a torch module; tensors have the axes batch, channels, height, width."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -140,13 +141,16 @@ def _conv_transpose(layer: Layer) -> nn.Module:
     return nn.Sequential(conv, Operation(lambda x: functional.pad(x, cut))) if any(cut) else conv
 
 
-def _pool(layer: Layer, pool: Callable[..., Tensor], adaptive: Callable[..., Tensor], border: float) -> nn.Module:
+def _pool(
+    layer: Layer, pool: Callable[..., Tensor], adaptive: Callable[..., Tensor], border: float
+) -> nn.Module:
     options = {"kernel_size": _kernel(layer), "stride": _strides(layer)}
     padding = (layer.pad_top, layer.pad_left)
     if 2 * layer.pad_top <= layer.kernel_height and 2 * layer.pad_left <= layer.kernel_width:
         for ceil in (False, True):
             if _fits(layer, ceil):
-                return Operation(lambda x: pool(x, padding=padding, ceil_mode=ceil, **options))
+                fitting = {**options, "padding": padding, "ceil_mode": ceil}
+                return Operation(partial(pool, **fitting))
     if layer.pad_bottom >= layer.kernel_height or layer.pad_right >= layer.kernel_width:
         # More windows than fit: the graph's stand-in for windows that overlap by a pixel more or less.
         return Operation(lambda x: adaptive(x, (layer.out_height, layer.out_width)))
@@ -267,6 +271,7 @@ def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
     learned = sum(parameter.numel() for parameter in module.parameters())
     if learned != layer.parameters:
         raise InputError(
-            f"layer {layer.name!r} ({layer.kind}): expected {layer.parameters} learned elements, the module has {learned}"
+            f"layer {layer.name!r} ({layer.kind}): expected {layer.parameters} learned elements, "
+            f"the module has {learned}"
         )
     return module

@@ -1,4 +1,4 @@
-"""A network of layers as a torch module: each layer in the graph's order, freed when nothing reads it again."""
+"""A network of layers as a torch module: each layer in turn, freed when nothing reads it again."""
 
 from torch import Tensor, nn
 from trainlaw.datasets.cnns.graph import Cnn

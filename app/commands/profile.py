@@ -1,0 +1,78 @@
+"""`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def profile_command(
+    cnns: Annotated[
+        str, typer.Option(help="CNNs, separated by commas (`trainlaw cnn list`).")
+    ] = "resnet18,mobilenet_v2,squeezenet1_1",
+    batch: Annotated[
+        str, typer.Option(help="Images per iteration and process, separated by commas.")
+    ] = "8,32",
+    input_px: Annotated[
+        str, typer.Option("--input", help="Sides of the image in pixels; default: each CNN's own.")
+    ] = "",
+    precision: Annotated[
+        str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
+    ] = "fp32",
+    classes: Annotated[
+        int | None, typer.Option(help="Width of the classifier; default: each CNN's own.", min=1, max=10**6)
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    threads: Annotated[
+        str, typer.Option(help="Threads of a process on a CPU, separated by commas; default: all cores.")
+    ] = "",
+    processes: Annotated[
+        str, typer.Option(help="Processes that train together, separated by commas; on GPUs one per card.")
+    ] = "1",
+    nodes: Annotated[int, typer.Option(help="Hosts; run the same command on each.", min=1, max=4096)] = 1,
+    rendezvous: Annotated[str, typer.Option(help="HOST:PORT of one host, where several hosts meet.")] = "",
+    link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
+    network: Annotated[str, typer.Option(help="Link between hosts, such as infiniband-hdr.")] = "",
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="CSV of configurations in place of --cnns, --batch, --input, --precision."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="CSV file of runs; more files appear beside it.")] = Path(
+        "runs.csv"
+    ),
+    limit_seconds: Annotated[
+        float,
+        typer.Option(help="Longest time for one configuration, warm-up included.", min=0.1, max=86400.0),
+    ] = 10.0,
+    interval: Annotated[
+        float,
+        typer.Option(help="Repeat until the median's 95 % interval is so narrow, in percent.", min=0.01),
+    ] = 2.0,
+    layers: Annotated[bool, typer.Option("--layers", help="Measure each layer instead.")] = False,
+    micro: Annotated[
+        bool,
+        typer.Option("--micro", help="Measure what the machine achieves instead: products, copies, links."),
+    ] = False,
+) -> None:
+    """Measure CNN training iterations on this machine.
+
+    Random images, loss, backward pass and optimizer step of CNNs built from trainlaw's own layer graphs, on a
+    CPU or GPU, in one process or several (DistributedDataParallel). Each configuration is a row of the file;
+    what is in the file already is not measured again, so Ctrl-C or a power cut costs one configuration.
+    Needs torch: pip install 'trainlaw[profile]'.
+
+    \b
+    Examples:
+      trainlaw profile --cnns resnet18,vgg11 --batch 8,32 --input 64 --threads 1,2 --out runs.csv
+      trainlaw profile --plan plan.csv --out runs.csv
+      trainlaw profile --processes 1,2 --threads 1 --out two.csv
+      trainlaw profile --micro --threads 1,2 --out runs.csv
+    """
+    from trainlaw.app.profile_jobs import ProfileOptions, run_profile
+
+    options = ProfileOptions(
+        cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,
+        threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,
+        plan=plan, out=out, limit_seconds=limit_seconds, interval=interval, layers=layers, micro=micro,
+    )  # fmt: skip
+    print(run_profile(options))

@@ -1,0 +1,102 @@
+"""The times of single layers: the layers schema, every layer, and totals per operation."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
+
+from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.layer_rows import (
+    DETAIL_FILE_COLUMNS,
+    LAYER_FILE_COLUMNS,
+    OPERATION_FILE_COLUMNS,
+    detail_rows,
+    operation_row,
+    schema_rows,
+)
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.means import Means, OnProgress, host_of, torch_part
+from trainlaw.datasets.profiler.row_files import RowFile
+from trainlaw.datasets.profiler.run_rows import Host
+from trainlaw.datasets.profiler.sweep import Progress
+from trainlaw.formulas.errors import InputError
+
+_KEY = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "threads")
+
+
+class LayerFiles:
+    """The three files of layer times; the row of operation totals comes last and says that all are there."""
+
+    def __init__(self, means: Means) -> None:
+        """Open the files; raises InputError where they are others'."""
+        self._layers = RowFile(means.beside("layers"), LAYER_FILE_COLUMNS)
+        self._details = RowFile(means.beside("all-layers"), DETAIL_FILE_COLUMNS)
+        self._operations = RowFile(means.beside("operations"), OPERATION_FILE_COLUMNS)
+
+    def has(self, configuration: Configuration, gpu: str) -> bool:
+        """Return whether a configuration was measured on a device before."""
+        key = tuple(str(value) for value in _key_of(configuration, gpu).values())
+        return any(tuple(row[name] for name in _KEY) == key for row in self._operations.rows)
+
+    def add(
+        self,
+        layers: Sequence[Mapping[str, object]],
+        details: Sequence[Mapping[str, object]],
+        operations: Mapping[str, object],
+    ) -> None:
+        """Add the rows of one configuration, each kept at once."""
+        for row in layers:
+            self._layers.append(row)
+        for row in details:
+            self._details.append(row)
+        self._operations.append(operations)
+
+
+def _key_of(configuration: Configuration, gpu: str) -> dict[str, object]:
+    return {
+        "gpu": gpu,
+        "cnn": configuration.cnn,
+        "input_size_px": configuration.input_size_px,
+        "n_classes": configuration.n_classes,
+        "batch_per_gpu": configuration.batch,
+        "precision": configuration.precision,
+        "threads": configuration.threads,
+    }
+
+
+def profile_layers(configurations: Sequence[Configuration], means: Means, on_progress: OnProgress) -> int:
+    """Measure each layer of what is not yet in the files, and return how many configurations that were.
+
+    Beside `means.out` appear files ending in `-layers` (layers schema), `-all-layers` (every layer of any
+    kind) and `-operations` (anchor schema). Raises MissingDependencyError without torch, InputError for
+    several processes.
+    """
+    if any(configuration.processes > 1 for configuration in configurations):
+        raise InputError("expected --processes 1 with --layers: layers are measured in one process")
+    machine, files = MachineFile(means.out), LayerFiles(means)
+    devices = dict.fromkeys((each.device, each.threads) for each in configurations)
+    hosts = {key: host_of(*key, means, machine) for key in devices}
+    left = [each for each in configurations if not files.has(each, hosts[each.device, each.threads].gpu)]
+    began = time.monotonic()
+    for number, configuration in enumerate(left, start=1):
+        host = hosts[configuration.device, configuration.threads]
+        progress = Progress(number, len(left), configuration, nan)
+        try:
+            progress = replace(progress, median_s=_measured(configuration, means, host, files))
+        except (NotMeasuredError, InputError) as error:
+            progress = replace(progress, reason=str(error))
+        remaining_s = (time.monotonic() - began) / number * (len(left) - number)
+        on_progress(replace(progress, remaining_s=remaining_s))
+    return len(left)
+
+
+def _measured(configuration: Configuration, means: Means, host: Host, files: LayerFiles) -> float:
+    """Measure one configuration, keep its rows, and return the seconds of a whole iteration."""
+    cnn, times, step_s = torch_part("torch_layer_times").measure_layers(configuration, means.rule)
+    files.add(
+        schema_rows(cnn, times, configuration, host.gpu),
+        detail_rows(cnn, times, configuration, host.gpu),
+        operation_row(cnn, times, configuration, host.gpu, step_s),
+    )
+    return step_s[0]

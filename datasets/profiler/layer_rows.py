@@ -1,0 +1,249 @@
+"""Rows from the times of single layers: the layers schema, and totals per operation in the anchor schema."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from types import MappingProxyType
+
+from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.run_rows import OPTIMIZER
+
+# Forward, backward to the input and to the weights, as TensorFlow's profiler names them: the names of the
+# anchor profiles that ship with trainlaw. Kinds whose backward pass is one operation name it once.
+_OPERATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "conv": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+        "depthwise": (
+            "DepthwiseConv2dNative",
+            "DepthwiseConv2dNativeBackpropInput",
+            "DepthwiseConv2dNativeBackpropFilter",
+        ),
+        "dense": ("MatMul", "MatMul", "MatMul"),
+        "batchnorm": ("FusedBatchNormV3", "FusedBatchNormGradV3", "FusedBatchNormGradV3"),
+        "max_pool": ("MaxPool", "MaxPoolGrad", "MaxPoolGrad"),
+        "average_pool": ("AvgPool", "AvgPoolGrad", "AvgPoolGrad"),
+        "relu": ("Relu", "ReluGrad", "ReluGrad"),
+        "relu6": ("Relu6", "Relu6Grad", "Relu6Grad"),
+        "add": ("AddV2", "AddN", "AddN"),
+        "multiply": ("Mul", "Mul", "Mul"),
+        "scale": ("Mul", "Mul", "Mul"),
+        "concat": ("ConcatV2", "Slice", "Slice"),
+        "slice": ("Slice", "Slice", "Slice"),
+        "pad": ("Pad", "Slice", "Slice"),
+        "softmax": ("Softmax", "Softmax", "Softmax"),
+        "sigmoid": ("Sigmoid", "SigmoidGrad", "SigmoidGrad"),
+    }
+)
+_OTHER = ("Other", "OtherGrad", "OtherGrad")
+_UPDATE = "ResourceApplyGradientDescent"
+_LOSS = "SoftmaxCrossEntropyWithLogits"
+_WORKLOAD = (
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "time_s",
+    "precision",
+    "framework",
+    "harness",
+    "timed_parts",
+    "threads",
+)
+OPERATION_FILE_COLUMNS = (
+    *_WORKLOAD,
+    *(
+        f"device_{name}_s"
+        for name in sorted({name for row in _OPERATIONS.values() for name in row} | {*_OTHER, _UPDATE, _LOSS})
+    ),
+)
+LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), "cnn", "layer", "threads")
+DETAIL_FILE_COLUMNS = (
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "precision",
+    "threads",
+    "position",
+    "layer",
+    "kind",
+    "in_channels",
+    "out_channels",
+    "out_height_px",
+    "out_width_px",
+    "kernel_height_px",
+    "kernel_width_px",
+    "stride_px",
+    "groups",
+    "forward_s",
+    "backward_input_s",
+    "backward_weights_s",
+    "update_s",
+    "n_repeats",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """Median seconds of one layer in a training iteration, by its position in the graph.
+
+    Where one operation gives the gradients of input and weights together, `backward_weights_s` is 0.
+    `total_s` is the median of the sum of all four; ranges are from the least to the largest repeat.
+    """
+
+    position: int
+    forward_s: float
+    backward_input_s: float
+    backward_weights_s: float
+    update_s: float
+    total_s: float
+    forward_range_s: tuple[float, float]
+    total_range_s: tuple[float, float]
+    n_repeats: int
+
+
+def detail_rows(
+    cnn: Cnn, times: Sequence[LayerTime], configuration: Configuration, gpu: str
+) -> list[dict[str, object]]:
+    """Return one row per layer of any kind, times in seconds."""
+    shared = _shared(configuration, gpu)
+    return [
+        {
+            **shared,
+            "position": time.position,
+            "layer": cnn.layers[time.position].name,
+            **_sizes(cnn.layers[time.position]),
+            "forward_s": time.forward_s,
+            "backward_input_s": time.backward_input_s,
+            "backward_weights_s": time.backward_weights_s,
+            "update_s": time.update_s,
+            "n_repeats": time.n_repeats,
+        }
+        for time in times
+    ]
+
+
+def _shared(configuration: Configuration, gpu: str) -> dict[str, object]:
+    return {
+        "gpu": gpu,
+        "cnn": configuration.cnn,
+        "input_size_px": configuration.input_size_px,
+        "n_classes": configuration.n_classes,
+        "batch_per_gpu": configuration.batch,
+        "precision": configuration.precision,
+        "threads": configuration.threads,
+    }
+
+
+def _sizes(layer: Layer) -> dict[str, object]:
+    return {
+        "kind": layer.kind,
+        "in_channels": layer.in_channels,
+        "out_channels": layer.out_channels,
+        "out_height_px": layer.out_height,
+        "out_width_px": layer.out_width,
+        "kernel_height_px": layer.kernel_height,
+        "kernel_width_px": layer.kernel_width,
+        "stride_px": layer.stride,
+        "groups": layer.groups,
+    }
+
+
+def has_schema_row(layer: Layer) -> bool:
+    """Return whether the layers schema can say what a layer is: ungrouped, square, undilated, or dense."""
+    if layer.kind == "dense":
+        return True
+    square = layer.kernel_height == layer.kernel_width and layer.stride_height == layer.stride_width
+    plain = layer.groups == 1 and layer.dilation_height == layer.dilation_width == 1
+    return layer.kind == "conv" and square and plain and layer.out_height == layer.out_width
+
+
+def schema_rows(
+    cnn: Cnn, times: Sequence[LayerTime], configuration: Configuration, gpu: str
+) -> list[dict[str, object]]:
+    """Return two rows of the layers schema per layer that it can describe: forward alone, and all phases."""
+    rows = []
+    for time in times:
+        layer = cnn.layers[time.position]
+        if not has_schema_row(layer):
+            continue
+        least = {
+            "forward": (time.forward_s, time.forward_range_s, "none"),
+            "forward+backward+optimizer": (time.total_s, time.total_range_s, OPTIMIZER),
+        }
+        for phase, (seconds, (low, high), optimizer) in least.items():
+            rows.append(
+                {
+                    **_schema_cells(layer, configuration, gpu),
+                    "phase": phase,
+                    "optimizer": optimizer,
+                    "time_s": seconds,
+                    "time_min_s": low,
+                    "time_max_s": high,
+                    "n_repeats": time.n_repeats,
+                }
+            )
+    return rows
+
+
+def _schema_cells(layer: Layer, configuration: Configuration, gpu: str) -> dict[str, object]:
+    same = layer.kind == "conv" and layer.out_height == -(-layer.in_height // layer.stride)
+    padding = "none" if layer.kind == "dense" else "same" if same else "valid"
+    return {
+        "gpu": gpu,
+        "kind": layer.kind,
+        "precision": configuration.precision,
+        "batch": configuration.batch,
+        "in_height_px": layer.in_height,
+        "in_width_px": layer.in_width,
+        "in_channels": layer.in_channels,
+        "out_channels": layer.out_channels,
+        "kernel_px": max(layer.kernel_height, 1),
+        "stride_px": layer.stride,
+        "padding": padding,
+        "out_height_px": layer.out_height,
+        "bias": int(layer.vector_parameters > 0),
+        "activation": "none",
+        "source": "own measurement",
+        "source_commit": f"trainlaw {version('trainlaw')}",
+        "source_path": "trainlaw profile --layers",
+        "licence": "own",
+        "cnn": configuration.cnn,
+        "layer": layer.name,
+        "threads": configuration.threads,
+    }
+
+
+def operation_row(
+    cnn: Cnn,
+    times: Sequence[LayerTime],
+    configuration: Configuration,
+    gpu: str,
+    step_s: tuple[float, float],
+) -> dict[str, object]:
+    """Return the seconds of each operation in one step, and the step's time, as a row of the anchor schema.
+
+    step_s : whole iteration, and the loss with its gradient, seconds.
+    """
+    totals: dict[str, float] = {_LOSS: step_s[1]}
+    for time in times:
+        layer = cnn.layers[time.position]
+        kind = "depthwise" if layer.is_depthwise else layer.kind
+        parts = (time.forward_s, time.backward_input_s, time.backward_weights_s)
+        for name, seconds in zip(_OPERATIONS.get(kind, _OTHER), parts, strict=True):
+            totals[name] = totals.get(name, 0.0) + seconds
+        totals[_UPDATE] = totals.get(_UPDATE, 0.0) + time.update_s
+    absent = {name: 0.0 for name in OPERATION_FILE_COLUMNS if name.startswith("device_")}
+    return {
+        **_shared(configuration, gpu),
+        "time_s": step_s[0],
+        "framework": "pytorch",
+        "harness": "trainlaw-profile",
+        "timed_parts": "forward+backward+optimizer",
+        **absent,
+        **{f"device_{name}_s": seconds for name, seconds in totals.items()},
+    }

@@ -1,0 +1,175 @@
+"""Micro-benchmarks: what is measured at which sizes, and the table of achieved rates that comes of it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import nan
+from statistics import median
+
+import numpy as np
+from trainlaw.datasets.profiler.clocks import Clock, check_clock
+
+# Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
+MATRIX_SIDES = (128, 256, 512, 1024, 2048)
+MATRIX_SIDES_OF_CARDS = (*MATRIX_SIDES, 4096, 8192)
+CONVOLUTIONS = ((1, 64, 56), (8, 64, 56), (8, 128, 28), (8, 256, 14), (32, 256, 14))
+CONVOLUTIONS_OF_CARDS = (*CONVOLUTIONS, (64, 64, 56), (128, 256, 28))
+COPY_BYTES = (2**12, 2**16, 2**20, 2**24, 2**27)
+MESSAGE_BYTES = (2**10, 2**13, 2**16, 2**19, 2**22, 2**25)
+DETAIL_COLUMNS = ("gpu", "threads", "processes", "precision", "benchmark", "size", "time_s", "rate", "unit")
+MICRO_COLUMNS = (
+    "gpu",
+    "threads",
+    "precision",
+    "achieved_matmul_flop_per_s",
+    "achieved_conv_flop_per_s",
+    "achieved_copy_byte_per_s",
+    "launch_latency_s",
+    "host_overhead_per_layer_s",
+    "processes",
+    "allreduce_byte_per_s",
+    "allreduce_latency_s",
+    "measured_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroTime:
+    """One micro-benchmark at one size: `amount` is FLOP or bytes of one call, `time_s` its seconds."""
+
+    benchmark: str
+    size: str
+    amount: float
+    time_s: float
+
+    @property
+    def unit(self) -> str:
+        """Unit of `rate`."""
+        return "FLOP/s" if self.benchmark in ("matmul", "conv") else "B/s"
+
+    @property
+    def rate(self) -> float:
+        """Amount in one second; nan for a benchmark that moves nothing."""
+        return self.amount / self.time_s if self.amount else nan
+
+
+def time_calls(call: Callable[[], object], clock: Clock, seconds: float, now: Callable[[], float]) -> float:
+    """Return the seconds of one call: median of five series that share about `seconds`, after a warm-up.
+
+    Within a series calls follow each other without waiting for the device. Raises ClockError where the clock
+    does not wait for the device.
+    """
+    call()
+    one = max(_series(call, clock, 1, now), 1e-7)
+    count = int(min(max(seconds / 5 / one, 1), 100_000))
+    return median(_series(call, clock, count, now) for _ in range(5))
+
+
+def _series(call: Callable[[], object], clock: Clock, count: int, now: Callable[[], float]) -> float:
+    clock.finish()
+    began = now()
+    first = clock.mark()
+    for _ in range(count):
+        call()
+    last = clock.mark()
+    clock.finish()
+    check_clock(clock.seconds(first, last), now() - began)
+    return clock.seconds(first, last) / count
+
+
+def matmul_flop(side: int) -> float:
+    """FLOP of the product of two square matrices: 2 n^3."""
+    return 2.0 * side**3
+
+
+def conv_flop(batch: int, channels: int, side: int) -> float:
+    """FLOP of a 3 x 3 convolution that keeps channels and size: 2 x 9 b c^2 s^2."""
+    return 18.0 * batch * channels**2 * side**2
+
+
+def ring_factor(processes: int) -> float:
+    """Bytes that each process sends in a ring all-reduce, per byte of the message: 2 (n - 1) / n."""
+    return 2.0 * (processes - 1) / processes
+
+
+def line_of_messages(times: Sequence[MicroTime], processes: int) -> tuple[float, float]:
+    """Return rate (B/s) and latency (s) of the all-reduce: t = 2 (n-1) latency + 2 (n-1)/n bytes / rate.
+
+    Least squares with relative errors over the message sizes (textbook alpha-beta form of the ring); nan
+    where fewer than two sizes were measured.
+    """
+    if len(times) < 2 or processes < 2:
+        return nan, nan
+    sizes = np.array([time.amount for time in times])
+    seconds = np.array([time.time_s for time in times])
+    columns = np.stack([np.full_like(sizes, 2.0 * (processes - 1)), ring_factor(processes) * sizes])
+    solved, *_ = np.linalg.lstsq((columns / seconds).T, np.ones(len(times)), rcond=None)
+    latency, per_byte = float(solved[0]), float(solved[1])
+    if latency <= 0 or per_byte <= 0:
+        # The line misses the origin's side: take the ends as they are.
+        latency = float(seconds[np.argmin(sizes)]) / (2.0 * (processes - 1))
+        per_byte = float(seconds[np.argmax(sizes)]) / (ring_factor(processes) * float(sizes.max()))
+    return 1.0 / per_byte, latency
+
+
+def per_layer_overhead(times: Mapping[int, float]) -> float:
+    """Return the seconds that one more layer without work costs, from seconds by number of layers.
+
+    >>> per_layer_overhead({10: 1.0, 20: 3.0, 30: 5.0})
+    0.2
+    """
+    ordered = sorted(times.items())
+    return median((later - earlier) / (more - fewer) for (fewer, earlier), (more, later) in pairwise(ordered))
+
+
+def micro_row(
+    gpu: str,
+    threads: int,
+    precision: str,
+    times: Iterable[MicroTime],
+    processes: int = 1,
+) -> dict[str, object]:
+    """Return the row of achieved rates: the best matrix product and convolution, the largest copy.
+
+    `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
+    """
+    by_name: dict[str, list[MicroTime]] = {}
+    for time in times:
+        by_name.setdefault(time.benchmark, []).append(time)
+    rate, latency = line_of_messages(by_name.get("allreduce", []), processes)
+    copies = sorted(by_name.get("copy", []), key=lambda time: time.amount)
+    return {
+        "gpu": gpu,
+        "threads": threads,
+        "precision": precision,
+        "achieved_matmul_flop_per_s": max((time.rate for time in by_name.get("matmul", [])), default=nan),
+        "achieved_conv_flop_per_s": max((time.rate for time in by_name.get("conv", [])), default=nan),
+        "achieved_copy_byte_per_s": copies[-1].rate if copies else nan,
+        "launch_latency_s": _seconds(by_name, "launch"),
+        "host_overhead_per_layer_s": _seconds(by_name, "layer"),
+        "processes": processes,
+        "allreduce_byte_per_s": rate,
+        "allreduce_latency_s": latency,
+    }
+
+
+def _seconds(by_name: Mapping[str, Sequence[MicroTime]], name: str) -> float:
+    times = by_name.get(name)
+    return times[0].time_s if times else nan
+
+
+def detail_row(
+    gpu: str, threads: int, precision: str, time: MicroTime, processes: int = 1
+) -> dict[str, object]:
+    """Return one micro-benchmark at one size as a row."""
+    return {
+        "gpu": gpu,
+        "threads": threads,
+        "processes": processes,
+        "precision": precision,
+        "benchmark": time.benchmark,
+        "size": time.size,
+        "time_s": time.time_s,
+        "rate": time.rate,
+        "unit": time.unit if time.amount else "",
+    }

@@ -1,0 +1,197 @@
+"""Rows of the runs schema from measurements, with what the schema has no column for beside it."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from math import isfinite, nan
+from statistics import median
+
+from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
+from trainlaw.datasets.profiler.devices import stated_precision
+from trainlaw.datasets.profiler.surroundings import Surroundings
+from trainlaw.datasets.profiler.timing import Repeats
+from trainlaw.datasets.run_schema import RUN_COLUMNS
+
+HARNESS = "trainlaw-profile"
+OPTIMIZER = "sgd with momentum"
+OWN_COLUMNS = (
+    "device",
+    "threads",
+    "forward_s",
+    "backward_s",
+    "update_s",
+    "interval_percent",
+    "warm_up_iterations",
+    "all_reduce_s",
+    "time_without_all_reduce_s",
+    "all_reduce_share",
+    "all_reduce_overlap",
+    "other_load",
+    "clock_hz",
+    "optimizer",
+    "hardware",
+    "software",
+    "measured_at",
+    "remark",
+)
+RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *OWN_COLUMNS)
+FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What is the same for all rows of a device: name in the GPU table, hardware and software in words."""
+
+    gpu: str
+    hardware: str
+    software: str
+    framework_version: str
+    link: str = "none"
+    network: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """All-reduce of all gradients by itself, and the iteration without it, medians in seconds."""
+
+    all_reduce_s: float
+    local_s: float
+
+    def share(self, total_s: float) -> float:
+        """Seconds of the all-reduce by itself over those of the iteration."""
+        return self.all_reduce_s / total_s
+
+    def overlap(self, total_s: float) -> float:
+        """Share of the all-reduce that hides behind the backward pass, 0 to 1.
+
+        >>> Exchange(0.2, 1.0).overlap(1.05)
+        0.75
+        """
+        exposed = max(total_s - self.local_s, 0.0)
+        return round(min(max(1.0 - exposed / self.all_reduce_s, 0.0), 1.0), 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured of one configuration, and what was noticed meanwhile."""
+
+    repeats: Repeats
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    exchange: Exchange | None = None
+
+
+def run_row(
+    configuration: Configuration, measured: Measurement, host: Host, single_s: float = nan
+) -> dict[str, object]:
+    """Return a measurement as a row of the run file; times in seconds.
+
+    single_s : measured time of the same configuration in one process, nan where it was not measured.
+    """
+    return {
+        **_asked(configuration, host),
+        **_times(measured, single_s if configuration.processes > 1 else nan),
+        **_exchange_cells(measured.exchange, measured.repeats.median_s),
+        "framework": "pytorch",
+        "framework_version": host.framework_version,
+        "harness": HARNESS,
+        "timed_parts": "forward+backward+optimizer",
+        "source": "own measurement",
+        "source_commit": f"trainlaw {version('trainlaw')}",
+        "source_path": "trainlaw profile",
+        "licence": "own",
+        "bench_year": datetime.date.today().year,
+        "pool": 1,
+        "optimizer": OPTIMIZER,
+        "hardware": host.hardware,
+        "software": host.software,
+        "measured_at": now_text(),
+    }
+
+
+def _asked(configuration: Configuration, host: Host) -> dict[str, object]:
+    return {
+        "gpu": host.gpu,
+        "cnn": configuration.cnn,
+        "input_size_px": configuration.input_size_px,
+        "n_classes": configuration.n_classes,
+        "batch_per_gpu": configuration.batch,
+        "n_gpus": configuration.processes,
+        "n_nodes": configuration.nodes,
+        "link": host.link if configuration.processes > configuration.nodes else "none",
+        "network": host.network if configuration.nodes > 1 else "none",
+        "algorithm": "ring" if configuration.processes > 1 else "none",
+        "precision_stated": stated_precision(configuration.device, configuration.precision),
+        "precision": configuration.precision,
+        "device": configuration.device,
+        "threads": configuration.threads,
+    }
+
+
+def _times(measured: Measurement, single_s: float) -> dict[str, object]:
+    repeats, seen = measured.repeats, measured.surroundings
+    return {
+        "time_s": repeats.median_s,
+        "time_min_s": min(repeats.total_s),
+        "time_max_s": max(repeats.total_s),
+        "n_repeats": len(repeats.total_s),
+        "single_gpu_time_s": single_s,
+        "forward_s": median(repeats.forward_s),
+        "backward_s": median(repeats.backward_s),
+        "update_s": median(repeats.update_s),
+        "interval_percent": _percent(repeats.interval),
+        "warm_up_iterations": repeats.warm_up,
+        "other_load": seen.other_load,
+        "clock_hz": seen.clock_hz,
+        "remark": seen.remark,
+    }
+
+
+def _percent(share: float) -> float:
+    return share * 100 if isfinite(share) else nan
+
+
+def _exchange_cells(exchange: Exchange | None, total_s: float) -> dict[str, object]:
+    if exchange is None:
+        return {}
+    return {
+        "all_reduce_s": exchange.all_reduce_s,
+        "time_without_all_reduce_s": exchange.local_s,
+        "all_reduce_share": exchange.share(total_s),
+        "all_reduce_overlap": exchange.overlap(total_s),
+    }
+
+
+def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
+    """Return a configuration that could not be measured, and why, as a row of the failure file."""
+    cells = {name: getattr(configuration, name) for name in CONFIGURATION_COLUMNS}
+    return {**cells, "reason": reason, "measured_at": now_text()}
+
+
+def configuration_of_run(row: Mapping[str, str]) -> Configuration:
+    """Return what a row of the run file (texts) has measured."""
+    return Configuration(
+        row["device"],
+        int(row["n_gpus"]),
+        int(row["threads"]),
+        row["precision"],
+        row["cnn"],
+        int(row["input_size_px"]),
+        int(row["n_classes"]),
+        int(row["batch_per_gpu"]),
+        int(row["n_nodes"]),
+    )
+
+
+def configuration_of_failure(row: Mapping[str, str]) -> Configuration:
+    """Return what a row of the failure file (texts) has tried."""
+    cells = {
+        name: row[name] if name in ("device", "precision", "cnn") else int(row[name])
+        for name in CONFIGURATION_COLUMNS
+    }
+    return Configuration(**cells)  # type: ignore[arg-type]
+
+
+def now_text() -> str:
+    """The time of the clock, UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,87 @@
+"""Measures one configuration in this process: builds it, times it, or says why it cannot."""
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import torch
+from torch import nn
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.devices import NotMeasuredError, clock_of, is_out_of_memory, set_precision
+from trainlaw.datasets.profiler.nvidia import CardState, card_state
+from trainlaw.datasets.profiler.processor import available_memory_bytes
+from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.run_rows import Measurement
+from trainlaw.datasets.profiler.surroundings import Watch
+from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.torch_step import TorchStep
+
+_Result = TypeVar("_Result")
+
+
+def state_of(device: str) -> CardState:
+    """Return the state of the card in use, or an empty one for a CPU."""
+    return card_state(torch.cuda.current_device()) if device == "cuda" else CardState()
+
+
+def make_ready(configuration: Configuration) -> Cnn:
+    """Set threads and precision, and return the network; raises NotMeasuredError, InputError."""
+    set_precision(torch, configuration.device, configuration.precision)
+    if configuration.threads:
+        torch.set_num_threads(configuration.threads)
+    cnn = build(configuration.cnn, configuration.input_size_px, configuration.n_classes)
+    if configuration.device == "cpu":
+        _check_memory(cnn, configuration)
+    return cnn
+
+
+def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
+    """Refuse what cannot fit: Linux gives memory that it does not have, and kills the program later."""
+    needed = (
+        training_memory(cnn, configuration.batch, configuration.precision).needed * configuration.processes
+    )
+    available = available_memory_bytes()
+    if needed > available:
+        raise NotMeasuredError(
+            f"out of memory: the step keeps {needed / 1e9:.1f} GB at least, {available / 1e9:.1f} GB are free"
+        )
+
+
+def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
+    """Return the times of a configuration in this process.
+
+    Raises NotMeasuredError where it does not fit into memory or the device cannot do it, InputError where the
+    network cannot be built.
+    """
+    cnn = make_ready(configuration)
+    watch = Watch(card=partial(state_of, configuration.device))
+    clock = clock_of(torch, configuration.device)
+
+    def timed(step: TorchStep) -> Measurement:
+        return Measurement(time_iterations(step, clock, rule), watch.seen())
+
+    return with_step(cnn, configuration, timed)
+
+
+def with_step(
+    cnn: Cnn,
+    configuration: Configuration,
+    use: Callable[[TorchStep], _Result],
+    wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
+) -> _Result:
+    """Return what `use` makes of a training step, which is freed afterwards; NotMeasuredError for memory."""
+    try:
+        return use(TorchStep(cnn, configuration, wrap))
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(torch, error):
+            raise
+        reason = " ".join(str(error).split())[:200]
+    finally:
+        gc.collect()
+        if configuration.device == "cuda":
+            torch.cuda.empty_cache()
+    raise NotMeasuredError(f"out of memory: {reason}")

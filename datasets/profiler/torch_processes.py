@@ -1,0 +1,198 @@
+"""Several processes with DistributedDataParallel by torchrun's launcher: gloo on CPUs, nccl on cards."""
+
+import datetime
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch import distributed
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.nn.parallel import DistributedDataParallel
+from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.devices import NotMeasuredError, clock_of
+from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.run_rows import Exchange, Host, Measurement, failure_row
+from trainlaw.datasets.profiler.surroundings import Watch
+from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
+from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.torch_measure import make_ready, state_of, with_step
+from trainlaw.datasets.profiler.torch_micro import all_reduce_seconds, all_reduce_times
+from trainlaw.datasets.profiler.torch_step import TorchStep
+from trainlaw.formulas.errors import InputError
+
+_TIMEOUT = datetime.timedelta(minutes=5)
+_ALL_REDUCE_REPEATS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Which processes take part: device of each, processes in all, hosts, and where the hosts meet."""
+
+    device: str
+    processes: int
+    nodes: int = 1
+    rendezvous: str = ""
+
+    def config(self) -> LaunchConfig:
+        """Return torchrun's configuration (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
+        meeting = self.rendezvous or "localhost:0"
+        return LaunchConfig(
+            min_nodes=self.nodes,
+            max_nodes=self.nodes,
+            nproc_per_node=self.processes // self.nodes,
+            run_id=f"trainlaw-{self.processes}" if self.nodes > 1 else secrets.token_hex(4),
+            rdzv_backend="c10d",
+            rdzv_endpoint=meeting,
+            max_restarts=0,
+            local_addr="localhost" if self.nodes == 1 else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSweep:
+    """What each process of a sweep needs to know; `hosts` are the facts by number of threads."""
+
+    configurations: tuple[Configuration, ...]
+    rule: StoppingRule
+    out: str
+    hosts: dict[int, Host]
+
+
+def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Run `work(gathering, *arguments)` in each process and return what the first one returns.
+
+    Raises NotMeasuredError when one of them ends with an error.
+    """
+    # The launcher prints each failure as a page of log; its reason is kept as one line instead.
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    try:
+        return elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments).get(0)
+    except ChildFailedError as error:
+        raise NotMeasuredError(f"a process ended: {_first_reason(error)}") from None
+
+
+def _first_reason(error: ChildFailedError) -> str:
+    _, failure = error.get_first_failure()
+    lines = [line for line in str(failure.message).splitlines() if line.strip()]
+    # The message may be the last line of a traceback, or a note on a signal.
+    return " ".join(lines[-1].split())[:200] if lines else f"exit code {failure.exitcode}"
+
+
+@record
+def _in_group(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
+    cards = gathering.device == "cuda"
+    if cards:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    elif gathering.nodes == 1:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    distributed.init_process_group("nccl" if cards else "gloo", timeout=_TIMEOUT)
+    try:
+        return work(gathering, *arguments)
+    finally:
+        with suppress(RuntimeError):
+            distributed.destroy_process_group()
+
+
+def sweep_together(
+    gathering: Gathering, shared: SharedSweep, on_progress: Callable[[Progress], None]
+) -> None:
+    """Measure configurations in several processes; the first one writes the files.
+
+    A process that dies costs the configuration being measured, which becomes a failure; the others go on.
+    `on_progress` is called in the first process and must be a function of a module.
+    """
+    while pending(shared.configurations, SweepFiles(shared.out)):
+        try:
+            launch(gathering, _sweep_here, shared, on_progress)
+            return
+        except NotMeasuredError as error:
+            files = SweepFiles(shared.out)
+            left = pending(shared.configurations, files)
+            if not left:
+                return
+            files.failures.append(failure_row(left[0], str(error)))
+
+
+def _sweep_here(gathering: Gathering, shared: SharedSweep, on_progress: Callable[[Progress], None]) -> None:
+    first = distributed.get_rank() == 0
+    files = SweepFiles(shared.out) if first else None
+    # Hosts may have different files: what the first process has not yet measured is measured by all.
+    wanted = [pending(shared.configurations, files) if files else None]
+    distributed.broadcast_object_list(wanted, device=torch.device(gathering.device))
+
+    def measured(configuration: Configuration) -> Measurement:
+        return _measure_together(configuration, shared.rule, gathering)
+
+    if files:
+        sweep(wanted[0], measured, lambda each: shared.hosts[each.threads], files, on_progress)
+        return
+    for configuration in wanted[0]:
+        with suppress(NotMeasuredError, InputError):
+            measured(configuration)
+
+
+def _measure_together(configuration: Configuration, rule: StoppingRule, gathering: Gathering) -> Measurement:
+    cnn, reason = None, ""
+    try:
+        cnn = make_ready(configuration)
+    except (NotMeasuredError, InputError) as error:
+        reason = str(error)
+    _all_agree(reason, gathering.device)
+    own = gathering.processes // gathering.nodes
+    watch = Watch(processes=own, card=lambda: state_of(gathering.device))
+
+    def timed(step: TorchStep) -> Measurement:
+        return _timed(step, rule, gathering, watch)
+
+    try:
+        return with_step(cnn, configuration, timed, DistributedDataParallel)
+    except NotMeasuredError as error:
+        # The others wait for this process: it must end, so that the launcher ends them too.
+        raise RuntimeError(str(error)) from None
+
+
+def _timed(step: TorchStep, rule: StoppingRule, gathering: Gathering, watch: Watch) -> Measurement:
+    def agree(value: float) -> float:
+        return _from_first(value, gathering.device)
+
+    clock = clock_of(torch, gathering.device)
+    repeats = time_iterations(step, clock, rule, agree)
+    gradients = sum(parameter.numel() for parameter in step.network.parameters() if parameter.requires_grad)
+    dtype = next(step.network.parameters()).dtype
+    message = torch.zeros(gradients, dtype=dtype, device=gathering.device)
+    alone = all_reduce_seconds(message, _ALL_REDUCE_REPEATS)
+    # The same iteration without the exchange of gradients.
+    step.called.require_backward_grad_sync = False
+    local = time_iterations(step, clock, rule, agree)
+    return Measurement(repeats, watch.seen(), Exchange(alone, median(local.total_s)))
+
+
+def _from_first(value: float, device: str) -> float:
+    shared = torch.tensor([float(value)], dtype=torch.float64, device=device)
+    distributed.broadcast(shared, 0)
+    return float(shared.item())
+
+
+def _all_agree(reason: str, device: str) -> None:
+    """Raise NotMeasuredError in all processes where one of them has a reason."""
+    failed = torch.tensor([float(bool(reason))], device=device)
+    distributed.all_reduce(failed)
+    if failed.item():
+        raise NotMeasuredError(reason or "another process cannot do it")
+
+
+def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
+    """Return size in words, bytes and seconds of the all-reduce for each message size."""
+    return launch(gathering, _all_reduce_here)
+
+
+def _all_reduce_here(gathering: Gathering) -> list[tuple[str, float, float]]:
+    torch.set_num_threads(1)
+    return [(time.size, time.amount, time.time_s) for time in all_reduce_times(gathering.device)]
