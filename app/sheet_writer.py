@@ -1,99 +1,177 @@
-"""One sheet of a workbook under construction: texts, numbers, formulas with their values, names, tables."""
+"""Sheets under construction: cells with values and formulas, names, drop-downs and charts, of no file format.
+
+A plan is written as .xlsx by `xlsx_file` and as .ods by `ods_file`, so that both hold the same cells.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
-from xlsxwriter import Workbook
-from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-_BASE = {"font_name": "Calibri", "font_size": 11, "valign": "top"}
-_INPUT = {"bg_color": "#FFF2CC", "border": 1, "border_color": "#BF9000"}
+LINE_POINTS = 15.0
+FONT = "Calibri"
+_INPUT = {"bg_color": "#FFF2CC", "border": "#BF9000"}
 _RESULT = {"bold": True, "bg_color": "#E2EFDA"}
-_STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
+_HEAD = {"bold": True, "bg_color": "#EDEDED", "wrap": True}
+# Font size, bold, italic, colors, `line` below, `border` all around, wrap, align, indent, number format.
+STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         "text": {},
-        "wrapped": {"text_wrap": True},
-        "note": {"font_color": "#666666", "italic": True},
+        "wrapped": {"wrap": True},
+        "note": {"color": "#666666", "italic": True},
+        "small": {"color": "#666666", "size": 9, "number": "General", "align": "right"},
         "unit": {"align": "left", "indent": 1},
-        "title": {"bold": True, "font_size": 16},
-        "section": {"bold": True, "font_size": 12, "bottom": 1},
-        "head": {"bold": True, "bg_color": "#EDEDED", "bottom": 1},
-        "head_unit": {"bold": True, "bg_color": "#EDEDED", "bottom": 1, "align": "left", "indent": 1},
-        "head_right": {"bold": True, "bg_color": "#EDEDED", "bottom": 1, "align": "right"},
+        "title": {"bold": True, "size": 16},
+        "section": {"bold": True, "size": 12, "line": True},
+        "head": {**_HEAD, "line": True},
+        "head_unit": {**_HEAD, "line": True, "align": "left", "indent": 1},
+        "head_right": {**_HEAD, "line": True, "align": "right"},
         "input": {**_INPUT, "align": "left"},
-        "constant": {**_INPUT, "num_format": "General"},
-        "general": {"num_format": "General", "align": "right"},
-        "seconds": {"num_format": "[=0]0;[<0.001]0.00E+00;0.0000", "align": "right"},
-        "amount": {"num_format": "[<1000]General;#,##0", "align": "right"},
-        "percent": {"num_format": "0.0", "align": "right"},
-        "share": {"num_format": "0.0%", "align": "right"},
-        "result": {**_RESULT, "num_format": "0.000000", "align": "right"},
-        "result_short": {**_RESULT, "num_format": "#,##0.0", "align": "right"},
+        "input_share": {**_INPUT, "align": "left", "number": "0 %"},
+        "constant": {**_INPUT, "number": "General", "align": "right"},
+        "general": {"number": "General", "align": "right"},
+        "seconds": {"number": "time", "align": "right"},
+        "amount": {"number": "amount", "align": "right"},
+        "whole": {"number": "#,##0", "align": "right"},
+        "decimal": {"number": "#,##0.0", "align": "right"},
+        "percent": {"number": "#,##0.0", "align": "right"},
+        "money": {"number": "#,##0.00", "align": "right"},
+        "share": {"number": "0.0 %", "align": "right"},
+        "result": {**_RESULT, "number": "0.000000", "align": "right"},
+        "result_short": {**_RESULT, "number": "#,##0.0", "align": "right"},
+        "result_money": {**_RESULT, "number": "#,##0.00", "align": "right"},
+        "result_share": {**_RESULT, "number": "0.0 %", "align": "right"},
         "result_text": {**_RESULT, "align": "left"},
+        "warning": {"bold": True, "bg_color": "#F8CBAD", "color": "#C00000"},
     }
 )
-_LINE_POINTS = 15.0
 
 
-def make_styles(book: Workbook) -> dict[str, Format]:
-    """Return the cell formats of a workbook by name."""
-    return {name: book.add_format({**_BASE, **options}) for name, options in _STYLES.items()}
+class PlannedCell(NamedTuple):
+    """One cell: its value, its formula without "=" ("" for a plain value), its style.
+
+    The value is text, number, truth value, or None for an empty cell; of a formula it is what we computed,
+    nan where that is not defined.
+    """
+
+    value: str | float | bool | None
+    formula: str
+    style: str
+
+
+class Bars(NamedTuple):
+    """A column of cells, rows `first` to `last`, that shows its shares as bars."""
+
+    column: int
+    first: int
+    last: int
+
+
+class Chart(NamedTuple):
+    """A bar chart of one column of values over a column of labels, rows `first` to `last` of one sheet.
+
+    row, column : cell of its upper left corner. unit : title of the axis of values. size : in pixels.
+    """
+
+    row: int
+    column: int
+    title: str
+    unit: str
+    labels: int
+    values: int
+    first: int
+    last: int
+    size: tuple[int, int]
+
+
+@dataclass
+class SheetPlan:
+    """One sheet; rows and columns are counted from 0.
+
+    widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
+    per cell. expected : the text that a cell shows when nothing is to be warned of. frozen : rows and columns
+    that stay in view. scale : range of cells that is coloured from least to most.
+    """
+
+    name: str
+    widths: Sequence[float]
+    cells: dict[tuple[int, int], PlannedCell] = field(default_factory=dict)
+    heights: dict[int, float] = field(default_factory=dict)
+    drop_downs: dict[tuple[int, int], str] = field(default_factory=dict)
+    expected: dict[tuple[int, int], str] = field(default_factory=dict)
+    bars: list[Bars] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    frozen: tuple[int, int] = (0, 0)
+    scale: tuple[int, int, int, int] | None = None
+    hidden_rows: tuple[int, int] | None = None
+    hidden_columns: tuple[int, int] | None = None
+
+
+@dataclass
+class BookPlan:
+    """All sheets, and the defined names: what each stands for, as a range or expression without "="."""
+
+    title: str
+    comment: str
+    sheets: list[SheetPlan] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 class SheetWriter:
-    """Writes one new sheet; rows and columns are counted from 0.
+    """Writes one new sheet of a plan; rows and columns are counted from 0."""
 
-    book : the workbook, not yet closed. styles : what `make_styles` gave for it. name : of the sheet.
-    widths : of the first columns, in characters.
-    """
+    def __init__(self, book: BookPlan, name: str, widths: Sequence[float]) -> None:
+        """Add the sheet `name`; widths : of the first columns, in characters."""
+        self.book, self.name = book, name
+        self.plan = SheetPlan(name, widths)
+        book.sheets.append(self.plan)
 
-    def __init__(
-        self, book: Workbook, styles: Mapping[str, Format], name: str, widths: Sequence[float]
-    ) -> None:
-        """Add the sheet; it is printed as wide as a page."""
-        self.book, self.styles, self.name = book, styles, name
-        self.sheet = book.add_worksheet(name)
-        for column, width in enumerate(widths):
-            self.sheet.set_column(column, column, width)
-        self.sheet.set_landscape()
-        self.sheet.set_paper(9)  # A4
-        self.sheet.fit_to_pages(1, 0)
+    def place(self, row: int, column: int) -> str:
+        """Return the absolute address of a cell, for formulas of any sheet."""
+        return f"{quoted(self.name)}!{xl_rowcol_to_cell(row, column, True, True)}"
 
     def title(self, title: str, note: str = "") -> None:
         """Write the title of the sheet, and a line below it."""
-        self.sheet.set_row(0, 26)
+        self.plan.heights[0] = 26
         self.text(0, 0, title, "title")
         self.text(1, 0, note, "note")
 
     def text(self, row: int, column: int, text: str, style: str = "text") -> None:
         """Write a text as text, whatever it begins with."""
-        self.sheet.write_string(row, column, text, self.styles[style])
+        self.plan.cells[row, column] = PlannedCell(text, "", style)
 
     def wrapped_text(self, row: int, column: int, text: str, width: int) -> None:
         """Write a text into a row as high as it needs at `width` characters a line."""
-        self.sheet.set_row(row, _LINE_POINTS * math.ceil(max(len(text), 1) / width))
+        needed = LINE_POINTS * math.ceil(max(len(text), 1) / width)
+        self.plan.heights[row] = max(needed, self.plan.heights.get(row, LINE_POINTS))
         self.text(row, column, text, "wrapped")
 
     def number(self, row: int, column: int, number: float, style: str = "general") -> None:
         """Write a number; one that is unknown (nan) leaves the cell empty."""
-        if math.isfinite(number):
-            self.sheet.write_number(row, column, number, self.styles[style])
-        else:
-            self.sheet.write_blank(row, column, None, self.styles["text"])
+        known = math.isfinite(number)
+        self.plan.cells[row, column] = PlannedCell(number if known else None, "", style)
 
     def formula(
         self, row: int, column: int, formula: str, value: float | str, style: str = "general"
     ) -> None:
         """Write a formula, without "=", together with its value, for programs that do not calculate."""
-        undefined = isinstance(value, float) and not math.isfinite(value)
-        stored = "#NUM!" if undefined else value
-        self.sheet.write_formula(row, column, f"={formula}", self.styles[style], stored)
+        self.plan.cells[row, column] = PlannedCell(value, formula, style)
 
     def define(self, name: str, row: int, column: int) -> None:
         """Give a cell a name that all sheets know."""
-        self.book.define_name(name, f"={self.name}!{xl_rowcol_to_cell(row, column, True, True)}")
+        self.book.names[name] = self.place(row, column)
+
+    def drop_down(self, row: int, column: int, listed: str) -> None:
+        """Let a cell take one of the values of the range that is called `listed`."""
+        self.plan.drop_downs[row, column] = listed
+
+    def heads(self, row: int, titles: Sequence[str], style: str = "head_right", column: int = 0) -> None:
+        """Write the titles of columns, the first one to the left."""
+        for offset, title in enumerate(titles):
+            self.text(row, column + offset, title, style if offset else "head")
 
     def table(
         self, row: int, header: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "general"
@@ -113,3 +191,12 @@ class SheetWriter:
                 else:
                     self.text(row + offset, column, str(value))
         return row + len(rows) + 1
+
+
+def quoted(name: str) -> str:
+    """Return the name of a sheet as formulas write it.
+
+    >>> quoted("GPUs"), quoted("All GPUs")
+    ('GPUs', "'All GPUs'")
+    """
+    return name if name.isalnum() else f"'{name}'"

@@ -1,23 +1,36 @@
 """The workbook: one file that predicts without Python, where every number can be followed and changed."""
 
-from datetime import datetime
-from io import BytesIO
-
-from trainlaw.app.sheet_writer import make_styles
+from trainlaw.app.sheet_writer import BookPlan
 from trainlaw.app.workbook_cells import workbook_model
+from trainlaw.app.workbook_compare import write_compare
 from trainlaw.app.workbook_formula import write_formula, write_provenance
-from trainlaw.app.workbook_predict import write_predict
-from trainlaw.app.workbook_tables import write_cnns, write_errors, write_gpus, write_precisions
+from trainlaw.app.workbook_gpus import write_all_gpus
+from trainlaw.app.workbook_predict import new_predict, write_predict
+from trainlaw.app.workbook_tables import write_cnns, write_errors, write_gpus, write_links, write_options
+from trainlaw.app.xlsx_file import xlsx_bytes
 from trainlaw.formulas import Formula
-from xlsxwriter import Workbook
 
-# Texts stay texts: nothing that a name begins with makes it a formula or a link.
-_OPTIONS = {
-    "in_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_urls": False,
-    "strings_to_numbers": False,
-}
+
+def workbook_plan(formula: Formula) -> BookPlan:
+    """Return all sheets of the workbook of a formula.
+
+    Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
+    """
+    model = workbook_model(formula)
+    version = formula.provenance.get("trainlaw_version", "")
+    book = BookPlan("Time and cost of training a CNN", f"trainlaw {version}")
+    predict = new_predict(book)
+    write_compare(book, model)
+    write_formula(book, model)
+    write_errors(book, formula)
+    write_gpus(book)
+    write_cnns(book)
+    write_links(book)
+    write_options(book, formula)
+    ranking = write_all_gpus(book, model)
+    write_provenance(book, model)
+    write_predict(predict, model, ranking)
+    return book
 
 
 def workbook_bytes(formula: Formula) -> bytes:
@@ -25,23 +38,4 @@ def workbook_bytes(formula: Formula) -> bytes:
 
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
-    model = workbook_model(formula)
-    buffer = BytesIO()
-    with Workbook(buffer, _OPTIONS) as book:
-        book.set_properties(
-            {
-                "title": "Time of a CNN training iteration",
-                "comments": f"trainlaw {formula.provenance.get('trainlaw_version', '')}",
-                "created": datetime(2000, 1, 1),  # a fixed date, so that equal formulas give equal files
-            }
-        )
-        book.set_calc_mode("auto")
-        styles = make_styles(book)
-        write_predict(book, styles, model)
-        write_formula(book, styles, model)
-        write_errors(book, styles, formula)
-        write_gpus(book, styles)
-        write_cnns(book, styles)
-        write_precisions(book, styles, formula)
-        write_provenance(book, styles, model)
-    return buffer.getvalue()
+    return xlsx_bytes(workbook_plan(formula))

@@ -1,23 +1,29 @@
-"""What the workbook computes: cells with names, formulas, and the values that we computed."""
+"""What the workbook computes: quantities over facts of GPU, CNN and choice, and their values."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.multi_gpu_time import EXCHANGE, knows_several_gpus
 from trainlaw.app.terms import NamedConstant, terms_of, with_named_constants
-from trainlaw.datasets import FEATURES, RunTable, cnn_table, configuration, gpu_table
+from trainlaw.datasets import RunTable, configuration
+from trainlaw.datasets.cnn_facts import COUNT_COLUMNS
+from trainlaw.datasets.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (
+    DIMENSIONLESS,
     Constant,
     Expression,
+    FeatureSpec,
     Formula,
     InputError,
     evaluate,
+    parse_text,
     substitute,
     to_text,
     variables,
 )
-from trainlaw.formulas.printers.excel import excel_expression
 
 PREFIX = "tl_"  # V100, L2 and FP32 are addresses of cells: without a prefix they are no names
 FIRST_CNN = ("resnet50", 224, 1000)
@@ -25,59 +31,94 @@ FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
 
-# Raw columns that a person enters, with the first choice and what is allowed.
+# Raw columns that a person enters, with the first choice.
 INPUTS: Mapping[str, float] = {"batch_per_gpu": FIRST_BATCH, "has_optimizer": 1.0, "has_input_copy": 0.0}
-# Raw columns that follow from the precision: column of the sheet Precisions.
+COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
+# Raw columns that follow from the precision: column of the sheet Options.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One named cell: `formula` without "=", `value` for the first choice in `unit`, `meaning`."""
-
-    name: str
-    formula: str
-    value: float
-    unit: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class TermCell:
-    """One term: readable text, cell formula, value in s for the first choice, names of its constants."""
-
-    text: str
-    formula: str
-    value: float
-    constants: frozenset[str]
+# Raw columns that follow from the link inside a node, which may be each card's own.
+OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
+OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
+PEAK = "peak_flop_per_s"
+ROUNDS = "exchange_rounds"
+MEMORY = parse_text("12 * params + batch_per_gpu * bytes_per_element * activation_elements")
 
 
 @dataclass(frozen=True)
 class Model:
-    """All that the sheet Predict computes, in the order of computing.
+    """A formula as the workbook computes it.
 
-    raw : columns of GPU, CNN and run. features : what the formula is made of, computed from `raw`.
-    constants : the formula's numbers. terms : whose sum is the time. seconds : the time for the first choice.
+    expression : over features, grouped constants and `constants`, which stand for its numbers. terms : whose
+    sum it is. features : each over raw columns. exchange : what several GPUs add, over raw columns, 0 where
+    the formula knows several GPUs. values : of all these names for the first choice, in their units.
     """
 
     formula: Formula
-    raw: tuple[Cell, ...]
-    features: tuple[Cell, ...]
+    expression: Expression
     constants: tuple[NamedConstant, ...]
-    terms: tuple[TermCell, ...]
-    seconds: float
+    terms: tuple[Expression, ...]
+    features: Mapping[str, Expression]
+    exchange: Expression
 
-    def range_of(self, cell: Cell) -> tuple[float, float] | None:
-        """Return the training range of a quantity, in its unit, or None where there is none."""
-        return next(
-            (ends for name, ends in self.formula.ranges.items() if cell_name(name) == cell.name), None
-        )
+    @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The raw columns behind features, exchange and memory, sorted."""
+        parts = (*self.features.values(), self.exchange, MEMORY)
+        return tuple(sorted({name for part in parts for name in variables(part)}))
+
+    @cached_property
+    def raw_of_features(self) -> tuple[str, ...]:
+        """The raw columns behind the features alone, sorted."""
+        return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
+
+    @cached_property
+    def derived(self) -> tuple[str, ...]:
+        """The features that are not raw columns themselves."""
+        return tuple(name for name in self.features if name not in self.raw)
+
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """The values of constants and grouped constants: the default of the latter."""
+        grouped = {item.name: item.default for item in self.formula.grouped}
+        return {constant.name: constant.value for constant in self.constants} | grouped
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The values of all names for the first choice."""
+        run = first_choice()
+        raw = dict(zip(self.raw, run.matrix(self.raw)[0].tolist(), strict=True))
+        columns = {name: np.array([value]) for name, value in raw.items()}
+        features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
+        return raw | features | self.numbers
 
     @property
-    def outside(self) -> int:
-        """How many quantities of the first choice lie outside their training range."""
-        pairs = [(cell.value, self.range_of(cell)) for cell in (*self.features, *self.raw)]
-        return sum(ends is not None and not ends[0] <= value <= ends[1] for value, ends in pairs)
+    def term_seconds(self) -> list[float]:
+        """The terms for the first choice, in seconds."""
+        known = {name: np.array([value]) for name, value in self.values.items()}
+        return [float(values_of(term, known)[0]) for term in self.terms]
+
+    @property
+    def seconds(self) -> float:
+        """The time of an iteration for the first choice, in seconds."""
+        return float(sum(self.term_seconds))
+
+    def readable(self, term: Expression) -> str:
+        """Return a term with its numbers, to three digits."""
+        values = {constant.name: Constant(constant.value) for constant in self.constants}
+        return to_text(substitute(term, values), 3)
+
+    def written_out(self, expression: Expression) -> Expression:
+        """Return an expression over features as one over raw columns and constants."""
+        return substitute(expression, dict(self.features))
+
+
+def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
+    names = variables(expression)
+    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
+    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
+    values, valid = evaluate(expression, flat)
+    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
 def first_choice() -> RunTable:
@@ -100,78 +141,44 @@ def cell_name(name: str) -> str:
     )
 
 
+def cell_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the defined name of each quantity."""
+    return {name: cell_name(name) for name in names}
+
+
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
-    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
+    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
+    or two names differ only in signs that no cell name may have.
     """
-    run = first_choice()
-    expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    raw_names = sorted({name for expression in expressions.values() for name in variables(expression)})
-    values = dict(zip(raw_names, run.matrix(raw_names)[0], strict=True))
-    raw = tuple(_raw_cell(name, float(values[name])) for name in raw_names)
-    columns = dict(zip(expressions, run.matrix(list(expressions))[0], strict=True))
-    features = tuple(
-        _feature_cell(name, expression, float(columns[name]))
-        for name, expression in expressions.items()
-        if name not in raw_names
-    )
-    expression, constants = with_named_constants(formula)
-    known = {**columns, **{constant.name: constant.value for constant in constants}}
-    cells = tuple(_term_cell(term, known, constants) for term in terms_of(formula, expression))
-    return Model(formula, raw, features, constants, cells, float(sum(cell.value for cell in cells)))
+    # As features the grouped constants stay in the expression, each a cell of its own.
+    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
+    law = replace(formula, features=(*formula.features, *grouped), grouped=())
+    expression, constants = with_named_constants(law)
+    features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
+    exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
+    model = Model(formula, expression, constants, tuple(terms_of(law, expression)), features, exchange)
+    for name in model.raw:
+        if kind_of(name) == "unknown":
+            raise InputError(
+                f"the workbook cannot compute {name!r}, which the formula needs; export to .py or .json instead"
+            )
+    names = [cell_name(name) for name in {*model.raw, *features, *model.numbers}]
+    if len(set(names)) < len(names):
+        raise InputError("expected names that differ in letters or digits, came two that do not: rename one")
+    return model
 
 
-def _raw_cell(name: str, value: float) -> Cell:
-    spec = FEATURES[name].spec
-    return Cell(cell_name(name), _raw_formula(name), value, _unit(str(spec.unit)), spec.meaning)
+def kind_of(name: str) -> str:
+    """Return whose fact a raw column is: "gpu", "cnn", "choice" or "unknown".
 
-
-def _unit(text: str) -> str:
-    return "" if text == "1" else text
-
-
-def _raw_formula(name: str) -> str:
-    """The cell formula that looks a raw column up; "" for an input."""
-    if name in INPUTS:
-        return ""
-    if name == "peak_flop_per_s":
-        return _look_up("gpu", _of_precision("peak_column"))
-    if name in OF_PRECISION:
-        return _of_precision(name)
-    for kind, table in (("cnn", cnn_table), ("gpu", gpu_table)):
-        if name in table().columns:
-            return _look_up(kind, f'"{name}"')
-    raise InputError(
-        f"the workbook cannot compute {name!r}, which the formula needs; export to .py or .json instead"
-    )
-
-
-def _of_precision(column: str) -> str:
-    row = f"MATCH({PREFIX}precision,{PREFIX}precisions_precision,0)"
-    return f"INDEX({PREFIX}precisions_{column},{row})"
-
-
-def _look_up(kind: str, column: str) -> str:
-    """The cell formula for the chosen row of a table and a column whose name is the cell formula `column`."""
-    row = f"MATCH({PREFIX}{kind},{PREFIX}{kind}s,0)"
-    return f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
-
-
-def _feature_cell(name: str, expression: Expression, value: float) -> Cell:
-    names = {raw: cell_name(raw) for raw in variables(expression)}
-    spec = FEATURES[name].spec
-    return Cell(
-        cell_name(name), excel_expression(expression, names), value, _unit(str(spec.unit)), spec.meaning
-    )
-
-
-def _term_cell(
-    term: Expression, known: Mapping[str, float], constants: tuple[NamedConstant, ...]
-) -> TermCell:
-    names = {name: cell_name(name) for name in variables(term)}
-    numbers = {constant.name: Constant(constant.value) for constant in constants}
-    values, valid = evaluate(term, {name: np.array([known[name]]) for name in names})
-    value = float(values[0]) if valid[0] else float("nan")
-    readable = to_text(substitute(term, numbers), 3)
-    return TermCell(readable, excel_expression(term, names), value, frozenset(names) & frozenset(numbers))
+    >>> kind_of("core_count"), kind_of("macs"), kind_of("n_gpus"), kind_of("link_s_per_byte")
+    ('gpu', 'cnn', 'choice', 'gpu')
+    """
+    if name in NUMBER_COLUMNS or name in (PEAK, *OF_LINK):
+        return "gpu"
+    if name in COUNT_COLUMNS:
+        return "cnn"
+    chosen = (*INPUTS, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
+    return "choice" if name in chosen or name.startswith("is_") else "unknown"

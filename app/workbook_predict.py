@@ -1,176 +1,270 @@
-"""The sheet Predict: choices, live prediction, what it is made of, and whether the training covers it."""
+"""The sheet Predict: choices, live prediction, warnings, and every GPU in order of its cost."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trainlaw.app.error_tables import interval_of
-from trainlaw.app.lookup_tables import cnn_label
-from trainlaw.app.sheet_writer import SheetWriter
+import numpy as np
+from trainlaw.app.error_tables import LEVEL, interval_of
+from trainlaw.app.lookup_tables import cnn_label, gpu_rows
+from trainlaw.app.memory_need import MEANING as MEMORY_MEANING
+from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
+from trainlaw.app.sheet_writer import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook_cells import (
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
-    INPUTS,
+    MEMORY,
     PREFIX,
-    Cell,
     Model,
     cell_name,
+    cell_names,
+    values_of,
 )
-from xlsxwriter import Workbook
-from xlsxwriter.format import Format
-from xlsxwriter.utility import xl_rowcol_to_cell
+from trainlaw.app.workbook_gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking
+from trainlaw.app.workbook_tables import ORDERS, OWN_LINK
+from trainlaw.formulas import variables
+from trainlaw.formulas.printers import excel_expression
 
-_TERM_WIDTH = 56  # characters
-_NUMBER_TEXTS: Mapping[str, tuple[str, str, str]] = {
-    "batch_per_gpu": ("images per iteration", "images", "on one GPU"),
-    "has_optimizer": ("with the optimizer step", "1 or 0", "1: the time includes the update of the weights"),
-    "has_input_copy": ("with the copy of the images", "1 or 0", "1: the time includes their copy to the GPU"),
+_WIDTHS = (36, 34, 14, 62, 3, 6, 30, 12, 12, 14, 14, 12, 14, 12)
+_RANKED = 5  # first column of the ranking, counted from 0
+_CHARTED = 25  # best GPUs in the chart
+FIRST_EPOCHS = 90.0
+FIRST_NETWORK = "ethernet-10g"
+FIRST_ALGORITHM = "ring"
+ANY_OTHER = "(any other)"
+INSIDE = "inside the range of the training runs"
+OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
+FITS, TOO_LARGE, NO_MEMORY = "fits", "does not fit in memory: choose a smaller batch", "memory of the GPU is not known"
+WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
+_RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
+    "rank": ("#", "", "general"),
+    "gpu": ("GPU", "", "text"),
+    "cost": ("cost of an epoch", "USD", "money"),
+    "epoch": ("time of an epoch", "h", "money"),
+    "time": ("iteration time", "s", "seconds"),
+    "throughput": ("throughput, all GPUs", "images/s", "decimal"),
+    "fits": ("fits in memory", "", "text"),
+    "outside": ("quantities outside training", "count", "general"),
+    "price": ("price of a GPU", "USD/h", "money"),
 }
-_QUANTITY_TITLES = (
-    ("quantity", "head"),
-    ("value", "head_right"),
-    ("unit", "head_unit"),
-    ("least in training", "head_right"),
-    ("most in training", "head_right"),
-    ("outside", "head_right"),
-    ("meaning", "head_unit"),
-)
-_INSIDE = "inside the range of the training runs"
-_OUTSIDE = " quantities lie outside the training range, see below: do not trust this time"
+
+
+class _Choice(NamedTuple):
+    """One yellow cell: name, title, first value, list of its drop-down ("" for a number), unit, note."""
+
+    name: str
+    title: str
+    value: str | float
+    listed: str
+    unit: str
+    note: str
 
 
 class _Result(NamedTuple):
+    """One line of the prediction: name ("" where no formula needs it), title, formula, value, unit, style."""
+
+    name: str
     title: str
     formula: str
-    value: float | str
+    value: float | str | bool
     unit: str
     style: str
+    note: str = ""
 
 
-def write_predict(book: Workbook, styles: Mapping[str, Format], model: Model) -> None:
-    """Write the sheet; its named cells are those that `workbook_cells` refers to."""
-    sheet = SheetWriter(book, styles, "Predict", (_TERM_WIDTH, 32, 16, 18, 18, 10, 70))
-    sheet.sheet.hide_gridlines(2)
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking) -> None:
+    """Write the sheet, which was added as the first one; its names are those that the other sheets use."""
     sheet.title(
-        "Time of one CNN training iteration", "Choose in the yellow cells; the rest is computed from them."
+        "Time and cost of training a CNN", "Choose in the yellow cells; everything else is computed from them."
     )
-    results = _numbers(sheet, model, _choices(sheet)) + 1
-    terms = results + 9
-    quantities, seconds = _terms(sheet, model, terms)
-    outside = _quantities(sheet, model, quantities)
-    _results(sheet, results, _result_lines(model, seconds, outside))
+    row = _choices(sheet, model) + 1
+    row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
+    row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
+    labels, values = _RANKED + 1, _RANKED + 2
+    first = _ranking(sheet, ranking)
+    title = f"The {_CHARTED} best GPUs: cost of an epoch, USD"
+    chart = Chart(row, 0, title, "USD", labels, values, first, first + _CHARTED - 1, (1000, 620))
+    sheet.plan.charts.append(chart)
 
 
-def _choices(sheet: SheetWriter) -> int:
-    """Write the drop-downs from row 4 on; return the next free row."""
+def new_predict(book: BookPlan) -> SheetWriter:
+    """Add the sheet, still empty, so that it is the first of the book."""
+    return SheetWriter(book, "Predict", _WIDTHS)
+
+
+def _choices(sheet: SheetWriter, model: Model) -> int:
+    """Write the yellow cells from row 4 on; return the next free row."""
     sheet.text(3, 0, "Choose", "section")
-    choices = (
-        ("gpu", "GPU", FIRST_GPU, "gpus_listed", "add your own as a row of sheet GPUs"),
-        ("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add your own as a row of sheet CNNs"),
-        ("precision", "precision", FIRST_PRECISION, "precisions_precision", "as used by the GPU"),
-    )
-    for row, (name, title, value, listed, note) in enumerate(choices, start=4):
-        sheet.text(row, 0, title)
-        sheet.text(row, 1, value, "input")
-        sheet.text(row, 3, note, "note")
-        rule = {"validate": "list", "source": f"={PREFIX}{listed}", "error_type": "warning"}
-        sheet.sheet.data_validation(row, 1, row, 1, rule)
-        sheet.define(PREFIX + name, row, 1)
-    return 4 + len(choices)
-
-
-def _numbers(sheet: SheetWriter, model: Model, row: int) -> int:
-    """Write the inputs that are numbers, as far as the formula needs them; return the next free row."""
-    used = {cell.name for cell in model.raw}
-    for name, (title, unit, note) in _NUMBER_TEXTS.items():
-        if cell_name(name) in used or name == "batch_per_gpu":
-            sheet.text(row, 0, title)
-            sheet.number(row, 1, INPUTS[name], "input")
-            sheet.text(row, 2, unit, "unit")
-            sheet.text(row, 3, note, "note")
-            sheet.define(cell_name(name), row, 1)
-            row += 1
+    row = 4
+    for choice in (*_named_choices(model), *_numbers(model)):
+        sheet.text(row, 0, choice.title)
+        if isinstance(choice.value, str):
+            sheet.text(row, 1, choice.value, "input")
+            sheet.drop_down(row, 1, choice.listed)
+        else:
+            sheet.number(row, 1, choice.value, "input_share" if choice.unit == "%" else "input")
+        sheet.text(row, 2, choice.unit, "unit")
+        sheet.text(row, 3, choice.note, "note")
+        sheet.define(cell_name(choice.name), row, 1)
+        row += 1
     return row
 
 
-def _terms(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]:
-    """Write a line per term; return the next free row and the range of the terms' seconds."""
-    sheet.text(row, 0, "What the time is made of", "section")
-    for column, title in enumerate(("term", "time, s", "share")):
-        sheet.text(row + 1, column, title, "head_right" if column else "head")
-    first, last = row + 2, row + 1 + len(model.terms)
-    for line, term in enumerate(model.terms, start=first):
-        sheet.wrapped_text(line, 0, term.text, _TERM_WIDTH)
-        sheet.formula(line, 1, term.formula, term.value, "seconds")
-        share = f"{xl_rowcol_to_cell(line, 1)}/{PREFIX}time_s"
-        sheet.formula(line, 2, share, term.value / model.seconds, "share")
-    bars = {"type": "data_bar", "bar_solid": True, "bar_color": "#F4B183",
-            "min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}  # fmt: skip
-    sheet.sheet.conditional_format(first, 2, last, 2, bars)
-    return last + 2, f"{xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)}"
+def _named_choices(model: Model) -> list[_Choice]:
+    def choice(name: str, title: str, value: str, listed: str, note: str) -> _Choice:
+        return _Choice(name, title, value, PREFIX + listed, "", note)
+
+    keys = dict.fromkeys(item.key for item in model.formula.grouped)
+    groups = {key: next(item.name for item in model.formula.grouped if item.key == key) for key in keys}
+    return [
+        choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add your own as a row of sheet CNNs"),
+        choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add your own as a row of sheet GPUs"),
+        choice("precision", "precision", FIRST_PRECISION, "options_precision", "as used by the GPU"),
+        choice("link", "link between the GPUs of a node", OWN_LINK, "links_listed", "add your own as a row of sheet Links"),
+        choice("network", "network between nodes", FIRST_NETWORK, "networks_listed", "used from two nodes on"),
+        choice("algorithm", "exchange of gradients", FIRST_ALGORITHM, "options_algorithm", "used from two GPUs on"),
+        *(
+            _Choice(f"label_{key}", key, ANY_OTHER, cell_name(f"options_group_{name}"), "", "group of the constants, sheet Options")
+            for key, name in groups.items()
+        ),
+        choice("order", "best GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
+    ]  # fmt: skip
 
 
-def _quantities(sheet: SheetWriter, model: Model, row: int) -> str:
-    """Write features and raw columns; return the range of the flags for outside the training range."""
-    sheet.text(row, 0, "The quantities behind it", "section")
-    for column, (title, style) in enumerate(_QUANTITY_TITLES):
-        sheet.text(row + 1, column, title, style)
-    first = row + 2
-    cells = [*model.features, *(cell for cell in model.raw if cell.formula or model.range_of(cell))]
-    for line, cell in enumerate(cells, start=first):
-        _quantity(sheet, line, cell, model.range_of(cell))
-    last = first + max(len(cells), 1) - 1
-    return f"{xl_rowcol_to_cell(first, 5)}:{xl_rowcol_to_cell(last, 5)}"
+def _numbers(model: Model) -> list[_Choice]:
+    flags = {
+        "has_optimizer": ("with the optimizer step", 1.0, "1: the time includes the update of the weights"),
+        "has_input_copy": ("with the copy of the images", 0.0, "1: the time includes their copy to the GPU"),
+    }
+    return [
+        _Choice("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "", "images", "images per iteration on one GPU"),
+        _Choice("n_gpus", "GPUs in all", 1.0, "", "GPUs", ""),
+        _Choice("n_nodes", "nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
+        *(_Choice(name, title, value, "", "1 or 0", note) for name, (title, value, note) in flags.items() if name in model.raw),
+        _Choice("hidden", "exchange hidden by computing", 0.0, "", "%", "0 %: computing and exchange take turns"),
+        _Choice("images", "images per epoch", FIRST_IMAGES, "", "images", "1,281,167 are those of ImageNet-1k"),
+        _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs", ""),
+        _Choice("price", "price of a GPU", FIRST_PRICE, "", "USD/h", "an example: enter yours; a price on sheet GPUs goes first"),
+    ]  # fmt: skip
 
 
-def _quantity(sheet: SheetWriter, row: int, cell: Cell, ends: tuple[float, float] | None) -> None:
-    style = "seconds" if cell.unit == "s" else "amount"
-    sheet.text(row, 0, cell.name.removeprefix(PREFIX))
-    # An input has its cell above; here it is only repeated.
-    sheet.formula(row, 1, cell.formula or cell.name, cell.value, style)
-    if cell.formula:
-        sheet.define(cell.name, row, 1)
-    sheet.text(row, 2, cell.unit, "unit")
-    sheet.text(row, 6, cell.meaning, "unit")
-    if ends is not None:
-        sheet.number(row, 3, ends[0], style)
-        sheet.number(row, 4, ends[1], style)
-        low, high = xl_rowcol_to_cell(row, 3), xl_rowcol_to_cell(row, 4)
-        outside = f"IF(OR({cell.name}<{low},{cell.name}>{high}),1,0)"
-        sheet.formula(row, 5, outside, int(not ends[0] <= cell.value <= ends[1]))
+def _live(formula: str) -> str:
+    return f'IF(ISNUMBER({PREFIX}time_s),{formula},"")'
 
 
-def _result_lines(model: Model, terms: str, outside: str) -> list[_Result]:
-    """What the sheet says first; `terms` and `outside` are the ranges that it sums."""
+def _times(model: Model) -> list[_Result]:
     seconds, factor, time = model.seconds, interval_of(model.formula), f"{PREFIX}time_s"
-    images = f"{PREFIX}batch_per_gpu"
+    both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
+    total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
+    assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else f"several GPUs: {ASSUMPTION}"
     lines = [
-        _Result("iteration time", f"SUM({terms})", seconds, "s", "result"),
-        _Result("iteration time", f"1000*{time}", 1000 * seconds, "ms", "result_short"),
-        _Result("throughput", f"{images}/{time}", FIRST_BATCH / seconds, "images/s", "result_short"),
+        _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
+        _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
     ]
     if factor:
+        note = f"{100 * LEVEL:g} % interval, measured on one GPU of a kind that was held out"
         of_interval = f"{PREFIX}interval_factor"
         lines += [
-            _Result("interval from", f"{time}/{of_interval}", seconds / factor, "s", "result"),
-            _Result("interval to", f"{time}*{of_interval}", seconds * factor, "s", "result"),
+            _Result("", "interval from", _live(f"{time}/{of_interval}"), seconds / factor, "s", "result", note),
+            _Result("", "interval to", _live(f"{time}*{of_interval}"), seconds * factor, "s", "result"),
         ]
-    row = f"MATCH({PREFIX}precision,{PREFIX}precisions_precision,0)"
-    count = f"(SUM({outside})+1-INDEX({PREFIX}precisions_trained,{row}))"
-    warning = f'IF({count}=0,"{_INSIDE}",{count}&"{_OUTSIDE}")'
-    shown = f"{model.outside}{_OUTSIDE}" if model.outside else _INSIDE
+    images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
+    efficiency = f"{PREFIX}single_s/{time}"
     return [
         *lines,
-        _Result("training range", warning, shown, "", "result_text"),
-        _Result("self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
+        _Result("", "throughput, all GPUs", _live(f"{images}/{time}"), FIRST_BATCH / seconds, "images/s", "result_short"),
+        _Result("", "efficiency", _live(efficiency), 1.0, "", "result_share", "time of one GPU alone over this time"),
     ]
 
 
-def _results(sheet: SheetWriter, row: int, lines: list[_Result]) -> None:
-    sheet.text(row, 0, "Prediction", "section")
+def _costs(model: Model) -> list[_Result]:
+    time, factor = f"{PREFIX}time_s", interval_of(model.formula)
+    steps = math.ceil(FIRST_IMAGES / FIRST_BATCH)
+    hours = model.seconds * steps / 3600.0
+    price = f"IF(ISNUMBER({PREFIX}own_price),{PREFIX}own_price,{PREFIX}price)"
+    column = f'MATCH("price_usd_per_hour",{PREFIX}gpu_columns,0)'
+    own = f"INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),{column})"
+    per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used"
+    lines = [
+        _Result("iterations", "iterations per epoch", f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)",
+                float(steps), "", "result_short"),
+        _Result("epoch_h", "time of an epoch", _live(f"{time}*{PREFIX}iterations/3600"), hours, "h", "result_money"),
+        _Result("total_h", "time of all epochs", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h", "result_money"),
+        _Result("price_used", "price of a GPU that applies", price.replace(f"{PREFIX}own_price", own), FIRST_PRICE, "USD/h", "result_money"),
+        _Result("epoch_cost", "cost of an epoch", _live(per_epoch), hours * FIRST_PRICE, "USD", "result_money"),
+        _Result("cost", "cost of all epochs", _live(f"{PREFIX}epoch_cost*{PREFIX}epochs"), hours * FIRST_PRICE * FIRST_EPOCHS, "USD", "result_money"),
+    ]  # fmt: skip
+    if factor:
+        total = hours * FIRST_PRICE * FIRST_EPOCHS
+        of_interval = f"{PREFIX}interval_factor"
+        lines += [
+            _Result("", "cost of all epochs from", _live(f"{PREFIX}cost/{of_interval}"), total / factor, "USD", "result_money"),
+            _Result("", "cost of all epochs to", _live(f"{PREFIX}cost*{of_interval}"), total * factor, "USD", "result_money"),
+        ]  # fmt: skip
+    return lines
+
+
+def _checks(model: Model) -> list[_Result]:
+    trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
+    count = f"(SUM({PREFIX}outside)+1-{trained})"
+    outside = outside_count(model)
+    need = float(values_of(MEMORY, {name: np.array([model.values[name]]) for name in variables(MEMORY)})[0])
+    memory = f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("memory_bytes",{PREFIX}gpu_columns,0))'
+    fits = f'IF({memory}="","{NO_MEMORY}",IF({PREFIX}memory_need<={memory},"{FITS}","{TOO_LARGE}"))'
+    shown = FITS if need <= float(gpu_rows()[FIRST_GPU]["memory_bytes"]) else TOO_LARGE
+    n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
+    whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
+    return [
+        _Result("", "training range", f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
+                f"{outside}{OUTSIDE}" if outside else INSIDE, "", "result_text"),
+        _Result("memory_need", "memory needed at least", excel_expression(MEMORY, cell_names(variables(MEMORY))),
+                need, "B", "result_short", MEMORY_MEANING),
+        _Result("", "memory of the GPU", fits, shown, "", "result_text"),
+        _Result("", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
+        _Result("", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
+    ]  # fmt: skip
+
+
+def outside_count(model: Model) -> int:
+    """Return how many features of the first choice lie outside their training range."""
+    ranges = {name: ends for name, ends in model.formula.ranges.items() if name in model.features}
+    return sum(not low <= model.values[name] <= high for name, (low, high) in ranges.items())
+
+
+def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
+    """Write lines under a title; return the next free row."""
+    sheet.text(row, 0, title, "section")
+    expected = {"training range": INSIDE, "memory of the GPU": FITS, "numbers of GPUs and nodes": WHOLE}
     for number, line in enumerate(lines, start=row + 1):
         sheet.text(number, 0, line.title)
         sheet.formula(number, 1, line.formula, line.value, line.style)
         sheet.text(number, 2, line.unit, "unit")
-    sheet.define(f"{PREFIX}time_s", row + 1, 1)
+        sheet.text(number, 3, line.note, "note")
+        if line.title in expected:
+            sheet.plan.expected[number, 1] = expected[line.title]
+        if line.name:
+            sheet.define(PREFIX + line.name, number, 1)
+    return row + 1 + len(lines)
+
+
+def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
+    """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
+    sheet.text(3, _RANKED, "Every GPU, best first (this choice, the same number of GPUs)", "section")
+    for column, (title, unit, _) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
+        text = f"{title}, {unit}" if unit else title
+        sheet.text(4, column, text, "head" if title in ("GPU", "#") else "head_right")
+    sheet.plan.heights[4] = 45
+    first = 5
+    rank = ranking.places["rank"]
+    for row in range(first, first + ranking.rows):
+        place = f"$F${first + 1}:$F{row + 1}"
+        number = row - first
+        known = number < len(ranking.values["gpu"])
+        for column, (key, (_, _, style)) in enumerate(_RANKING_HEADS.items(), start=_RANKED):
+            text = f'IF(ROWS({place})<=MAX({rank}),ROWS({place}),"")'
+            if key != "rank":
+                text = f'IF($F{row + 1}="","",INDEX({ranking.places[key]},MATCH($F{row + 1},{rank},0)))'
+            sheet.formula(row, column, text, ranking.values[key][number] if known else "", style)
+    return first

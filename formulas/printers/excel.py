@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.expression import Apply, Expression, fold
+from trainlaw.formulas.expression import Apply, Expression, fold, substitute
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, plain_number
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers
@@ -78,10 +78,14 @@ EXCEL = Language(
 
 
 class ExcelCells(NamedTuple):
-    """The helper cells, each over inputs and earlier helpers, and the formula of the result."""
+    """The helper cells, each over inputs and earlier helpers, and the formula of the result.
+
+    expressions : what each helper stands for, over the variables of the whole expression.
+    """
 
     helpers: tuple[tuple[str, str], ...]
     formula: str
+    expressions: tuple[Expression, ...] = ()
 
 
 def excel_expression(expression: Expression, names: Mapping[str, str]) -> str:
@@ -120,7 +124,10 @@ def split_for_excel(
     places = {step: helper_name(index) for index, (step, _) in enumerate(steps.assignments)}
     everywhere = {**names, **places}
     helpers = tuple((places[step], EXCEL.write(part, everywhere)) for step, part in steps.assignments)
-    return ExcelCells(helpers, EXCEL.write(steps.result, everywhere))
+    meant: dict[str, Expression] = {}
+    for step, part in steps.assignments:
+        meant[step] = substitute(part, meant)
+    return ExcelCells(helpers, EXCEL.write(steps.result, everywhere), tuple(meant.values()))
 
 
 def _fits(text: str) -> bool:
