@@ -2,21 +2,18 @@
 
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_with_prefix
-from trainlaw.datasets import cnn_table, find_cnn_facts
-from trainlaw.datasets.cnns import Cnn, zoo_names
+from trainlaw.datasets import cnn_table
+from trainlaw.datasets.cnns import Cnn
 
 
 def cnn_rows_matching(search: str) -> list[list[object]]:
-    """Return a row per shipped network and size, and per further network of the zoo, that contains a text."""
-    table = cnn_table()
-    further = [find_cnn_facts(name) for name in zoo_names() if name not in set(table["cnn"])]
-    rows = table.to_dict("records") + [{**vars(facts), **facts.counts} for facts in further]
+    """Return a row per shipped network and size whose name or family contains a text."""
     return [
         [
             row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
             *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
         ]
-        for row in rows
+        for row in cnn_table().to_dict("records")
         if search.lower() in f"{row['cnn']} {row['cnn_family']}".lower()
     ]  # fmt: skip
 

@@ -75,7 +75,8 @@ def counts_text(facts: CnnFacts, explain: bool = False) -> str:
         unit = "" if spec.unit.is_dimensionless else str(spec.unit)
         rows.append([name, _exact(value), unit, *([spec.meaning] if explain else [])])
     header = ["count", "value", "unit", *(["definition"] if explain else [])]
-    title = f"{facts.cnn} ({facts.cnn_family}), {facts.input_size_px} px, {facts.n_classes} classes, per image and forward pass"
+    sizes = f"{facts.input_size_px} px, {facts.n_classes} classes"
+    title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
     notes = "".join(f"\nnote: {note}" for note in notes_of(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
     return f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}"

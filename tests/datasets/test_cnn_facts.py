@@ -9,7 +9,8 @@ from trainlaw.formulas.errors import InputError, UnknownNameError
 
 def test_shipped_table_is_whole():
     table = cnn_table()
-    assert len(table) == 218 == len(shipped_facts())
+    assert len(table) == 252 == len(shipped_facts())
+    assert set(table["cnn"]) == set(zoo_names())
     assert tuple(table.columns[5:]) and set(table.columns[5:]) == set(COUNT_COLUMNS)
     assert np.isfinite(table[list(COUNT_COLUMNS)].to_numpy()).all()
     assert (table[list(COUNT_COLUMNS)] >= 0).all().all()

@@ -78,7 +78,6 @@ EXPLAINED = {
     "alexnet_bvlc",
     "alexnet_mx",
     "se_resnext101_32x4d",
-    "shufflenet_v2_x1_0(cifar)",
     "inception_resnet_v2",
 }
 
