@@ -14,7 +14,7 @@ from trainlaw.datasets.fact_features import LINK_FEATURES
 from trainlaw.formulas import Formula
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
-ASSUMPTION = "single-GPU time plus the textbook exchange of gradients, none of it hidden"
+ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
 OF_SEVERAL_GPUS = frozenset(
     {"n_gpus", "n_nodes", *(row.spec.name for row in (*LINK_FEATURES, *COMMUNICATION_FEATURES))}
 ) - {"gradient_bytes"}

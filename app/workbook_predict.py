@@ -27,8 +27,9 @@ from trainlaw.app.workbook_tables import ORDERS, OWN_LINK
 from trainlaw.formulas import variables
 from trainlaw.formulas.printers import excel_expression
 
-_WIDTHS = (36, 34, 14, 62, 3, 6, 30, 12, 12, 14, 14, 12, 14, 12)
+_WIDTHS = (38, 40, 12, 64, 3, 6, 30, 11, 11, 11, 13, 12, 14, 11)
 _RANKED = 5  # first column of the ranking, counted from 0
+_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
 _CHARTED = 25  # best GPUs in the chart
 FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
@@ -40,12 +41,12 @@ FITS, TOO_LARGE, NO_MEMORY = "fits", "does not fit in memory: choose a smaller b
 WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
 _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("#", "", "general"),
-    "gpu": ("GPU", "", "text"),
+    "gpu": ("GPU", "", "unit"),
     "cost": ("cost of an epoch", "USD", "money"),
     "epoch": ("time of an epoch", "h", "money"),
     "time": ("iteration time", "s", "seconds"),
     "throughput": ("throughput, all GPUs", "images/s", "decimal"),
-    "fits": ("fits in memory", "", "text"),
+    "fits": ("fits in memory", "", "unit"),
     "outside": ("quantities outside training", "count", "general"),
     "price": ("price of a GPU", "USD/h", "money"),
 }
@@ -104,7 +105,7 @@ def _choices(sheet: SheetWriter, model: Model) -> int:
             sheet.text(row, 1, choice.value, "input")
             sheet.drop_down(row, 1, choice.listed)
         else:
-            sheet.number(row, 1, choice.value, "input_share" if choice.unit == "%" else "input")
+            sheet.number(row, 1, choice.value, _INPUT_STYLES.get(choice.unit, "input_count"))
         sheet.text(row, 2, choice.unit, "unit")
         sheet.text(row, 3, choice.note, "note")
         sheet.define(cell_name(choice.name), row, 1)
@@ -158,13 +159,13 @@ def _times(model: Model) -> list[_Result]:
     seconds, factor, time = model.seconds, interval_of(model.formula), f"{PREFIX}time_s"
     both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
     total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
-    assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else f"several GPUs: {ASSUMPTION}"
+    assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else ASSUMPTION
     lines = [
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
     ]
     if factor:
-        note = f"{100 * LEVEL:g} % interval, measured on one GPU of a kind that was held out"
+        note = f"{100 * LEVEL:g} % interval, from runs on one GPU of kinds held out"
         of_interval = f"{PREFIX}interval_factor"
         lines += [
             _Result("", "interval from", _live(f"{time}/{of_interval}"), seconds / factor, "s", "result", note),
@@ -189,7 +190,7 @@ def _costs(model: Model) -> list[_Result]:
     per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used"
     lines = [
         _Result("iterations", "iterations per epoch", f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)",
-                float(steps), "", "result_short"),
+                float(steps), "", "result_count"),
         _Result("epoch_h", "time of an epoch", _live(f"{time}*{PREFIX}iterations/3600"), hours, "h", "result_money"),
         _Result("total_h", "time of all epochs", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h", "result_money"),
         _Result("price_used", "price of a GPU that applies", price.replace(f"{PREFIX}own_price", own), FIRST_PRICE, "USD/h", "result_money"),
@@ -220,7 +221,7 @@ def _checks(model: Model) -> list[_Result]:
         _Result("", "training range", f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
                 f"{outside}{OUTSIDE}" if outside else INSIDE, "", "result_text"),
         _Result("memory_need", "memory needed at least", excel_expression(MEMORY, cell_names(variables(MEMORY))),
-                need, "B", "result_short", MEMORY_MEANING),
+                need, "B", "result_count", MEMORY_MEANING),
         _Result("", "memory of the GPU", fits, shown, "", "result_text"),
         _Result("", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
         _Result("", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
@@ -251,12 +252,12 @@ def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> 
 
 def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
-    sheet.text(3, _RANKED, "Every GPU, best first (this choice, the same number of GPUs)", "section")
-    for column, (title, unit, _) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
+    sheet.text(2, _RANKED, "Every GPU, best first: the same choice and number of GPUs", "section")
+    for column, (title, unit, style) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
         text = f"{title}, {unit}" if unit else title
-        sheet.text(4, column, text, "head" if title in ("GPU", "#") else "head_right")
-    sheet.plan.heights[4] = 45
-    first = 5
+        sheet.text(3, column, text, "head_unit" if style == "unit" else "head_right")
+    sheet.plan.heights[3] = 45
+    first = 4
     rank = ranking.places["rank"]
     for row in range(first, first + ranking.rows):
         place = f"$F${first + 1}:$F{row + 1}"
