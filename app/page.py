@@ -2,33 +2,21 @@
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping
-from importlib import resources
-from math import isnan
 from string import Template
-from typing import Any
 
-from trainlaw.app.error_tables import LEVEL, OURS, interval_of, overall_error
-from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.error_tables import BY_CNN, METRIC_TITLES, OURS, error_lines, estimators, overall_error
 from trainlaw.app.html_tables import table_html
-from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
+from trainlaw.app.page_script import page_script, template
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
+from trainlaw.app.term_words import term_words
 from trainlaw.app.terms import plain_expression, terms_of
-from trainlaw.app.workbook_cells import (
-    FIRST_BATCH,
-    FIRST_CNN,
-    FIRST_GPU,
-    FIRST_PRECISION,
-    INPUTS,
-    OF_PRECISION,
-)
-from trainlaw.formulas import Expression, Formula, InputError, to_text, variables
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_javascript
+from trainlaw.formulas import Expression, Formula
+from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 
-_TICKS = {"has_optimizer": "optimizer", "has_input_copy": "copy"}
-_CHOSEN = {*INPUTS, *OF_PRECISION, "peak_flop_per_s"}  # not facts of a GPU or CNN
+# Changes of a card's rates, such as `trainlaw predict --gpu "T4 with 2x bandwidth"` knows them.
+_FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
 
 
 def page_html(formula: Formula) -> str:
@@ -36,30 +24,81 @@ def page_html(formula: Formula) -> str:
 
     Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
     """
-    script = _script(formula)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
-    written = mathml_expression(plain_expression(formula), symbols)
-    target, facts = mathml_symbol(formula.target.symbol), formula.provenance
-    return Template(_text("page.html")).substitute(
-        version=escape(facts.get("trainlaw_version", "")),
-        script_hash=f"sha256-{digest}",
-        origin=escape(f"trainlaw {facts.get('trainlaw_version', '')}, table {facts.get('table', 'unknown')}, "
-                      f"{facts.get('table_sha256', '')[:12]}"),
+    script, style = page_script(formula), template("page.css")
+    facts = formula.provenance
+    version = escape(facts.get("trainlaw_version", ""))
+    return Template(template("page.html")).substitute(
+        version=version,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        origin=f"trainlaw {version}, table {escape(facts.get('table', 'unknown'))}, sha256 of the data "
+        f"{escape(facts.get('table_sha256', 'unknown'))}",
+        summary=escape(_summary(formula)),
         error=escape(_error(formula)),
-        formula=f'<math display="block"><mrow>{target}<mo>=</mo>{written}</mrow></math>',
+        factors="".join(_factor(text) for text in _FACTORS),
+        terms=_terms(formula),
+        formula=_equation(formula),
         symbols=_symbols(formula),
+        errors=_errors(formula),
+        style=style,
         script=script,
-    )  # fmt: skip
+    )
 
 
-def _text(name: str) -> str:
-    return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _summary(formula: Formula) -> str:
+    runs = formula.provenance.get("rows")
+    number = f"{runs:,} " if isinstance(runs, int) else ""
+    return f"A prediction by one formula, evolved from {number}measured runs. {_error(formula)}".strip()
 
 
 def _error(formula: Formula) -> str:
     error = show_percent(overall_error(formula, OURS))
-    return f"Error on GPUs that were held out: {error} %, mean over GPU groups." if error != "-" else ""
+    return f"Mean error on GPUs that were held out: {error} %." if error != "-" else ""
+
+
+def _factor(text: str) -> str:
+    return f'<option value="{text}">{"as it is" if text == "1" else f"{text}&#215;"}</option>'
+
+
+def _equation(formula: Formula) -> str:
+    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
+    written = mathml_expression(plain_expression(formula), symbols)
+    target = mathml_symbol(formula.target.symbol)
+    return f'<math display="block"><mrow>{target}<mo>=</mo>{written}</mrow></math>'
+
+
+def _terms(formula: Formula) -> str:
+    rows = [
+        _term(str(index), words.name, words.sentence, _filled(term, formula))
+        for index, (term, words) in enumerate(zip(terms_of(formula), term_words(formula), strict=True))
+    ]
+    if not knows_several_gpus(formula):
+        rows.append(_term("exchange", "all-reduce time", f"{ASSUMPTION}.", ""))
+    return "\n".join(rows)
+
+
+def _term(key: str, name: str, sentence: str, mathematics: str) -> str:
+    label = f'tabindex="0" role="group" aria-label="{escape(name)} in numbers"'
+    shown = f'<div class="sums" {label}>{mathematics}</div>' if mathematics else ""
+    return (
+        f'<li data-term="{key}"><div class="term"><h3>{escape(name)}</h3><span class="share"></span></div>'
+        f'<span class="bar"></span>{shown}<p class="soft">{escape(sentence)}</p></li>'
+    )
+
+
+def _filled(term: Expression, formula: Formula) -> str:
+    """The term in symbols, and once more with places that the script fills with numbers."""
+    used = formula.used_features
+    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in used}
+    places = {
+        spec.name: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>' for index, spec in enumerate(used)
+    }
+    both = f"{mathml_expression(term, symbols)}<mo>=</mo>{mathml_expression(term, places)}"
+    return f"<math><mrow>{both}</mrow></math>"
 
 
 def _symbols(formula: Formula) -> str:
@@ -72,73 +111,26 @@ def _symbols(formula: Formula) -> str:
     return table_html("Symbols of the formula.", header, rows, ["", "", "", "", "n", "n"])
 
 
-def _script(formula: Formula) -> str:
-    expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    needed = {name for expression in expressions.values() for name in variables(expression)} - _CHOSEN
-    peaks = {str(row["peak_column"]) for row in precision_rows().values()}
-    tables = {
-        "GPUS": _columns(gpu_rows(), needed | peaks),
-        "CNNS": _columns(cnn_rows(), needed),
-        "PRECISIONS": precision_rows(),
-    }
-    known = set().union(*(row for table in tables.values() for row in table.values()))
-    if needed - known:
-        missing = sorted(needed - known)[0]
-        raise InputError(
-            f"the page cannot compute {missing!r}, which the formula needs; export to .py instead"
-        )
-    parts = [f"const {name} = {_literal(table)};" for name, table in tables.items()]
-    return "\n".join([*parts, f"const LAW = {_law(formula, expressions)};", _text("page.js")])
-
-
-def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> dict[str, dict[str, Any]]:
-    """The wanted columns of a look-up table; unknown numbers are null."""
-    return {
-        label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
-        for label, row in table.items()
-    }
-
-
-def _null_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and isnan(value) else value
-
-
-def _law(formula: Formula, expressions: Mapping[str, Expression]) -> str:
-    """The formula as a JavaScript object: functions by our printer, everything else JSON."""
-    features = []
-    for spec in formula.used_features:
-        low, high = formula.ranges.get(spec.name, (None, None))
-        unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-        fixed = _literal({"name": spec.name, "unit": unit, "low": low, "high": high})
-        features.append(f"{{...{fixed}, compute: {_function(expressions[spec.name])}}}")
-    parts = [
-        f"{{text: {_literal(to_text(term, 3))}, compute: {_function(term)}}}" for term in terms_of(formula)
+def _errors(formula: Formula) -> str:
+    """The held-out errors beside the rivals': overall, then per architecture."""
+    names, lines = estimators(formula), error_lines(formula, BY_CNN)
+    if not names or not lines:
+        return ""
+    overall = [
+        [title, *(show_percent(overall_error(formula, name, metric)) for name in names)]
+        for metric, title in METRIC_TITLES.items()
+        if metric in formula.errors["summary"].get(OURS, {})
     ]
-    first = {
-        "gpu": FIRST_GPU,
-        "cnn": cnn_label(*FIRST_CNN),
-        "precision": FIRST_PRECISION,
-        "batch": str(FIRST_BATCH),
-    }
-    fixed = {
-        "factor": interval_of(formula),
-        "level": 100 * LEVEL,
-        "precisions": list(formula.provenance.get("precisions", ["fp32"])),
-        "first": first,
-        "inputs": [
-            short for name, short in _TICKS.items() if any(name in variables(e) for e in expressions.values())
-        ],
-    }
-    predict = _function(plain_expression(formula))
-    lists = f"features: [{', '.join(features)}], terms: [{', '.join(parts)}]"
-    return f"{{...{_literal(fixed)}, {lists}, predict: {predict}}}"
-
-
-def _function(expression: Expression) -> str:
-    """The printed function in a scope of its own, since each brings its helpers."""
-    return f"(() => {{\n{print_javascript(expression, 'compute')}return compute;\n}})()"
-
-
-def _literal(value: Any) -> str:
-    """JSON that is inert inside a script element."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
+    each = [
+        [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]
+        for line in lines
+    ]
+    numbers = ["n"] * len(names)
+    first = table_html("Error on GPUs that were held out, %.", ["", *names], overall, ["", *numbers])
+    header = ["architecture", "runs", *names]
+    second = table_html("Mean error per architecture on such GPUs, %.", header, each, ["", "n", *numbers])
+    protocol = escape(formula.errors.get("protocol", ""))
+    return (
+        f'<section aria-labelledby="errors-title"><h2 id="errors-title">How wrong it is</h2>'
+        f'<p class="soft">{protocol}</p>{first}<p></p>{second}</section>'
+    )

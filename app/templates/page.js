@@ -1,99 +1,273 @@
 "use strict";
-// LAW, GPUS, CNNS and PRECISIONS stand above this script; nothing is fetched.
+// GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and LAW stand above this script; nothing is fetched.
 const field = (id) => document.getElementById(id);
+const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth"];
+const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
+const TICKS = ["has_optimizer", "has_input_copy"];
+const FEW = 15;
+
 const shown = (value, digits = 3) =>
-  !Number.isFinite(value) ? "not defined" : Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+  !Number.isFinite(value)
+    ? "not defined"
+    : value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e9)
+      ? value.toExponential(digits - 1).replace("e+", "e")
+      : Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
 const duration = (seconds) =>
   !Number.isFinite(seconds) ? "not defined" : seconds >= 1 ? `${shown(seconds)} s` : seconds >= 1e-3 ? `${shown(1e3 * seconds)} ms` : `${shown(1e6 * seconds)} µs`;
+const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
 
-const quantities = (gpu, choice) => {
-  const precision = PRECISIONS[choice.precision];
-  const raw = {
-    ...GPUS[gpu], ...CNNS[choice.cnn], batch_per_gpu: choice.batch, bytes_per_element: precision.bytes_per_element,
-    is_tensor_precision: precision.is_tensor_precision, peak_flop_per_s: GPUS[gpu][precision.peak_column],
-    has_optimizer: choice.optimizer ? 1 : 0, has_input_copy: choice.copy ? 1 : 0,
-  };
-  return Object.fromEntries(LAW.features.map((feature) => [feature.name, feature.compute(raw)]));
-};
-const termSeconds = (features) => LAW.terms.map((term) => term.compute(features));
-const iterationSeconds = (gpu, choice) => LAW.predict(quantities(gpu, choice));
-
-const choiceOfForm = () => ({
-  gpu: field("gpu").value, cnn: field("cnn").value, precision: field("precision").value, batch: Number(field("batch").value),
-  optimizer: field("optimizer").checked, copy: field("copy").checked,
+// One configuration as the raw columns that features are computed from, as `trainlaw predict` joins them.
+const linkFacts = (place, link) => ({
+  [`${place}_byte_per_s`]: link ? link.byte_per_s : 0,
+  [`${place}_s_per_byte`]: link ? link.s_per_byte : 0,
+  [`${place}_latency_s`]: link ? link.latency_s : 0,
 });
-const warningsOf = (features, choice) => [
-  ...LAW.features
-    .filter((feature) => feature.low !== null && !(features[feature.name] >= feature.low && features[feature.name] <= feature.high))
-    .map((feature) => `${feature.name} is ${shown(features[feature.name])}${feature.unit && ` ${feature.unit}`}, outside the ${shown(feature.low)} to ${shown(feature.high)} of training`),
-  ...(LAW.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
-];
+const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
+const scaled = (card, choice) =>
+  Object.fromEntries(Object.entries(card).map(([name, value]) => [
+    name,
+    typeof value !== "number" ? value : name.startsWith("peak_") ? value * choice.peak : name.startsWith("bandwidth_") ? value * choice.bandwidth : value,
+  ]));
+const columnsOf = (gpu, choice) => {
+  const precision = PRECISIONS[choice.precision];
+  const card = scaled(GPUS[gpu], choice);
+  const several = choice.gpus > 1;
+  return {
+    ...Object.fromEntries(Object.values(ALGORITHMS).map((way) => [way.indicator, 0])),
+    ...(several ? { [ALGORITHMS[choice.algorithm].indicator]: 1 } : {}),
+    ...card,
+    ...CNNS[choice.cnn],
+    ...linkFacts("link", choice.gpus > choice.nodes ? LINKS[linkOf(gpu, choice)] : null),
+    ...linkFacts("network", choice.nodes > 1 ? LINKS[choice.network] : null),
+    batch_per_gpu: choice.batch,
+    bytes_per_element: precision.bytes_per_element,
+    is_tensor_precision: precision.is_tensor_precision,
+    peak_flop_per_s: card[precision.peak_column],
+    has_optimizer: choice.has_optimizer ? 1 : 0,
+    has_input_copy: choice.has_input_copy ? 1 : 0,
+    n_gpus: choice.gpus,
+    n_nodes: choice.nodes,
+    exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
+  };
+};
+const computed = (gpu, choice) => {
+  const columns = columnsOf(gpu, choice);
+  const features = Object.fromEntries(LAW.features.map((feature) => [feature.name, feature.compute(columns)]));
+  const exchange = LAW.exchange(columns);
+  return { columns, features, exchange, seconds: LAW.predict(features) + exchange };
+};
 
-const bar = (share) => {
-  const outer = document.createElement("span");
-  const inner = document.createElement("i");
-  outer.className = "bar";
-  inner.style.width = `${Math.max(0, Math.min(1, Number.isFinite(share) ? share : 0)) * 100}%`;
+const isOutside = (feature, value) => feature.low !== null && !(value >= feature.low && value <= feature.high);
+const isJointlyOutside = (features) => {
+  const joint = LAW.joint;
+  if (!joint) return false;
+  const place = joint.names.map((name, index) => Math.log(features[name] + joint.floors[index]) - joint.centre[index]);
+  const squares = joint.whitening.map((row) => row.reduce((sum, weight, index) => sum + weight * place[index], 0) ** 2);
+  return !(Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length) <= joint.limit);
+};
+const warningsOf = (choice, { columns, features, seconds }) => {
+  const [fixed, perImage] = CNNS[choice.cnn].kept_bytes[choice.precision];
+  const kept = fixed + perImage * choice.batch;
+  const far = LAW.features.filter((feature) => isOutside(feature, features[feature.name]));
+  return [
+    ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)} of training`),
+    ...(isJointlyOutside(features) ? ["the features together are unlike any of training"] : []),
+    ...(LAW.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
+    ...(kept > columns.memory_bytes ? [`the step keeps ${shown(kept / 1e9)} GB at least, the GPU has ${shown(columns.memory_bytes / 1e9)} GB`] : []),
+    ...(choice.gpus > 1 && LAW.assumption ? [LAW.assumption] : []),
+    ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a fact of this GPU is not known"]),
+  ];
+};
+
+const element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+};
+const bar = (share, low, high) => {
+  const percent = (value) => `${100 * Math.max(0, Math.min(1, Number.isFinite(value) ? value : 0))}%`;
+  const outer = element("span", { class: "bar", "aria-hidden": "true" });
+  const inner = element("i");
+  inner.style.width = percent(share);
   outer.append(inner);
+  if (low !== undefined) {
+    const reach = element("b");
+    reach.style.left = percent(low);
+    reach.style.width = `calc(${percent(high)} - ${percent(low)})`;
+    outer.append(reach);
+  }
   return outer;
 };
-const row = (...cells) => {
-  const line = document.createElement("tr");
-  for (const [index, cell] of cells.entries()) {
-    const place = document.createElement("td");
-    place.append(cell);
-    if (index > 0) place.className = "n";
-    line.append(place);
+
+// The form, and the address that repeats it.
+const choiceOfForm = () => {
+  const texts = Object.fromEntries(CHOICES.map((id) => [id, field(id).value]));
+  const numbers = ["batch", "gpus", "nodes", "peak", "bandwidth"].map((id) => [id, Number(texts[id])]);
+  return { ...texts, ...Object.fromEntries(numbers), ...Object.fromEntries(TICKS.map((id) => [id, field(id).checked])) };
+};
+const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
+const faultOf = (choice) => {
+  for (const [id, most] of Object.entries(NUMBERS)) {
+    field(id).setAttribute("aria-invalid", String(!isWhole(choice[id], most)));
+    if (!isWhole(choice[id], most)) return `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${field(id).labels[0].textContent.trim()}”.`;
   }
-  return line;
+  const spread = choice.gpus % choice.nodes === 0;
+  field("nodes").setAttribute("aria-invalid", String(!spread));
+  return spread ? "" : `Expected GPUs spread evenly over the nodes; came ${choice.gpus} on ${choice.nodes}.`;
+};
+const addressOf = (choice) => {
+  const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));
+  return `#${new URLSearchParams(differing.map((id) => [id, String(choice[id])]))}`;
+};
+const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : LAW.first[id]);
+const readAddress = () => {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  for (const id of CHOICES) {
+    const value = wanted.get(id) ?? initial(id);
+    const known = id in NUMBERS ? /^\d{1,9}$/.test(value) : [...field(id).options].some((option) => option.value === value);
+    field(id).value = known ? value : initial(id);
+  }
+  for (const id of TICKS) field(id).checked = (wanted.get(id) ?? String(initial(id))) === "true";
 };
 
-const show = () => {
-  const choice = choiceOfForm();
-  const valid = Number.isInteger(choice.batch) && choice.batch >= 1;
-  field("batch").setAttribute("aria-invalid", String(!valid));
-  if (!valid) {
-    field("time").textContent = "give a whole number of images";
-    return;
-  }
-  const features = quantities(choice.gpu, choice);
-  const seconds = LAW.predict(features);
+const showResult = (choice, result) => {
+  const { seconds, exchange } = result;
   field("time").textContent = duration(seconds);
   field("time").dataset.seconds = String(seconds);
-  field("interval").textContent = LAW.factor ? `${LAW.level} % interval ${duration(seconds / LAW.factor)} to ${duration(seconds * LAW.factor)}` : "";
-  field("throughput").textContent = `${shown(choice.batch / seconds)} images/s`;
-  field("warnings").replaceChildren(...warningsOf(features, choice).map((text) => {
-    const item = document.createElement("li");
-    item.textContent = text;
-    return item;
-  }));
-  const times = termSeconds(features);
-  field("terms").replaceChildren(...LAW.terms.map((term, index) => row(term.text, duration(times[index]), bar(times[index] / seconds), `${(100 * times[index] / seconds).toFixed(1)} %`)));
-  const all = Object.keys(GPUS).map((gpu) => [gpu, iterationSeconds(gpu, choice)]).filter(([, value]) => Number.isFinite(value)).sort((a, b) => a[1] - b[1]);
-  const slowest = Math.max(...all.map(([, value]) => value));
-  field("gpus").replaceChildren(...all.map(([gpu, value]) => {
-    const line = row(gpu, duration(value), bar(value / slowest), `${shown(choice.batch / value)} images/s`);
-    if (gpu === choice.gpu) line.className = "chosen";
+  const low = seconds / LAW.factor;
+  const high = seconds * LAW.factor;
+  field("interval").textContent = LAW.factor ? `${LAW.level} % interval: ${duration(low)} to ${duration(high)}` : "no interval: too few GPU groups were held out";
+  field("interval").dataset.seconds = LAW.factor ? `${low} ${high}` : "";
+  field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
+  field("exchange").textContent = choice.gpus > 1 ? `of it ${duration(exchange)} to exchange gradients; ${shown((100 * (seconds - exchange)) / seconds)} % of perfect scaling` : "";
+  const error = LAW.errorOfCnn[CNNS[choice.cnn].cnn_base];
+  field("known").textContent = error > 0 ? `On ${CNNS[choice.cnn].cnn_base} the error on GPUs held out is ${error.toFixed(1)} %.` : "This architecture was not in training.";
+  field("warnings").replaceChildren(...warningsOf(choice, result).map((text) => element("li", {}, text)));
+};
+const showTerms = (choice, { features, seconds, exchange }) => {
+  const times = LAW.terms.map((term) => term(features));
+  const list = field("terms");
+  const rows = [...list.querySelectorAll("[data-term]")];
+  for (const row of rows) {
+    const time = row.dataset.term === "exchange" ? exchange : times[Number(row.dataset.term)];
+    const share = time / seconds;
+    row.hidden = row.dataset.term === "exchange" && choice.gpus === 1;
+    row.style.order = String(-Math.round(1e6 * (Number.isFinite(share) ? share : -1)));
+    row.dataset.seconds = String(time);
+    row.querySelector(".share").textContent = `${duration(time)}, ${Number.isFinite(share) ? (100 * share).toFixed(1) : "–"} %`;
+    row.querySelector(".bar").replaceWith(bar(share));
+  }
+  // Read in the order that is seen.
+  list.append(...rows.sort((one, other) => Number(one.style.order) - Number(other.style.order)));
+  for (const place of document.querySelectorAll("[data-feature]")) {
+    const feature = LAW.features[Number(place.dataset.feature)];
+    place.textContent = quantity(features[feature.name], feature.unit);
+    place.classList.toggle("outside", isOutside(feature, features[feature.name]));
+  }
+};
+let everyGpu = false;
+const showGpus = (choice) => {
+  const all = Object.keys(GPUS)
+    .map((gpu) => ({ gpu, ...computed(gpu, choice) }))
+    .filter(({ seconds }) => Number.isFinite(seconds))
+    .sort((one, other) => one.seconds - other.seconds);
+  const words = field("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = all.filter(({ gpu }) => words.every((word) => gpu.toLowerCase().includes(word)));
+  const own = all.find(({ gpu }) => gpu === choice.gpu);
+  const many = found.length > FEW;
+  const part = found.filter(({ gpu }, index) => everyGpu || index < FEW || gpu === choice.gpu);
+  const most = Math.max(...part.map(({ seconds }) => seconds)) * (LAW.factor ?? 1);
+  field("gpu-rows").replaceChildren(...part.map(({ gpu, seconds, features }) => {
+    const button = element("button", { type: "button", class: "plain" }, gpu);
+    button.addEventListener("click", () => {
+      field("gpu").value = gpu;
+      show();
+      field("gpu").focus();
+    });
+    const name = element("th", { scope: "row" }, button);
+    const far = LAW.features.some((feature) => isOutside(feature, features[feature.name]));
+    if (far) name.append(element("span", { class: "far" }, " outside training"));
+    const ends = LAW.factor ? [seconds / LAW.factor / most, (seconds * LAW.factor) / most] : [];
+    const line = element(
+      "tr", gpu === choice.gpu ? { class: "chosen", "aria-current": "true" } : {}, name, element("td", { class: "n" }, duration(seconds)),
+      element("td", { class: "wide" }, bar(seconds / most, ...ends)),
+      element("td", { class: "n spare" }, own ? `${shown(own.seconds / seconds)}×` : "–"),
+      element("td", { class: "n spare" }, `${shown((choice.gpus * choice.batch) / seconds)}`),
+    );
+    line.dataset.gpu = gpu;
+    line.dataset.seconds = String(seconds);
     return line;
   }));
-  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(choice).map(([key, value]) => [key, String(value)]))}`);
+  field("more").hidden = !many;
+  field("more").textContent = everyGpu ? `Show the ${FEW} fastest` : `Show all ${found.length}`;
+  field("found").textContent = `${found.length} of ${all.length} GPUs${words.length ? " match" : ", fastest first"}`;
 };
 
-const fill = (id, names) => field(id).replaceChildren(...names.map((name) => new Option(name, name)));
+const steps = { batch: 4, gpus: 1 };
+const slide = (id) => (field(`${id}-slider`).value = String(Math.round(steps[id] * Math.log2(Number(field(id).value) || 1))));
+const show = () => {
+  const choice = choiceOfForm();
+  const fault = faultOf(choice);
+  field("fault").textContent = fault;
+  field("result").classList.toggle("stale", fault !== "");
+  const several = choice.gpus > 1;
+  for (const [id, there] of [["nodes", several], ["algorithm", several], ["link", several && choice.gpus > choice.nodes], ["network", choice.nodes > 1]])
+    field(id).closest(".field").hidden = !there;
+  field("link").options[0].text = `the card's own (${GPUS[choice.gpu].own_link})`;
+  field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
+  if (fault) return;
+  for (const id of Object.keys(steps)) slide(id);
+  const result = computed(choice.gpu, choice);
+  showResult(choice, result);
+  showTerms(choice, result);
+  showGpus(choice);
+  history.replaceState(null, "", addressOf(choice));
+};
+
+const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
 const start = () => {
   fill("gpu", Object.keys(GPUS));
   fill("cnn", Object.keys(CNNS));
   fill("precision", Object.keys(PRECISIONS));
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  for (const id of ["gpu", "cnn", "precision", "batch"]) {
-    const value = wanted.get(id) ?? LAW.first[id];
-    const known = id === "batch" ? /^\d{1,9}$/.test(value) : [...field(id).options].some((option) => option.value === value);
-    field(id).value = known ? value : LAW.first[id];
-  }
-  field("optimizer").checked = wanted.get("optimizer") !== "false";
-  field("copy").checked = wanted.get("copy") === "true";
-  for (const id of ["optimizer", "copy"]) field(id).parentElement.hidden = !LAW.inputs.includes(id);
-  for (const id of ["gpu", "cnn", "precision", "batch", "optimizer", "copy"]) field(id).addEventListener("input", show);
+  fill("link", Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"));
+  fill("network", Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"));
+  fill("algorithm", Object.keys(ALGORITHMS));
+  for (const id of TICKS) field(id).closest("label").hidden = !LAW.ticks.includes(id);
+  for (const id of [...CHOICES, ...TICKS]) field(id).addEventListener("input", show);
+  for (const id of Object.keys(steps))
+    field(`${id}-slider`).addEventListener("input", (event) => {
+      field(id).value = String(Math.round(2 ** (Number(event.target.value) / steps[id])));
+      show();
+    });
+  field("search").addEventListener("input", () => showGpus(choiceOfForm()));
+  field("more").addEventListener("click", () => {
+    everyGpu = !everyGpu;
+    showGpus(choiceOfForm());
+  });
+  field("reset").addEventListener("click", () => {
+    field("peak").value = field("bandwidth").value = "1";
+    show();
+    field("peak").focus();
+  });
+  field("share").addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      field("shared").textContent = "Link copied.";
+    } catch {
+      field("shared").textContent = "The address of this page is the link: copy it from the address bar.";
+    }
+  });
+  // Without following the link: the address holds the choice.
+  field("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    field("result").focus();
+  });
+  window.addEventListener("hashchange", () => {
+    readAddress();
+    show();
+  });
+  readAddress();
   show();
 };
 start();

@@ -7,7 +7,7 @@ from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header, indexed
+from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
 from trainlaw.formulas.text import number_text
 from trainlaw.formulas.units import Unit
 
@@ -73,7 +73,10 @@ def latex_symbol(symbol: str) -> str:
     >>> latex_symbol("W_conv"), latex_symbol("\\u03c1")
     ('W_{\\\\mathrm{conv}}', '\\\\rho')
     """
+    symbol = letter(symbol)
     base, _, index = symbol.partition("_")
+    if symbol == "\u2113":
+        return "\\ell"
     if index and base:
         return f"{latex_symbol(base)}_{{\\mathrm{{{escaped(index)}}}}}"
     if len(symbol) == 1 and symbol.isascii() and symbol.isalpha():

@@ -6,7 +6,7 @@ from html import escape
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header, indexed
+from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
 from trainlaw.formulas.text import number_text
 
 
@@ -66,10 +66,10 @@ def mathml_symbol(symbol: str) -> str:
     '<msub><mi>W</mi><mi>conv</mi></msub>'
     """
     base, _, index = symbol.partition("_")
-    printable = [escape("".join(c for c in part if c.isprintable())) for part in (base, index)]
+    printable = [escape("".join(c for c in letter(part) if c.isprintable())) for part in (base, index)]
     if base and index:
         return f"<msub><mi>{printable[0]}</mi><mi>{printable[1]}</mi></msub>"
-    return f"<mi>{escape(''.join(c for c in symbol if c.isprintable()))}</mi>"
+    return f"<mi>{escape(''.join(c for c in letter(symbol) if c.isprintable()))}</mi>"
 
 
 def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits: int | None = 3) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
 from importlib.metadata import PackageNotFoundError, version
 
@@ -66,6 +67,20 @@ def indexed(name: str) -> str:
     'C_harness'
     """
     return re.sub(r"^(\w+)\[(\w+)\]$", r"\1_\2", name)
+
+
+def letter(symbol: str) -> str:
+    """Return the letter that a symbol spells out, or the symbol itself.
+
+    >>> letter("rho"), letter("ell"), letter("P")
+    ('\u03c1', '\u2113', 'P')
+    """
+    if symbol == "ell":
+        return "\u2113"
+    try:
+        return unicodedata.lookup(f"GREEK SMALL LETTER {symbol}") if symbol.isalpha() else symbol
+    except KeyError:
+        return symbol
 
 
 def header(formula: Formula) -> list[str]:

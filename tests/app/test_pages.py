@@ -5,21 +5,18 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
-from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.error_tables import errors_json
-from trainlaw.app.lookup_tables import cnn_label
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.page import page_html
-from trainlaw.app.predict import predict_runs
 from trainlaw.app.report import report_html
 from trainlaw.app.show_study import study_text
 from trainlaw.app.terms import mean_shares
-from trainlaw.datasets import TARGET, configuration, feature_specs, load
-from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, parse_text
+from trainlaw.datasets import load
+from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
 from trainlaw.validate import StudyResult
 
 CHROMIUM = shutil.which("chromium")
@@ -162,31 +159,6 @@ def screenshot_dom(path, fragment=""):
 
 
 @needs_chromium
-@pytest.mark.parametrize(
-    ("network", "gpu", "batch", "precision"),
-    [
-        (("resnet50", 224, 1000), "T4", 64, "fp32"),
-        (("vgg16", 224, 1000), "K80", 7, "fp32"),
-        (("densenet161", 224, 1000), "A40", 100, "fp16"),
-    ],
-)
-def test_page_computes_as_the_command_does(network, gpu, batch, precision, formula, tmp_path):
-    cnn, size, classes = network
-    path = tmp_path / "page.html"
-    path.write_text(page_html(formula))
-    choice = {"gpu": gpu, "cnn": cnn_label(cnn, size, classes), "batch": batch, "precision": precision}
-    shown = screenshot_dom(path, urlencode(choice))
-    run = configuration(
-        cnn=cnn, gpu=gpu, batch_per_gpu=batch, input_size_px=size, n_classes=classes, precision=precision
-    )
-    prediction = predict_runs(formula, run)[0]
-    assert float(re.search(r'data-seconds="([^"]+)"', shown)[1]) == pytest.approx(
-        prediction.time_s, rel=1e-12
-    )
-    assert ("no run in fp16" in shown) == (precision == "fp16")
-
-
-@needs_chromium
 def test_report_opens_without_a_word_on_the_console(outcome, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(report_html(outcome))
@@ -198,14 +170,6 @@ def test_page_is_one_small_file(formula):
     assert len(text) < 1_500_000
     assert Seen(text).open == []
     assert "script-src 'sha256-" in text
-
-
-def test_page_of_several_gpus_is_refused():
-    law = Formula(
-        parse_text("n_gpus * iteration_overhead_s"), feature_specs(["n_gpus", "iteration_overhead_s"]), TARGET
-    )
-    with pytest.raises(InputError, match="n_gpus"):
-        page_html(law)
 
 
 def test_made_up_errors_are_as_made(outcome):
