@@ -1,30 +1,88 @@
 """The table that a person names: built in, or a file of their own."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from trainlaw.app.named_facts import known_gpus, named_cnn
 from trainlaw.datasets import DATASETS, RunTable, load
-from trainlaw.datasets.importing import import_runs
+from trainlaw.datasets.faults import Fault, FaultsError
 from trainlaw.formulas import InputError, unknown_name, write_text_atomically
 
 
-def find_table(text: str) -> RunTable:
+def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:
     """Return the built-in table of that name, or the runs in the file of that name.
 
+    gpu_file, cnn_files : GPUs and networks of a person, for the runs in a file.
     Raises UnknownNameError where it is neither, InputError for a file with faults or runs on several GPUs.
     """
-    if text in DATASETS:
-        table = load(text)
-    elif Path(text).is_file():
-        table = import_runs(text)
-    elif Path(text).suffix or "/" in text:
-        raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
-    else:
-        raise unknown_name("table", text, DATASETS)
+    table = any_table(text, gpu_file=gpu_file, cnn_files=cnn_files)
     if (table.frame["n_gpus"] > 1).any():
         raise InputError(
             f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1"
         )
     return table
+
+
+def any_table(
+    text: str,
+    columns: Mapping[str, str] | None = None,
+    *,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> RunTable:
+    """Return the runs of a built-in table or of a file, on any number of GPUs; as `find_table`.
+
+    columns : names of our columns to names in the file.
+    """
+    if text in DATASETS:
+        return load(text)
+    if Path(text).is_file():
+        return read_runs(Path(text), columns, gpu_file, cnn_files)
+    if Path(text).suffix or "/" in text:
+        raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
+    raise unknown_name("table", text, DATASETS)
+
+
+def read_runs(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> RunTable:
+    """Return the runs in a file; arguments as `any_table`.
+
+    Raises FaultsError, with one fault per cell, InputError for a file that is no table.
+    """
+    from trainlaw.datasets.importing import import_runs  # noqa: PLC0415 (checks load slowly)
+
+    own = [named_cnn(str(file)) for file in cnn_files or ()]
+    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own)
+
+
+def faults_of_runs(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> list[Fault]:
+    """Return the faults of the runs in a file, none when it can be read; as `read_runs`."""
+    try:
+        read_runs(path, columns, gpu_file, cnn_files)
+    except FaultsError as error:
+        # Faults of another file, such as the one with GPUs, are no faults of these runs.
+        if error.path != path.name:
+            raise
+        return list(error.faults)
+    return []
+
+
+def merged_text(table: RunTable, other: RunTable) -> str:
+    """Return how many runs a merge brings together, and how many configurations are in both tables."""
+    keys = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "precision"]
+    own, others = (set(part.frame[keys].itertuples(index=False, name=None)) for part in (table, other))
+    numbers = f"{len(table):,} runs and {len(other):,} of {other.name}"
+    shared = "1 configuration is" if len(own & others) == 1 else f"{len(own & others):,} configurations are"
+    return f"{numbers}; {shared} in both and kept as repeats"
 
 
 def columns_of_options(options: list[str] | None) -> dict[str, str]:

@@ -32,10 +32,14 @@ class Fault:
 
 
 class FaultsError(InputError):
-    """A table has faults; `faults` lists them, the message tells the first and their number."""
+    """A table has faults; `faults` lists them, the message tells the first and their number.
+
+    `path` is the name of the file.
+    """
 
     def __init__(self, path: str | os.PathLike[str], faults: tuple[Fault, ...]) -> None:
         """Keep the faults of the file at `path`."""
         self.faults = faults
+        self.path = Path(path).name
         more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-        super().__init__(f"{Path(path).name}: {faults[0]}{more}")
+        super().__init__(f"{self.path}: {faults[0]}{more}")

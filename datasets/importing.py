@@ -1,13 +1,13 @@
 """Users' own runs: checked cell by cell, then a run table like the built-in ones."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.checks import MAX_FAULTS, typed_frame, value_faults
-from trainlaw.datasets.cnn_facts import cnn_name, find_cnn_facts
+from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, find_cnn_facts
 from trainlaw.datasets.faults import Fault, FaultsError
 from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.joining import Facts
@@ -16,7 +16,7 @@ from trainlaw.datasets.mapping import absence_faults, renamed
 from trainlaw.datasets.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.runs import RunTable
 from trainlaw.datasets.table_files import read_table_file
-from trainlaw.formulas.errors import TrainlawError
+from trainlaw.formulas.errors import InputError, TrainlawError
 
 # A network that is not shipped is built and counted, some 10 ms each.
 MAX_NETWORKS = 2_000
@@ -30,13 +30,14 @@ def check_runs(
     path: str | os.PathLike[str],
     columns: Mapping[str, str] | None = None,
     gpus: GpuCatalog | None = None,
+    cnns: Iterable[CnnFacts] = (),
 ) -> list[Fault]:
     """Return the faults of the runs in a file, none when it can be imported; arguments as `import_runs`.
 
     Raises InputError when the file is no table at all.
     """
     try:
-        import_runs(path, columns, gpus=gpus)
+        import_runs(path, columns, gpus=gpus, cnns=cnns)
     except FaultsError as error:
         return list(error.faults)
     return []
@@ -47,34 +48,37 @@ def import_runs(
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
     gpus: GpuCatalog | None = None,
+    cnns: Iterable[CnnFacts] = (),
 ) -> RunTable:
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
     `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that
     states another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards
-    (None: the shipped ones). Raises FaultsError, with one fault per cell, InputError when the file is no
-    table.
+    (None: the shipped ones), `cnns` networks beyond the zoo, by their names. Raises FaultsError, with one
+    fault per cell, InputError when the file is no table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
-    return runs_of_frame(table, name or Path(path).name, gpus)
+    return runs_of_frame(table, name or Path(path).name, gpus, cnns)
 
 
-def runs_of_frame(table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None) -> RunTable:
+def runs_of_frame(
+    table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None, cnns: Iterable[CnnFacts] = ()
+) -> RunTable:
     """Return the runs in a frame with columns of the runs schema as a run table named `name`.
 
     Raises FaultsError as `import_runs`.
     """
-    catalog = gpus or built_in_gpus()
+    catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
     _refuse(name, absence_faults(table, RUN_COLUMNS))
     if table.empty:
         _refuse(name, [Fault(None, "", None, "at least one row below the column names")])
     typed, faults = typed_frame(table, RUN_COLUMNS)
     faults = _merged(faults, value_faults(typed, RUN_COLUMNS))
-    runs, unknown = _named(with_defaults(typed), catalog)
+    runs, unknown = _named(with_defaults(typed), catalog, own)
     _refuse(name, _merged(faults, unknown))
-    runs, faults = _sized(runs)
+    runs, faults = _sized(runs, own)
     _refuse(name, faults + _contradictions(runs))
-    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog))
+    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
 
 
 def _merged(faults: list[Fault], others: list[Fault]) -> list[Fault]:
@@ -88,12 +92,14 @@ def _refuse(name: str, faults: list[Fault]) -> None:
         raise FaultsError(name, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
 
 
-def _named(runs: pd.DataFrame, catalog: GpuCatalog) -> tuple[pd.DataFrame, list[Fault]]:
+def _named(
+    runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnFacts]
+) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
     faults: list[Fault] = []
     names = {
         "gpu": lambda text: catalog.find(text).gpu,
-        "cnn": cnn_name,
+        "cnn": lambda text: text if text in own else cnn_name(text),
         "link": lambda text: find_link(text).link,
         "network": lambda text: find_link(text).link,
     }
@@ -119,7 +125,7 @@ def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -
     return pd.Series(ours[codes], index=texts.index)
 
 
-def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
+def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs with the usual input size and classes where none are given, and faults of sizes."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
@@ -130,9 +136,8 @@ def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
     sizes = different.copy()
     for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
         try:
-            facts = find_cnn_facts(
-                cnn, *(None if np.isnan(value) else int(value) for value in (size, classes))
-            )
+            given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
+            facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_facts(cnn, *given)
             sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
         except TrainlawError as error:
             faults.append(
@@ -140,6 +145,12 @@ def _sized(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
             )
     code = runs.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
     return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
+
+
+def _own_at(facts: CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
+    if input_size_px not in (None, facts.input_size_px) or n_classes not in (None, facts.n_classes):
+        raise InputError(f"{facts.cnn} has {facts.input_size_px} px and {facts.n_classes} classes")
+    return facts
 
 
 def _contradictions(runs: pd.DataFrame) -> list[Fault]:

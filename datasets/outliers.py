@@ -74,7 +74,7 @@ def _spread(table: RunTable) -> list[Outlier]:
             "spread",
             float(spread[row]),
             MAX_SPREAD,
-            f"repeats of this configuration differ by {spread[row]:.0%}, more than {MAX_SPREAD:.0%}",
+            f"repeats differ by {100 * spread[row]:.0f} %, more than {100 * MAX_SPREAD:.0f} %",
         )
         for row in np.flatnonzero(spread > MAX_SPREAD)
     ]
@@ -102,9 +102,11 @@ def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     before = median.groupby([runs[name] for name in _SERIES], dropna=False, sort=False).cummax()
     ratio = (median / before).sort_index().to_numpy()
     limit = 1 - MAX_SPEED_UP_BY_WORK
-    text = "this batch takes {:.0%} of the time of a smaller one, all else equal"
+    text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
     return [
-        Outlier(int(row) + 1, "less time for more work", float(ratio[row]), limit, text.format(ratio[row]))
+        Outlier(
+            int(row) + 1, "less time for more work", float(ratio[row]), limit, text.format(100 * ratio[row])
+        )
         for row in np.flatnonzero(ratio < limit)
     ]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="Look at built-in tables of measured runs; check and import your own.",
+    help="Look at built-in tables of measured runs; check, compare and import your own.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -14,26 +14,25 @@ app = typer.Typer(
 
 @app.command("list")
 def list_tables() -> None:
-    """List the built-in tables.
+    """List the built-in tables: size, coverage, licences, noise, and what to beware of.
 
     \b
     Example:
       trainlaw data list
     """
-    from trainlaw.app.plain_tables import text_table
-    from trainlaw.datasets import DATASETS
+    from trainlaw.app.show_table import list_text
 
-    rows = [[name, dataset.title] for name, dataset in DATASETS.items()]
-    print(text_table(["name", "what it is"], rows, indent=""))
+    print(list_text())
 
 
 @app.command("show")
 def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in table.")]) -> None:
-    """Show what a built-in table holds, where it comes from, and what to beware of.
+    """Show what a built-in table holds: sources, and the runs by GPU and CNN with their batches.
 
     \b
-    Example:
+    Examples:
       trainlaw data show default
+      trainlaw data show cde-layers
     """
     from trainlaw.app.show_table import table_text
 
@@ -46,50 +45,103 @@ Columns = Annotated[
         "--column", help="Where a column of yours has another name: OURS=YOURS, such as time_s=latency_ms."
     ),
 ]
+GpuFile = Annotated[
+    Path | None, typer.Option(help="CSV, Excel or Parquet file with GPUs of your own.", dir_okay=False)
+]
+CnnFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--cnn-file",
+        help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
+        dir_okay=False,
+    ),
+]
 
 
 @app.command("check")
 def check_file(
-    file: Annotated[Path, typer.Argument(help="CSV file of measured runs.")], column: Columns = None
+    file: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file of measured runs.")],
+    column: Columns = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
 ) -> None:
     """Check a file of your own runs: one line per fault, with row, column, value and what was expected.
+
+    Needed are the columns gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration).
 
     \b
     Examples:
       trainlaw data check my-runs.csv
       trainlaw data check my-runs.csv --column time_s=latency_ms
+      trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-net.onnx
     """
-    from trainlaw.app.run_tables import columns_of_options
-    from trainlaw.datasets.importing import check_runs
+    from trainlaw.app.run_tables import columns_of_options, faults_of_runs
     from trainlaw.formulas import InputError
 
-    faults = check_runs(file, columns_of_options(column))
+    faults = faults_of_runs(file, columns_of_options(column), gpu_file, cnn_file)
     for fault in faults:
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
-    print(f"{file}: no fault; next: trainlaw study {file}")
+    print(f"{file}: no fault; next: trainlaw data outliers {file}, trainlaw study {file}")
+
+
+@app.command("outliers")
+def show_outliers(
+    table: Annotated[str, typer.Argument(help="A file of measured runs, or the name of a built-in table.")],
+    column: Columns = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Every finding, not only the first 40.")] = False,
+) -> None:
+    """Find runs that deserve a second look; a hint, not a verdict.
+
+    Told are repeats of one configuration that differ by more than 20 %, times that mean more than 2.25 or
+    less than 0.0001 of the card's peak rate, and batches that take less time than a smaller one.
+
+    \b
+    Examples:
+      trainlaw data outliers my-runs.csv
+      trainlaw data outliers default
+    """
+    from trainlaw.app.run_tables import any_table, columns_of_options
+    from trainlaw.app.show_outliers import outliers_text
+    from trainlaw.datasets import outliers
+
+    runs = any_table(table, columns_of_options(column), gpu_file=gpu_file, cnn_files=cnn_file)
+    print(outliers_text(runs, outliers(runs), show_all))
 
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="CSV file of measured runs.")],
+    file: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file of measured runs.")],
     to: Annotated[
         Path | None, typer.Option(help="CSV file to write; default: the name of FILE with -imported.csv.")
     ] = None,
     column: Columns = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
+    merge_with: Annotated[
+        str | None,
+        typer.Option(help="A built-in table or another file, whose runs follow yours; repeats are kept."),
+    ] = None,
 ) -> None:
     """Rewrite your own runs in trainlaw's columns and units, with our names of GPUs and CNNs.
 
     \b
-    Example:
+    Examples:
       trainlaw data import my-runs.csv --column time_s=latency_ms --to runs.csv
+      trainlaw data import my-runs.csv --merge-with default --to all-runs.csv
     """
-    from trainlaw.app.run_tables import columns_of_options, write_table
-    from trainlaw.datasets.importing import import_runs
+    from trainlaw.app.run_tables import any_table, columns_of_options, merged_text, read_runs, write_table
 
-    table = import_runs(file, columns_of_options(column))
+    runs = read_runs(file, columns_of_options(column), gpu_file, cnn_file)
     target = to or file.with_name(f"{file.stem}-imported.csv")
-    write_table(table, target)
-    print(f"{target}: {len(table):,} runs; next: trainlaw study {target}")
+    said = f"{len(runs):,} runs"
+    if merge_with is not None:
+        others = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_file)
+        said = merged_text(runs, others)
+        runs = runs.merged(others)
+    write_table(runs, target)
+    print(f"{target}: {said}; next: trainlaw study {target}")

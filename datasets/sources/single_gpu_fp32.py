@@ -4,7 +4,7 @@ import pandas as pd
 from trainlaw.datasets.dataset_rows import Dataset
 
 _COVERAGE = (
-    "25 GPUs in 17 groups (Kepler to Ampere, one AMD), 28 base CNNs, batch 1 to 8192, 32 to 380 px, "
+    "25 GPUs in 17 groups (Kepler to Ampere, one AMD), {cnns} base CNNs, batch 1 to {batch}, 32 to 380 px, "
     "11 sources, 2016 to 2022; PROFET gives 1,299 rows"
 )
 _LICENCE = "MIT, Apache-2.0, BSD-3-Clause and CC-BY-4.0, by row"
@@ -36,7 +36,7 @@ DEFAULT = Dataset(
     kind="runs",
     file="runs_single.csv.gz",
     title="one GPU, fp32, without loader-bound rows",
-    coverage=_COVERAGE,
+    coverage=_COVERAGE.format(cnns=28, batch=2048),
     licence=_LICENCE,
     commit=_COMMIT,
     anomalies=_ANOMALIES,
@@ -48,7 +48,7 @@ SINGLE_FP32 = Dataset(
     kind="runs",
     file="runs_single.csv.gz",
     title="one GPU, fp32, loader-bound rows (pool = 0) included",
-    coverage=_COVERAGE + "; with zeus' 40 rows of ShuffleNet on CIFAR images",
+    coverage=_COVERAGE.format(cnns=29, batch=8192) + "; with zeus' 40 rows of ShuffleNet on CIFAR images",
     licence=_LICENCE,
     commit=_COMMIT,
     anomalies=(
