@@ -1,5 +1,6 @@
 """Micro-benchmarks: what is measured at which sizes, and the table of achieved rates that comes of it."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -53,27 +54,39 @@ class MicroTime:
         return self.amount / self.time_s if self.amount else nan
 
 
-def time_calls(call: Callable[[], object], clock: Clock, seconds: float, now: Callable[[], float]) -> float:
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """A clock's marks, and beside them the host's clock `now` (s) and `wait`, which waits for the device."""
+
+    clock: Clock
+    wait: Callable[[], None]
+    now: Callable[[], float] = time.perf_counter
+
+
+def time_calls(call: Callable[[], object], watch: Stopwatch, seconds: float) -> float:
     """Return the seconds of one call: median of five series that share about `seconds`, after a warm-up.
 
     Within a series calls follow each other without waiting for the device. Raises ClockError where the clock
     does not wait for the device.
     """
     call()
-    one = max(_series(call, clock, 1, now), 1e-7)
+    one = max(_series(call, watch, 1), 1e-7)
     count = int(min(max(seconds / 5 / one, 1), 100_000))
-    return median(_series(call, clock, count, now) for _ in range(5))
+    return median(_series(call, watch, count) for _ in range(5))
 
 
-def _series(call: Callable[[], object], clock: Clock, count: int, now: Callable[[], float]) -> float:
+def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> float:
+    clock = watch.clock
     clock.finish()
-    began = now()
+    watch.wait()
+    began = watch.now()
     first = clock.mark()
     for _ in range(count):
         call()
     last = clock.mark()
     clock.finish()
-    check_clock(clock.seconds(first, last), now() - began)
+    watch.wait()
+    check_clock(clock.seconds(first, last), watch.now() - began)
     return clock.seconds(first, last) / count
 
 
@@ -100,8 +113,8 @@ def line_of_messages(times: Sequence[MicroTime], processes: int) -> tuple[float,
     """
     if len(times) < 2 or processes < 2:
         return nan, nan
-    sizes = np.array([time.amount for time in times])
-    seconds = np.array([time.time_s for time in times])
+    sizes = np.array([each.amount for each in times])
+    seconds = np.array([each.time_s for each in times])
     columns = np.stack([np.full_like(sizes, 2.0 * (processes - 1)), ring_factor(processes) * sizes])
     solved, *_ = np.linalg.lstsq((columns / seconds).T, np.ones(len(times)), rcond=None)
     latency, per_byte = float(solved[0]), float(solved[1])
@@ -134,16 +147,16 @@ def micro_row(
     `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
     """
     by_name: dict[str, list[MicroTime]] = {}
-    for time in times:
-        by_name.setdefault(time.benchmark, []).append(time)
+    for one in times:
+        by_name.setdefault(one.benchmark, []).append(one)
     rate, latency = line_of_messages(by_name.get("allreduce", []), processes)
-    copies = sorted(by_name.get("copy", []), key=lambda time: time.amount)
+    copies = sorted(by_name.get("copy", []), key=lambda copy: copy.amount)
     return {
         "gpu": gpu,
         "threads": threads,
         "precision": precision,
-        "achieved_matmul_flop_per_s": max((time.rate for time in by_name.get("matmul", [])), default=nan),
-        "achieved_conv_flop_per_s": max((time.rate for time in by_name.get("conv", [])), default=nan),
+        "achieved_matmul_flop_per_s": max((each.rate for each in by_name.get("matmul", [])), default=nan),
+        "achieved_conv_flop_per_s": max((each.rate for each in by_name.get("conv", [])), default=nan),
         "achieved_copy_byte_per_s": copies[-1].rate if copies else nan,
         "launch_latency_s": _seconds(by_name, "launch"),
         "host_overhead_per_layer_s": _seconds(by_name, "layer"),
@@ -159,7 +172,7 @@ def _seconds(by_name: Mapping[str, Sequence[MicroTime]], name: str) -> float:
 
 
 def detail_row(
-    gpu: str, threads: int, precision: str, time: MicroTime, processes: int = 1
+    gpu: str, threads: int, precision: str, measured: MicroTime, processes: int = 1
 ) -> dict[str, object]:
     """Return one micro-benchmark at one size as a row."""
     return {
@@ -167,9 +180,9 @@ def detail_row(
         "threads": threads,
         "processes": processes,
         "precision": precision,
-        "benchmark": time.benchmark,
-        "size": time.size,
-        "time_s": time.time_s,
-        "rate": time.rate,
-        "unit": time.unit if time.amount else "",
+        "benchmark": measured.benchmark,
+        "size": measured.size,
+        "time_s": measured.time_s,
+        "rate": measured.rate,
+        "unit": measured.unit if measured.amount else "",
     }

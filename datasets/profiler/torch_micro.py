@@ -1,13 +1,12 @@
 """Micro-benchmarks in torch: matrix product, convolution, copy, launch, layers without work, all-reduce."""
 
-import time
 from collections.abc import Iterator
 
 import torch
 from torch import distributed, nn
 from torch.nn import functional
-from trainlaw.datasets.profiler.clocks import Clock, WallClock
-from trainlaw.datasets.profiler.devices import clock_of
+from trainlaw.datasets.profiler.clocks import WallClock
+from trainlaw.datasets.profiler.devices import clock_of, set_precision
 from trainlaw.datasets.profiler.micro import (
     CONVOLUTIONS,
     CONVOLUTIONS_OF_CARDS,
@@ -16,6 +15,7 @@ from trainlaw.datasets.profiler.micro import (
     MATRIX_SIDES_OF_CARDS,
     MESSAGE_BYTES,
     MicroTime,
+    Stopwatch,
     conv_flop,
     matmul_flop,
     per_layer_overhead,
@@ -28,68 +28,77 @@ _FLOAT_BYTES = 4
 
 def quick_rates(device: str, seconds: float = 0.4) -> tuple[float, float]:
     """Return the best fp32 rate of large products and convolutions, FLOP/s, and that of a copy, B/s."""
-    clock = clock_of(torch, device)
+    set_precision(torch, device, "fp32")
+    watch = _stopwatch(device)
     side, size = MATRIX_SIDES_OF_CARDS[-2] if device == "cuda" else MATRIX_SIDES[-2], COPY_BYTES[-1]
     shape = (CONVOLUTIONS_OF_CARDS if device == "cuda" else CONVOLUTIONS)[-1]
     with torch.no_grad():
-        product = _matmul(device, torch.float32, side, clock, seconds)
-        convolution = _conv(device, torch.float32, shape, clock, seconds)
-        return max(product.rate, convolution.rate), _copy(device, size, clock, seconds).rate
+        product = _matmul(device, torch.float32, side, watch, seconds)
+        convolution = _conv(device, torch.float32, shape, watch, seconds)
+        return max(product.rate, convolution.rate), _copy(device, size, watch, seconds).rate
 
 
 def micro_times(device: str, precision: str, seconds: float = 0.3) -> Iterator[MicroTime]:
-    """Yield the benchmarks of one device in one precision, each over about `seconds`."""
-    clock = clock_of(torch, device)
+    """Yield the benchmarks of one device in one precision, each over about `seconds`.
+
+    Raises NotMeasuredError where the device does not have that precision.
+    """
+    set_precision(torch, device, precision)
+    watch = _stopwatch(device)
     half = torch.float16 if device == "cuda" else torch.bfloat16
     dtype = {"amp": half, "bf16": torch.bfloat16}.get(precision, torch.float32)
     cards = device == "cuda"
     with torch.no_grad():
         for side in MATRIX_SIDES_OF_CARDS if cards else MATRIX_SIDES:
-            yield _matmul(device, dtype, side, clock, seconds)
+            yield _matmul(device, dtype, side, watch, seconds)
         for batch, channels, side in CONVOLUTIONS_OF_CARDS if cards else CONVOLUTIONS:
-            yield _conv(device, dtype, (batch, channels, side), clock, seconds)
+            yield _conv(device, dtype, (batch, channels, side), watch, seconds)
         for size in COPY_BYTES:
-            yield _copy(device, size, clock, seconds)
+            yield _copy(device, size, watch, seconds)
         yield _launch(device, seconds)
         yield _layers(device, seconds)
 
 
-def _matmul(device: str, dtype: torch.dtype, side: int, clock: Clock, seconds: float) -> MicroTime:
+def _matmul(device: str, dtype: torch.dtype, side: int, watch: Stopwatch, seconds: float) -> MicroTime:
     a, b = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
     out = torch.empty_like(a)
-    took = time_calls(lambda: torch.mm(a, b, out=out), clock, seconds, time.perf_counter)
+    took = time_calls(lambda: torch.mm(a, b, out=out), watch, seconds)
     return MicroTime("matmul", f"{side}", matmul_flop(side), took)
 
 
 def _conv(
-    device: str, dtype: torch.dtype, shape: tuple[int, int, int], clock: Clock, seconds: float
+    device: str, dtype: torch.dtype, shape: tuple[int, int, int], watch: Stopwatch, seconds: float
 ) -> MicroTime:
     batch, channels, side = shape
     images = torch.randn(batch, channels, side, side, device=device).to(dtype)
     weights = torch.randn(channels, channels, 3, 3, device=device).to(dtype)
-    took = time_calls(
-        lambda: functional.conv2d(images, weights, padding=1), clock, seconds, time.perf_counter
-    )
+    took = time_calls(lambda: functional.conv2d(images, weights, padding=1), watch, seconds)
     return MicroTime("conv", f"{batch}x{channels}x{side}x{side} k3", conv_flop(*shape), took)
 
 
-def _copy(device: str, size: int, clock: Clock, seconds: float) -> MicroTime:
+def _copy(device: str, size: int, watch: Stopwatch, seconds: float) -> MicroTime:
     source = torch.ones(size // _FLOAT_BYTES, device=device)
     target = torch.empty_like(source)
-    took = time_calls(lambda: target.copy_(source), clock, seconds, time.perf_counter)
+    took = time_calls(lambda: target.copy_(source), watch, seconds)
     return MicroTime("copy", f"{size} B", 2.0 * size, took)
 
 
 def _launch(device: str, seconds: float) -> MicroTime:
     """One operation on one element, the device idle before and after: its seconds on the host's clock."""
     x = torch.ones(1, device=device)
-    synchronize = torch.cuda.synchronize if device == "cuda" else _nothing
+    synchronize = _stopwatch(device).wait
 
     def call() -> None:
         x.add_(1.0)
         synchronize()
 
-    return MicroTime("launch", "1", 0.0, time_calls(call, WallClock(synchronize), seconds, time.perf_counter))
+    return MicroTime(
+        "launch", "1", 0.0, time_calls(call, Stopwatch(WallClock(synchronize), synchronize), seconds)
+    )
+
+
+def _stopwatch(device: str) -> Stopwatch:
+    return Stopwatch(clock_of(torch, device), torch.cuda.synchronize if device == "cuda" else _nothing)
 
 
 def _nothing() -> None:
@@ -99,11 +108,11 @@ def _nothing() -> None:
 def _layers(device: str, seconds: float) -> MicroTime:
     """What one more layer without work costs in a forward pass: the host's share of a layer."""
     x = torch.ones(1, 1, 1, 1, device=device)
-    clock = clock_of(torch, device)
+    watch = _stopwatch(device)
     times = {}
     for count in _LAYER_COUNTS:
         chain = nn.Sequential(*(nn.ReLU() for _ in range(count))).to(device)
-        times[count] = time_calls(lambda chain=chain: chain(x), clock, seconds, time.perf_counter)
+        times[count] = time_calls(lambda chain=chain: chain(x), watch, seconds)
     return MicroTime("layer", "1", 0.0, max(per_layer_overhead(times), 1e-9))
 
 

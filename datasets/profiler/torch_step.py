@@ -62,6 +62,10 @@ class TorchStep:
         self._scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
 
+    def finish(self) -> None:
+        """Wait until the weights are changed: a number of the last ones can be read only then."""
+        list(self.network.parameters())[-1].flatten()[0].item()
+
 
 def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return normally distributed images (batch, channels, side, side) and labels (batch,) for a network."""

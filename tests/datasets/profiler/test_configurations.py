@@ -1,0 +1,74 @@
+"""Lists and plan files become configurations; what is wrong in them is said in one line."""
+
+import pytest
+from trainlaw.datasets.faults import FaultsError
+from trainlaw.datasets.profiler import Configuration, configurations_of_lists, read_plan
+from trainlaw.formulas.errors import UnknownNameError
+
+PLACES = {"device": "cpu", "threads": [1, 2], "processes": [1]}
+
+
+def test_every_combination_comes_once():
+    found = configurations_of_lists(["ResNet-18", "resnet18", "vgg11"], [8, 2], [64, 32], ["fp32"], **PLACES)
+    assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
+    assert found == sorted(found)
+    assert {c.cnn for c in found} == {"resnet18", "vgg11"}
+
+
+def test_usual_sizes_where_none_are_given():
+    (found,) = configurations_of_lists(
+        ["lenet5"], [4], [], ["amp"], device="cuda", threads=[0], processes=[1]
+    )
+    assert (found.input_size_px, found.n_classes, found.title) == (32, 10, "lenet5, batch 4, 32 px, amp")
+
+
+def test_several_processes_come_together():
+    places = PLACES | {"processes": [1, 2]}
+    found = configurations_of_lists(["lenet5"], [4, 8], [], ["fp32"], **places)
+    assert [c.processes for c in found] == [1] * 4 + [2] * 4
+    assert found[-1].title == "lenet5, batch 8, 32 px, fp32, 2 threads, 2 processes"
+
+
+@pytest.mark.parametrize("cnn, precision", [("resnet19", "fp32"), ("resnet18", "fp8")])
+def test_unknown_names_are_refused(cnn, precision):
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        configurations_of_lists([cnn], [1], [], [precision], **PLACES)
+
+
+def test_plan_keeps_its_order_and_fills_gaps(tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(
+        "cnn,batch_per_gpu,input_size_px,n_classes,threads,n_gpus,precision\n"
+        "vgg11,4,64,10,2,2,bf16\n"
+        "lenet5,8,,,,,fp32\n"
+        "vgg11,4,64,10,2,2,bf16\n"
+    )
+    found = read_plan(plan, device="cpu", threads=[1], processes=[1])
+    assert found == [
+        Configuration("cpu", 2, 2, "bf16", "vgg11", 64, 10, 4),
+        Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8),
+    ]
+
+
+def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text("cnn,batch_per_gpu\nlenet5,8\n")
+    assert len(read_plan(plan, **PLACES)) == 2
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("cnn\nlenet5\n", "batch_per_gpu"),
+        ("cnn,batch_per_gpu\nlenet5,0\n", "row 1, column batch_per_gpu"),
+        ("cnn,batch_per_gpu\nlenet5,eight\n", "came 'eight'"),
+        ("cnn,batch_per_gpu\nlenet9,1\n", "row 1, column cnn.*lenet"),
+        ("cnn,batch_per_gpu,precision\nlenet5,1,fp8\n", "fp32, tf32, amp, bf16"),
+        ("cnn,batch_per_gpu\n", "1 to 100000 configurations"),
+    ],
+)
+def test_faults_of_a_plan_are_named(tmp_path, text, words):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(text)
+    with pytest.raises(FaultsError, match=words):
+        read_plan(plan, **PLACES)

@@ -1,0 +1,161 @@
+"""What is asked of torch, with a torch that is made up: no GPU and no torch is needed for it."""
+
+from types import SimpleNamespace
+
+import pytest
+from trainlaw.datasets.gpu_files import with_gpus
+from trainlaw.datasets.profiler.clocks import EventClock, WallClock
+from trainlaw.datasets.profiler.devices import (
+    NotMeasuredError,
+    card_row,
+    choose_device,
+    clock_of,
+    is_out_of_memory,
+    known_card,
+    set_precision,
+    software_of,
+    stated_precision,
+)
+from trainlaw.datasets.profiler.hosts import card_host, cpu_host
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.nvidia import CardState
+from trainlaw.formulas.errors import InputError, UnknownNameError
+
+from .conftest import FakeDevice
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+def fake_torch(available=True, capability=(9, 0), bf16=True, name="NVIDIA Toy 1", device=None):
+    device = device or FakeDevice()
+    properties = SimpleNamespace(
+        name=name, major=capability[0], minor=capability[1], multi_processor_count=100,
+        total_memory=8e10, memory_bus_width=5120, L2_cache_size=5e7,
+    )  # fmt: skip
+    cuda = SimpleNamespace(
+        is_available=lambda: available,
+        get_device_capability=lambda: capability,
+        is_bf16_supported=lambda: bf16,
+        Event=lambda enable_timing: device.new_event(),
+        synchronize=device.synchronize,
+        OutOfMemoryError=OutOfMemoryError,
+        current_device=lambda: 0,
+        get_device_properties=lambda index: properties,
+    )
+    switches = SimpleNamespace(
+        cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=None)),
+        cudnn=SimpleNamespace(allow_tf32=None, benchmark=None, version=lambda: 90100),
+    )
+    return SimpleNamespace(
+        __version__="9.9", cuda=cuda, backends=switches, version=SimpleNamespace(cuda="12.4"),
+        set_num_threads=lambda count: None,
+    )  # fmt: skip
+
+
+def test_device_is_chosen_by_what_is_there():
+    assert choose_device(fake_torch(), "auto") == "cuda"
+    assert choose_device(fake_torch(available=False), "auto") == "cpu"
+    assert choose_device(fake_torch(), "cpu") == "cpu"
+    with pytest.raises(InputError, match="use --device cpu"):
+        choose_device(fake_torch(available=False), "cuda")
+    with pytest.raises(UnknownNameError):
+        choose_device(fake_torch(), "gpu")
+
+
+def test_clock_of_a_card_is_made_of_events():
+    device = FakeDevice()
+    torch = fake_torch(device=device)
+    clock = clock_of(torch, "cuda")
+    assert isinstance(clock, EventClock)
+    first = clock.mark()
+    device.launch(0.25)
+    last = clock.mark()
+    clock.finish()
+    assert clock.seconds(first, last) == pytest.approx(0.25, abs=1e-5)
+    assert isinstance(clock_of(torch, "cpu"), WallClock)
+
+
+@pytest.mark.parametrize("precision, tf32", [("fp32", False), ("tf32", True), ("amp", False)])
+def test_fp32_on_a_card_is_not_tf32(precision, tf32):
+    torch = fake_torch()
+    set_precision(torch, "cuda", precision)
+    assert torch.backends.cuda.matmul.allow_tf32 is tf32
+    assert torch.backends.cudnn.allow_tf32 is tf32
+    assert torch.backends.cudnn.benchmark is True
+
+
+@pytest.mark.parametrize(
+    "device, precision, torch",
+    [
+        ("cpu", "tf32", fake_torch()),
+        ("cuda", "tf32", fake_torch(capability=(7, 5))),
+        ("cuda", "bf16", fake_torch(bf16=False)),
+    ],
+)
+def test_a_precision_that_is_not_there_is_a_reason(device, precision, torch):
+    with pytest.raises(NotMeasuredError):
+        set_precision(torch, device, precision)
+    set_precision(torch, device, "fp32")
+
+
+def test_what_a_precision_means_is_stated():
+    assert stated_precision("cuda", "amp") == "autocast to fp16, scaled gradients"
+    assert {stated_precision("cpu", name) for name in ("fp32", "bf16")} == {"fp32", "bf16 throughout"}
+
+
+@pytest.mark.parametrize(
+    "error, is_memory",
+    [
+        (MemoryError(), True),
+        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), True),
+        (RuntimeError("shape mismatch"), False),
+        (KeyError("out of memory"), False),
+    ],
+)
+def test_memory_that_ran_out_is_told_from_defects(error, is_memory):
+    assert is_out_of_memory(fake_torch(), error) is is_memory
+
+
+def test_software_names_the_driver_where_there_is_one():
+    assert "driver" not in software_of(fake_torch(), CardState())
+    assert "cuda 12.4, cudnn 90100, driver 550" in software_of(fake_torch(), CardState(driver="550"))
+
+
+def test_a_known_card_needs_no_row(tmp_path):
+    machine = MachineFile(tmp_path / "runs.csv")
+    torch = fake_torch(name="NVIDIA GeForce RTX 3090")
+    host = card_host(torch, CardState(driver="550"), ("pcie4-x16", "none"), machine, None)
+    assert host.gpu == known_card("NVIDIA GeForce RTX 3090") == "RTX 3090"
+    assert "100 multiprocessors" in host.hardware
+    assert not machine.path.exists()
+
+
+@pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
+def test_an_unknown_card_comes_with_its_facts(tmp_path, clock_hz, peak):
+    machine = MachineFile(tmp_path / "runs.csv")
+    state = CardState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
+    host = card_host(fake_torch(), state, ("", ""), machine, lambda device: (3e13, 1e12))
+    card = with_gpus(machine.path).find(host.gpu)
+    assert card.peak_fp32_flop_per_s == pytest.approx(peak)
+    assert (card.sm_count, card.core_count) == (100, 12800)
+    assert card.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
+    assert (
+        card_row(fake_torch().cuda.get_device_properties(0), state, 1.0, 1.0)["compute_capability"] == "9.0"
+    )
+
+
+def test_a_processor_is_measured_once(tmp_path):
+    asked = []
+
+    def rates(device):
+        asked.append(device)
+        return 1e11, 1e10
+
+    machine = MachineFile(tmp_path / "runs.csv")
+    hosts = [cpu_host(fake_torch(), 2, ("", ""), machine, rates) for _ in range(2)]
+    assert hosts[0] == hosts[1]
+    assert asked == ["cpu"]
+    assert machine.names == (hosts[0].gpu,)

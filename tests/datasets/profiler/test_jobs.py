@@ -1,0 +1,162 @@
+"""The three jobs with stand-ins for torch: which parts are asked for what, and which files lie there then."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.profiler import (
+    Means,
+    configurations_of_lists,
+    default_threads,
+    device_here,
+    layer_profiling,
+    means,
+    micro_profiling,
+    profile_layers,
+    profile_micro,
+    profile_runs,
+    profiling,
+)
+from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.micro import MicroTime
+from trainlaw.datasets.profiler.processor import usable_cores
+from trainlaw.formulas.errors import InputError, MissingDependencyError, UnknownNameError
+
+from .conftest import HOST, measurement
+from .test_devices import fake_torch
+from .test_layer_rows import times_of
+
+
+class FakeParts:
+    """Stands for the files that import torch."""
+
+    def __init__(self):
+        self.together = []
+
+    def part(self, name):
+        return {
+            "torch_measure": SimpleNamespace(
+                measure=lambda each, rule: measurement(0.1 * each.batch), state_of=None
+            ),
+            "torch_micro": SimpleNamespace(quick_rates=lambda device: (1e11, 1e10), micro_times=micro_times),
+            "torch_layer_times": SimpleNamespace(measure_layers=measure_layers),
+            "torch_processes": SimpleNamespace(
+                SharedSweep=lambda *fields: fields,
+                Gathering=lambda *fields: fields,
+                sweep_together=lambda gathering, shared, tell: self.together.append((gathering, shared)),
+                all_reduce_together=lambda gathering: [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)],
+            ),
+        }[name]
+
+
+def measure_layers(configuration, rule):
+    if configuration.batch == 13:
+        raise NotMeasuredError("out of memory: too large")
+    cnn = build(configuration.cnn, configuration.input_size_px, configuration.n_classes)
+    return cnn, times_of(cnn), (0.5, 0.001)
+
+
+def micro_times(device, precision):
+    return [MicroTime("matmul", "128", 1e9, 0.01), MicroTime("launch", "1", 0.0, 1e-6)]
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    fake = FakeParts()
+    for module in (means, profiling, layer_profiling, micro_profiling):
+        monkeypatch.setattr(module, "torch_part", fake.part)
+        if hasattr(module, "torch_package"):
+            monkeypatch.setattr(module, "torch_package", fake_torch)
+    return fake
+
+
+def wanted(**options):
+    lists = {"cnns": ["lenet5"], "batches": [2, 4], "inputs": [], "precisions": ["fp32"]}
+    places = {"device": "cpu", "threads": [1], "processes": [1]}
+    return configurations_of_lists(*(lists | options.pop("lists", {})).values(), **places | options)
+
+
+def test_runs_are_measured_once(parts, tmp_path):
+    told = []
+    own = Means(tmp_path / "runs.csv")
+    assert profile_runs(wanted(), own, told.append) == 2
+    assert profile_runs(wanted(), own, told.append) == 0
+    assert [progress.median_s for progress in told] == [0.2, 0.4]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs-machine.csv", "runs.csv"]
+    assert pd.read_csv(own.beside("machine"))["bandwidth_byte_per_s"].tolist() == [1e10]
+
+
+def test_several_processes_are_started_together(parts, tmp_path):
+    profile_runs(
+        wanted(processes=[1, 2], threads=[1, 2]), Means(tmp_path / "runs.csv"), lambda progress: None
+    )
+    ((gathering, shared),) = parts.together
+    assert gathering == ("cpu", 2, 1, "")
+    assert {configuration.processes for configuration in shared[0]} == {2}
+    assert set(shared[3]) == {1, 2}
+    assert len(pd.read_csv(tmp_path / "runs.csv")) == 4
+
+
+@pytest.mark.parametrize(
+    "options, own, error",
+    [
+        ({"processes": [3], "nodes": 2}, {}, "multiple of 2 hosts"),
+        ({"processes": [2], "nodes": 2}, {"network": "ethernet-10g"}, "--rendezvous HOST:PORT"),
+        ({"processes": [2], "device": "cuda"}, {}, "--link NAME"),
+    ],
+)
+def test_links_must_be_named(parts, tmp_path, options, own, error):
+    with pytest.raises(InputError, match=error):
+        profile_runs(wanted(**options), Means(tmp_path / "runs.csv", **own), lambda progress: None)
+
+
+def test_an_unknown_link_is_refused(parts, tmp_path):
+    with pytest.raises(UnknownNameError):
+        profile_runs(wanted(), Means(tmp_path / "runs.csv", link="string"), lambda progress: None)
+
+
+def test_layers_go_to_three_files(parts, tmp_path):
+    told = []
+    own = Means(tmp_path / "runs.csv")
+    assert profile_layers(wanted(lists={"batches": [2, 13]}), own, told.append) == 2
+    assert [progress.reason for progress in told] == ["", "out of memory: too large"]
+    assert len(pd.read_csv(own.beside("operations"))) == 1
+    assert len(pd.read_csv(own.beside("all-layers"))) == 11
+    assert set(pd.read_csv(own.beside("layers"))["kind"]) == {"conv", "dense"}
+    assert profile_layers(wanted(), own, told.append) == 1
+    with pytest.raises(InputError, match="--processes 1"):
+        profile_layers(wanted(processes=[2]), own, told.append)
+
+
+def test_micro_goes_to_two_files(parts, tmp_path):
+    told = []
+    own = Means(tmp_path / "runs.csv")
+    asked = {"means": own, "on_time": lambda gpu, time: told.append(time.benchmark)}
+    assert profile_micro("cpu", [1, 2], ["fp32"], 2, **asked) == 2
+    rows = pd.read_csv(own.beside("micro"))
+    assert rows["achieved_matmul_flop_per_s"].tolist() == [1e11, 1e11]
+    assert rows["allreduce_byte_per_s"].notna().all()
+    assert told == ["matmul", "launch", "allreduce", "allreduce"] * 2
+    assert len(pd.read_csv(own.beside("micro-sizes"))) == 8
+
+
+def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr(means, "card_host", lambda *arguments: HOST)
+    state = SimpleNamespace(state_of=lambda device: device, measure=lambda each, rule: measurement(0.1))
+    known = parts.part
+    monkeypatch.setattr(means, "torch_part", lambda name: state if name == "torch_measure" else known(name))
+    assert profile_runs(wanted(device="cuda", threads=[0]), Means(tmp_path / "runs.csv"), lambda p: None) == 2
+
+
+def test_threads_are_all_cores_of_a_cpu(parts):
+    assert (default_threads("cuda"), default_threads("cpu")) == (0, usable_cores())
+    assert device_here("auto") == "cuda"
+
+
+def test_without_torch_one_line_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[profile\]'"):
+        profile_runs(wanted(), Means(tmp_path / "runs.csv"), lambda progress: None)
+    with pytest.raises(MissingDependencyError):
+        means.torch_part("torch_measure")

@@ -1,0 +1,86 @@
+"""Layer times become rows that the layers schema and the anchor schema take."""
+
+import pandas as pd
+import pytest
+from trainlaw.datasets.checks import typed_frame, value_faults
+from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.layers import LayerTable
+from trainlaw.datasets.pairs import PairTable, pairs_of_profiles
+from trainlaw.datasets.profiler import Configuration
+from trainlaw.datasets.profiler.layer_rows import (
+    DETAIL_FILE_COLUMNS,
+    LAYER_FILE_COLUMNS,
+    OPERATION_FILE_COLUMNS,
+    LayerTime,
+    detail_rows,
+    has_schema_row,
+    operation_row,
+    schema_rows,
+)
+
+
+def times_of(cnn):
+    return [
+        LayerTime(position, 0.001, 0.002, 0.003, 0.0005, 0.0065, (0.0009, 0.002), (0.006, 0.008), 20)
+        for position, layer in enumerate(cnn.layers)
+        if position and layer.kind != "softmax"
+    ]
+
+
+@pytest.fixture(params=["mobilenet_v2", "lenet5", "googlenet"])
+def measured(request):
+    cnn = build(request.param, 64 if request.param != "lenet5" else 32, 10)
+    return cnn, times_of(cnn), Configuration("cpu", 1, 1, "fp32", cnn.name, cnn.input_size_px, 10, 8)
+
+
+def test_rows_of_layers_have_no_fault(measured):
+    cnn, times, configuration = measured
+    rows = schema_rows(cnn, times, configuration, "V100-SXM2-16GB")
+    frame = pd.DataFrame(rows, columns=LAYER_FILE_COLUMNS)
+    typed, faults = typed_frame(frame, LAYER_COLUMNS)
+    assert faults + value_faults(typed, LAYER_COLUMNS) == []
+    assert list(frame["phase"].value_counts().index.sort_values()) == [
+        "forward",
+        "forward+backward+optimizer",
+    ]
+    table = LayerTable("own", frame[[column.name for column in LAYER_COLUMNS]])
+    assert table.features().notna().all(axis=None)
+
+
+def test_every_layer_has_a_detailed_row(measured):
+    cnn, times, configuration = measured
+    rows = detail_rows(cnn, times, configuration, "Toy")
+    assert [row["layer"] for row in rows] == [cnn.layers[time.position].name for time in times]
+    assert all(set(row) == set(DETAIL_FILE_COLUMNS) for row in rows)
+
+
+def test_operations_hold_all_the_time(measured):
+    cnn, times, configuration = measured
+    row = operation_row(cnn, times, configuration, "T4", (0.5, 0.004))
+    assert set(row) == set(OPERATION_FILE_COLUMNS)
+    total = sum(seconds for name, seconds in row.items() if name.startswith("device_"))
+    assert total == pytest.approx(0.0065 * len(times) + 0.004)
+    other = operation_row(cnn, times, configuration, "V100-SXM2-16GB", (0.25, 0.004))
+    pairs = PairTable("own", pairs_of_profiles(pd.DataFrame([row, other])))
+    assert len(pairs) == 2
+    assert pairs.profile().shape[1] == sum(name.startswith("device_") for name in row)
+
+
+def test_what_the_schema_cannot_say_gets_no_row():
+    layers = build("mobilenet_v2", 64, 10).layers
+    assert not any(has_schema_row(layer) for layer in layers if layer.is_depthwise)
+    assert all(has_schema_row(layer) for layer in layers if layer.kind == "dense")
+    wide = [
+        layer for layer in build("inception_v3", 96, 10).layers if layer.kernel_height != layer.kernel_width
+    ]
+    assert wide and not any(has_schema_row(layer) for layer in wide)
+
+
+def test_gradients_of_depthwise_convolutions_have_their_own_names():
+    cnn = build("mobilenet_v2", 64, 10)
+    configuration = Configuration("cpu", 1, 1, "fp32", "mobilenet_v2", 64, 10, 8)
+    row = operation_row(cnn, times_of(cnn), configuration, "T4", (0.5, 0.0))
+    depthwise = sum(layer.is_depthwise for layer in cnn.layers)
+    assert row["device_DepthwiseConv2dNativeBackpropFilter_s"] == pytest.approx(0.003 * depthwise)
+    assert row["device_Relu6Grad_s"] > 0

@@ -1,0 +1,156 @@
+"""Facts of a machine from the operating system's files and the driver's words, whole or in part."""
+
+import subprocess
+
+import pytest
+from trainlaw.datasets.gpu_files import with_gpus
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.nvidia import CardState, card_state
+from trainlaw.datasets.profiler.processor import (
+    Processor,
+    available_memory_bytes,
+    read_processor,
+    usable_cores,
+)
+from trainlaw.datasets.profiler.surroundings import Surroundings, Watch
+from trainlaw.formulas.errors import InputError
+
+CPUINFO = """processor : 0
+model name : Intel(R) Xeon(R) Toy  Processor
+cpu MHz : 2500.000
+flags : fpu sse2 avx2 avx512f amx_bf16
+
+processor : 1
+model name : another
+"""
+
+
+@pytest.fixture
+def linux(tmp_path):
+    cpu = tmp_path / "sys/devices/system/cpu/cpu0"
+    (tmp_path / "proc").mkdir()
+    for folder in ("cache/index0", "cache/index3", "cpufreq", "thermal_throttle"):
+        (cpu / folder).mkdir(parents=True)
+    (tmp_path / "proc/cpuinfo").write_text(CPUINFO)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:  1000 kB\nMemAvailable:  500 kB\n")
+    (tmp_path / "proc/stat").write_text("cpu  100 0 50 1000 5 0 0 10 0 0\n")
+    (cpu / "cache/index0/size").write_text("48K\n")
+    (cpu / "cache/index3/size").write_text("32768K\n")
+    (cpu / "thermal_throttle/core_throttle_count").write_text("3\n")
+    return tmp_path
+
+
+def test_processor_is_read_from_its_files(linux):
+    found = read_processor(linux, cores=2)
+    assert found == Processor("Intel Xeon Toy Processor", 2, 16, 2.5e9, 1024e3, 32768 * 1024, 48 * 1024, 16)
+    (linux / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").write_text("3500000\n")
+    assert read_processor(linux, cores=2).clock_hz == 3.5e9
+    assert available_memory_bytes(linux) == 512e3
+
+
+def test_a_machine_that_tells_nothing_still_has_a_row(tmp_path):
+    found = read_processor(tmp_path)
+    assert found.cores == usable_cores()
+    row = found.gpu_row(1, 1e11, 1e10)
+    assert row["peak_fp32_flop_per_s"] == 1e11
+    assert row["boost_clock_hz"] == pytest.approx(1e11 / (4 * 2 * 2))
+    assert "measured" in row["remark"]
+
+
+def test_peak_is_cores_times_lanes_times_units_times_clock():
+    toy = Processor("Toy", 4, 16, 2e9, 1e9, 1e6, 1e4, 2)
+    assert toy.peak_flop_per_s(2) == 2 * 16 * 2 * 2 * 2e9
+    # More threads than cores are no more arithmetic.
+    assert toy.peak_flop_per_s(8) == toy.peak_flop_per_s(4)
+    row = toy.gpu_row(2, 1e9, 1e10)
+    assert (row["peak_fp32_flop_per_s"], row["peak_fp16_flop_per_s"]) == (256e9, 512e9)
+    assert row["peak_fp32_flop_per_s"] == 2 * row["core_count"] * row["boost_clock_hz"]
+    # A clock above the stated one shows in what is measured.
+    assert toy.gpu_row(2, 300e9, 1e10)["peak_fp32_flop_per_s"] == 300e9
+
+
+def test_machine_file_is_a_gpu_file(tmp_path):
+    toy = Processor("Toy CPU", 2, 16, 2.5e9, 8e9)
+    machine = MachineFile(tmp_path / "runs.csv")
+    machine.add(toy.gpu_row(1, 1e11, 1e10))
+    machine.add(toy.gpu_row(2, 1e11, 2e10))
+    machine.add(toy.gpu_row(2, 1e11, 3e10))
+    again = MachineFile(tmp_path / "runs.csv")
+    assert again.names == ("Toy CPU, 1 thread", "Toy CPU, 2 threads")
+    catalog = with_gpus(again.path)
+    assert catalog.find("Toy CPU, 2 threads").bandwidth_byte_per_s == 3e10
+    assert catalog.find("Toy CPU, 1 thread").gpu_group == "Toy CPU, 1 thread"
+
+
+def test_another_file_is_no_machine_file(tmp_path):
+    (tmp_path / "runs-machine.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="GPU schema"):
+        MachineFile(tmp_path / "runs.csv")
+
+
+LINE = "NVIDIA H100, 550.54, 1200, 1980, 2619, 45, 300.5, [N/A], 0x0000000000000024\n"
+
+
+def test_card_state_is_read_from_nvidia_smi():
+    asked = []
+
+    def run(command):
+        asked.append(command)
+        return LINE
+
+    state = card_state(3, run)
+    assert (state.name, state.driver, state.clock_hz, state.max_clock_hz) == (
+        "NVIDIA H100",
+        "550.54",
+        1.2e9,
+        1.98e9,
+    )
+    assert state.throttled == ("power cap", "software thermal slowdown")
+    assert state.utilization_percent != state.utilization_percent
+    assert "--id=3" in asked[0]
+
+
+@pytest.mark.parametrize("answer", ["", "No devices were found\n", "a,b,c\n"])
+def test_a_driver_without_an_answer_is_no_fault(answer):
+    assert card_state(0, lambda command: answer).name == ""
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(), subprocess.TimeoutExpired("nvidia-smi", 10)])
+def test_a_machine_without_a_driver_is_no_fault(error):
+    def run(command):
+        raise error
+
+    assert card_state(0, run).throttled == ()
+
+
+def test_unreadable_reasons_are_none():
+    assert card_state(0, lambda command: LINE.replace("0x0000000000000024", "[N/A]")).throttled == ()
+
+
+def test_watch_tells_other_load_and_heat(linux, monkeypatch):
+    times = iter([10.0, 12.0])
+    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.sysconf", lambda name: 100)
+    own, states = iter([1.0, 2.0]), iter([CardState(), CardState(clock_hz=1e9, throttled=("power cap",))])
+    watch = Watch(card=lambda: next(states), root=linux, own_seconds=lambda: next(own))
+    # 2 s x 2 processors; 3 s busy, one of them ours; 0.2 s stolen.
+    (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
+    (linux / "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count").write_text("4\n")
+    seen = watch.seen()
+    assert seen.other_load == pytest.approx(0.5)
+    assert seen.stolen == pytest.approx(0.05)
+    assert seen.remark == (
+        "the card was throttled: power cap; the processor was throttled for heat; "
+        "other programs used 50 % of the processors; the hypervisor withheld 5 % of the processors"
+    )
+
+
+def test_watch_on_a_machine_that_tells_nothing(tmp_path):
+    seen = Watch(root=tmp_path).seen()
+    assert seen.other_load != seen.other_load
+    assert seen.remark == ""
+
+
+def test_a_quiet_machine_gives_no_remark():
+    assert Surroundings(0.01, 0.0).remark == ""

@@ -1,0 +1,85 @@
+"""Micro-benchmarks become rates: hand-made times give back the constants that they were made of."""
+
+import math
+
+import pytest
+from trainlaw.datasets.profiler.micro import (
+    MESSAGE_BYTES,
+    MICRO_COLUMNS,
+    MicroTime,
+    conv_flop,
+    detail_row,
+    line_of_messages,
+    matmul_flop,
+    micro_row,
+    per_layer_overhead,
+    ring_factor,
+)
+
+
+def reduced(processes, latency, rate):
+    return [
+        MicroTime(
+            "allreduce",
+            f"{size} B",
+            size,
+            2 * (processes - 1) * latency + ring_factor(processes) * size / rate,
+        )
+        for size in MESSAGE_BYTES
+    ]
+
+
+@pytest.mark.parametrize("processes", [2, 8])
+def test_rate_and_latency_of_a_link_are_found(processes):
+    rate, latency = line_of_messages(reduced(processes, 5e-5, 3e9), processes)
+    assert (rate, latency) == pytest.approx((3e9, 5e-5))
+
+
+def test_a_line_of_one_message_is_unknown():
+    assert all(map(math.isnan, line_of_messages(reduced(2, 1e-5, 1e9)[:1], 2)))
+    assert all(map(math.isnan, line_of_messages([], 1)))
+
+
+def test_times_that_make_no_line_give_the_ends():
+    times = [MicroTime("allreduce", "1", 1e3, 1.0), MicroTime("allreduce", "2", 1e6, 0.5)]
+    rate, latency = line_of_messages(times, 2)
+    assert (rate, latency) == (2e6, 0.5)
+
+
+def test_rates_are_work_over_time():
+    assert matmul_flop(1000) == 2e9
+    assert conv_flop(2, 3, 5) == 2 * 9 * 3 * 3 * 5 * 5 * 2
+    assert MicroTime("matmul", "1000", 2e9, 0.5).rate == 4e9
+    assert (MicroTime("copy", "1 B", 2.0, 0.5).unit, MicroTime("conv", "", 2.0, 0.5).unit) == (
+        "B/s",
+        "FLOP/s",
+    )
+    assert math.isnan(MicroTime("launch", "1", 0.0, 1e-6).rate)
+
+
+def test_the_table_holds_the_best_product_and_the_largest_copy():
+    times = [
+        MicroTime("matmul", "128", 1e9, 1.0),
+        MicroTime("matmul", "256", 1e9, 0.5),
+        MicroTime("copy", "1", 1e3, 1e-9),
+        MicroTime("copy", "2", 1e9, 0.1),
+        MicroTime("launch", "1", 0.0, 2e-6),
+        MicroTime("layer", "1", 0.0, 3e-6),
+        *reduced(2, 5e-5, 3e9),
+    ]
+    row = micro_row("Toy", 1, "fp32", times, 2)
+    assert {*row, "measured_at"} == set(MICRO_COLUMNS)
+    assert row["achieved_matmul_flop_per_s"] == 2e9
+    assert row["achieved_copy_byte_per_s"] == pytest.approx(1e10)
+    assert (row["launch_latency_s"], row["host_overhead_per_layer_s"]) == (2e-6, 3e-6)
+    assert row["allreduce_byte_per_s"] == pytest.approx(3e9)
+    assert math.isnan(micro_row("Toy", 1, "fp32", [])["achieved_conv_flop_per_s"])
+
+
+def test_sizes_are_kept_one_by_one():
+    row = detail_row("Toy", 1, "fp32", MicroTime("matmul", "128", 1e9, 1.0))
+    assert (row["benchmark"], row["size"], row["rate"], row["unit"]) == ("matmul", "128", 1e9, "FLOP/s")
+
+
+def test_overhead_of_a_layer_is_the_slope():
+    assert per_layer_overhead({50: 1e-4, 100: 2e-4, 200: 4e-4}) == pytest.approx(2e-6)

@@ -1,0 +1,132 @@
+"""Rows of a sweep pass the check of a user's file; failures are rows; nothing is measured twice."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from trainlaw.datasets.gpu_files import with_gpus
+from trainlaw.datasets.importing import import_runs
+from trainlaw.datasets.profiler import Configuration, configurations_of_lists
+from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.run_rows import Exchange, run_row
+from trainlaw.datasets.profiler.surroundings import Surroundings
+from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
+from trainlaw.formulas.errors import InputError
+
+from .conftest import measurement
+
+TOY = Processor("Toy CPU", 2, 16, 2.5e9, 8e9, 32e6, 48e3)
+
+
+def wanted(processes=(1,), batches=(2, 4, 8)):
+    return configurations_of_lists(
+        ["lenet5"], batches, [], ["fp32"], device="cpu", threads=[1], processes=processes
+    )
+
+
+def run(configurations, files, host, measure=None):
+    told = []
+    sweep(
+        configurations, measure or (lambda c: measurement(0.1 * c.batch)), lambda c: host, files, told.append
+    )
+    return told
+
+
+def test_rows_pass_the_check_and_become_a_run_table(tmp_path, host):
+    path = tmp_path / "runs.csv"
+    run(wanted(), SweepFiles(path), host)
+    machine = MachineFile(path)
+    machine.add(TOY.gpu_row(1, 1e11, 1e10))
+    table = import_runs(path, gpus=with_gpus(machine.path))
+    assert table.seconds.tolist() == pytest.approx([0.2, 0.4, 0.8])
+    assert table.frame["n_repeats"].tolist() == [6, 6, 6]
+    assert (table.features(["peak_flop_per_s"]) == 1.6e11).all(axis=None)
+    assert set(table.labels()["gpu_group"]) == {"Toy CPU, 1 thread"}
+
+
+def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
+    path = tmp_path / "runs.csv"
+
+    def measure(configuration):
+        exchange = Exchange(0.02, 0.19) if configuration.processes > 1 else None
+        return measurement(0.2, exchange=exchange, surroundings=Surroundings(0.5, 0.0, 1e9, ("hot",)))
+
+    run(wanted(processes=(1, 2), batches=(2,)), SweepFiles(path), host, measure)
+    MachineFile(path).add(TOY.gpu_row(1, 1e11, 1e10))
+    frame = import_runs(path, gpus=with_gpus(MachineFile(path).path)).frame
+    assert frame["algorithm"].tolist() == ["none", "ring"]
+    assert frame["single_gpu_time_s"].tolist()[1] == 0.2
+    own = pd.read_csv(path)
+    assert own["all_reduce_share"].tolist()[1] == pytest.approx(0.1)
+    assert own["all_reduce_overlap"].tolist()[1] == pytest.approx(0.5)
+    assert own["remark"].tolist() == ["hot; other programs used 50 % of the processors"] * 2
+
+
+def test_several_hosts_name_their_network(host):
+    configuration = Configuration("cpu", 4, 1, "fp32", "lenet5", 32, 10, 2, 2)
+    row = run_row(configuration, measurement(0.1), replace(host, network="ethernet-10g"))
+    assert (row["n_gpus"], row["n_nodes"], row["link"], row["network"]) == (
+        4,
+        2,
+        "ethernet-20g",
+        "ethernet-10g",
+    )
+
+
+def test_what_cannot_be_measured_becomes_a_row_with_its_reason(tmp_path, host):
+    def measure(configuration):
+        if configuration.batch == 4:
+            raise NotMeasuredError("out of memory: it does not fit")
+        return measurement(0.1)
+
+    files = SweepFiles(tmp_path / "runs.csv")
+    told = run(wanted(), files, host, measure)
+    assert [progress.reason for progress in told] == ["", "out of memory: it does not fit", ""]
+    (failure,) = files.failures.rows
+    assert (failure["batch"], failure["reason"]) == ("4", "out of memory: it does not fit")
+    assert len(files.runs.rows) == 2
+
+
+def test_other_errors_are_defects_and_end_the_sweep(tmp_path, host):
+    def measure(configuration):
+        raise KeyError("defect")
+
+    with pytest.raises(KeyError):
+        run(wanted(), SweepFiles(tmp_path / "runs.csv"), host, measure)
+
+
+def test_a_resumed_sweep_measures_only_what_is_left(tmp_path, host):
+    path = tmp_path / "runs.csv"
+
+    def measure(configuration):
+        if configuration.batch == 8:
+            raise NotMeasuredError("no")
+        return measurement(0.1)
+
+    run(wanted(batches=(2, 8)), SweepFiles(path), host, measure)
+    left = pending(wanted(batches=(2, 4, 8)), SweepFiles(path))
+    assert [configuration.batch for configuration in left] == [4]
+
+
+def test_time_left_is_told(tmp_path, host):
+    ticks = iter(range(0, 1000, 10))
+    told = []
+    files = SweepFiles(tmp_path / "runs.csv")
+    sweep(wanted(), lambda c: measurement(0.1), lambda c: host, files, told.append, now=lambda: next(ticks))
+    assert [(p.number, p.total, p.remaining_s) for p in told] == [(1, 3, 20.0), (2, 3, 10.0), (3, 3, 0.0)]
+
+
+@pytest.mark.parametrize("name", ["runs.txt", "no/folder/runs.csv"])
+def test_a_file_that_cannot_be_written_is_refused_at_once(tmp_path, name):
+    with pytest.raises(InputError, match="expected"):
+        SweepFiles(tmp_path / name)
+
+
+def test_an_edited_file_is_refused_in_one_line(tmp_path, host):
+    path = tmp_path / "runs.csv"
+    run(wanted(batches=(2,)), SweepFiles(path), host)
+    path.write_text(path.read_text().replace(",lenet5,32,", ",lenet5,many,"))
+    with pytest.raises(InputError, match="other values"):
+        SweepFiles(path).done()

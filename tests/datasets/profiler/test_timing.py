@@ -1,0 +1,119 @@
+"""A known delay is found where it is; a clock that does not wait for the device is refused."""
+
+from statistics import median
+
+import pytest
+from trainlaw.datasets.profiler.clocks import ClockError, EventClock, WallClock, check_clock
+from trainlaw.datasets.profiler.micro import Stopwatch, time_calls
+from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.timing import time_iterations
+
+from .conftest import FakeStep
+
+RULE = StoppingRule(limit_seconds=5.0)
+DELAY_S = 0.020
+
+
+def waiting(device):
+    return WallClock(device.synchronize, device.now)
+
+
+def events(device):
+    return EventClock(device.new_event, device.synchronize)
+
+
+def planted(device):
+    """A clock that reads the host's time without waiting: what must not pass."""
+    return WallClock(lambda: None, device.now)
+
+
+@pytest.mark.parametrize("clock_of", [waiting, events])
+@pytest.mark.parametrize("phase", ["forward_s", "backward_s", "update_s"])
+def test_a_known_delay_is_found_in_its_phase_and_in_the_total(device, clock_of, phase):
+    plain = time_iterations(FakeStep(device), clock_of(device), RULE, now=device.now)
+    step = FakeStep(device)
+    setattr(step, phase, getattr(step, phase) + DELAY_S)
+    slow = time_iterations(step, clock_of(device), RULE, now=device.now)
+    for name in ("forward_s", "backward_s", "update_s", "total_s"):
+        found = median(getattr(slow, name)) - median(getattr(plain, name))
+        wanted = DELAY_S if name in (phase, "total_s") else 0.0
+        assert found == pytest.approx(wanted, abs=0.05 * DELAY_S)
+
+
+def test_a_clock_that_does_not_wait_is_refused(device):
+    with pytest.raises(ClockError, match="does not wait for the device"):
+        time_iterations(FakeStep(device), planted(device), RULE, now=device.now)
+    with pytest.raises(ClockError):
+        time_calls(
+            lambda: device.launch(0.001), Stopwatch(planted(device), device.synchronize, device.now), 0.1
+        )
+
+
+def test_calls_that_follow_each_other_are_timed_as_the_device_does_them(device):
+    watch = Stopwatch(events(device), device.synchronize, device.now)
+    assert time_calls(lambda: device.launch(0.001), watch, 0.1) == pytest.approx(0.001, rel=0.01)
+
+
+def test_without_that_check_the_planted_clock_would_miss_the_delay(device):
+    """What the check is for: the planted clock sees the time of giving out the work alone."""
+    step, clock = FakeStep(device, forward_s=DELAY_S), planted(device)
+    begin = clock.mark()
+    step.forward()
+    assert clock.seconds(begin, clock.mark()) < 0.05 * DELAY_S
+
+
+@pytest.mark.parametrize("marked, wall", [(0.5, 1.0), (1.2, 1.0)])
+def test_a_clock_must_agree_with_the_wall(marked, wall):
+    with pytest.raises(ClockError):
+        check_clock(marked, wall)
+
+
+def test_short_spans_are_not_judged():
+    check_clock(1e-6, 5e-4)
+    check_clock(0.99, 1.0)
+
+
+def test_events_let_the_host_run_ahead_within_a_block(device):
+    time_iterations(FakeStep(device), events(device), RULE, now=device.now)
+    in_blocks = len(device.log)
+    device.log.clear()
+    time_iterations(FakeStep(device), waiting(device), RULE, now=device.now)
+    assert in_blocks < len(device.log)
+
+
+def test_phases_and_the_whole_add_up(device):
+    repeats = time_iterations(FakeStep(device), waiting(device), RULE, now=device.now)
+    sums = zip(repeats.forward_s, repeats.backward_s, repeats.update_s, strict=True)
+    assert [sum(parts) for parts in sums] == pytest.approx(repeats.total_s)
+    assert repeats.median_s == pytest.approx(0.032, rel=1e-3)
+    assert repeats.interval < 0.02
+    assert repeats.warm_up >= 2
+
+
+def test_a_time_limit_ends_noisy_repeats(device):
+    class Noisy(FakeStep):
+        def forward(self):
+            self.forward_s = 0.03 - self.forward_s
+            super().forward()
+
+    repeats = time_iterations(
+        Noisy(device, forward_s=0.001), waiting(device), StoppingRule(limit_seconds=0.5), now=device.now
+    )
+    assert repeats.interval > 0.02
+    assert device.host_s < 1.0
+
+
+def test_all_processes_follow_the_first(device):
+    """What the first decides is what each does, whatever its own times are."""
+    decisions = []
+
+    def first(value):
+        decisions.append(value)
+        return value
+
+    ours = time_iterations(FakeStep(device), waiting(device), RULE, first, device.now)
+    told = iter(decisions)
+    other = FakeStep(type(device)(), forward_s=0.5)
+    theirs = time_iterations(other, waiting(other.device), RULE, lambda _: next(told), other.device.now)
+    assert len(theirs.total_s) == len(ours.total_s)
+    assert next(told, None) is None
