@@ -14,6 +14,7 @@ from trainlaw.app.term_words import term_words
 from trainlaw.app.terms import plain_expression, terms_of
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.printers.naming import letter
 
 # Changes of a card's rates, such as `trainlaw predict --gpu "T4 with 2x bandwidth"` knows them.
 _FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
@@ -103,7 +104,7 @@ def _filled(term: Expression, formula: Formula) -> str:
 
 def _symbols(formula: Formula) -> str:
     rows = [
-        [spec.symbol, spec.name, "" if spec.unit.is_dimensionless else spec.unit, spec.meaning,
+        [letter(spec.symbol), spec.name, "" if spec.unit.is_dimensionless else spec.unit, spec.meaning,
          *map(show_number, formula.ranges.get(spec.name, (float("nan"), float("nan"))))]
         for spec in formula.used_features
     ]  # fmt: skip

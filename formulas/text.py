@@ -54,10 +54,13 @@ def to_text(expression: Expression, digits: int | None = None) -> str:
 def number_text(value: float, digits: int | None = None) -> str:
     """Return a number as text: the shortest that reads back exactly, or `digits` significant digits.
 
-    >>> number_text(6.0), number_text(1/3, digits=3)
-    ('6', '0.333')
+    >>> number_text(6.0), number_text(1/3, digits=3), number_text(1600.4, digits=3), number_text(1.6e9, digits=3)
+    ('6', '0.333', '1600', '1.6e+09')
     """
     text = repr(float(value)) if digits is None else f"{value:.{digits}g}"
+    if digits is not None and math.isfinite(float(text)):
+        # 1600 rather than 1.6e+03, as long as it is no longer than that.
+        text = min(repr(float(text)).removesuffix(".0"), text, key=len)
     # The largest numbers would be rounded up to infinity.
     if not math.isfinite(float(text)):
         text = repr(float(value))
