@@ -39,13 +39,16 @@ _DECIMALS = 9  # of a percentage: what is written must not depend on the last bi
 class ErrorLine:
     """Mean absolute percentage errors of one architecture or GPU group, by estimator.
 
-    `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture.
+    `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture. `low` and
+    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown.
     """
 
     name: str
     rows: int
     errors: Mapping[str, float]
     members: tuple[str, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
 
     @property
     def label(self) -> str:

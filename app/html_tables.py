@@ -22,6 +22,6 @@ def table_html(
         for row in rows
     )
     return (
-        f'<div class="scroll" tabindex="0"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll" tabindex="0"><table><caption><span>{escape(caption)}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

@@ -1,12 +1,14 @@
-"""The report's three drawings: predicted against measured, error per name, Pareto front."""
+"""The report's drawings: predicted against measured, residuals, error per name, Pareto front."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from trainlaw.app import svg
 from trainlaw.app.error_tables import ErrorLine
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
+from trainlaw.validate import title_of
 
 _TICK_SIZE = 4.0
 _ROW_HEIGHT = 15.0
@@ -14,11 +16,16 @@ _ROW_HEIGHT = 15.0
 
 @dataclass(frozen=True)
 class PointGroup:
-    """Points of one colour: `name` for the legend, `measured` and `predicted` in seconds, equally long."""
+    """Points of one colour: `name` for the legend, `measured` and `predicted` in seconds, equally long.
+
+    features : by name, as long as the points; `hue` is the colour's angle in degrees.
+    """
 
     name: str
     measured: Sequence[float]
     predicted: Sequence[float]
+    features: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    hue: int = 0
 
 
 @dataclass(frozen=True)
@@ -31,9 +38,9 @@ class FrontPoint:
 
 
 def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
-    """A log-log scatter with the diagonal and lines 25 % off it; one colour class `c0`, `c1`, ... per group.
+    """A log-log scatter with the diagonal and lines 25 % off it; one colour per group.
 
-    groups : at most ten, each with at least one point; times in seconds.
+    groups : each with at least one point; times in seconds.
     Returns SVG text.
     """
     times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
@@ -44,13 +51,13 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
         end = min(high, high / factor)
         start = max(low, low / factor)
         parts.append(svg.line(across(start), up(start * factor), across(end), up(end * factor), "band"))
-    for index, group in enumerate(groups):
+    for group in groups:
         points = [
             (across(measured), up(predicted))
             for measured, predicted in zip(group.measured, group.predicted, strict=True)
             if predicted > 0
         ]
-        parts.append(svg.dots(points, f"c{index}", f"{group.name}: {len(points)} runs"))
+        parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
     parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
     parts.append(
         f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, GPU held out", "middle")}</g>'
@@ -73,6 +80,7 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
 
     rows : at least one. estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in order.
     title : what the drawing shows, for screen readers.
+    A line with `low` and `high` shows the interval of the first estimator's error.
     Returns SVG text; the axis is logarithmic, in percent.
     """
     ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
@@ -94,12 +102,50 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
 
 def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
     drawn = []
+    if row.low > 0 and row.high > 0:
+        drawn.append(svg.line(axis(row.low), height, axis(row.high), height, "interval"))
     for index in reversed(range(len(estimators))):
         error = row.errors.get(estimators[index], float("nan"))
         if error > 0:
-            hint = f"{row.label}, {estimators[index]}: {show_percent(error)} % over {row.rows} runs"
+            hint = f"{row.label}, {title_of(estimators[index])}: {show_percent(error)} % over {row.rows} runs"
             drawn.append(svg.circle(axis(error), height, 4.5 if index == 0 else 3.2, f"e{index}", hint))
     return drawn
+
+
+def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
+    """Predicted over measured against one feature, both logarithmic; zeros of the feature stand at the left.
+
+    groups : as for `predicted_against_measured`, each with `feature` among its features.
+    unit : of the feature, "" for a pure number. Returns SVG text.
+    """
+    positive = [value for group in groups for value in group.features[feature] if value > 0]
+    low, high = (min(positive) / 1.3, max(positive) * 1.3) if positive else (0.5, 2.0)
+    across, up = svg.LogAxis(low, high, 66, 390), svg.LogAxis(0.25, 4.0, 178, 8)
+    parts = [_ratio_line(across, up, ratio) for ratio in (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)]
+    ticks = across.ticks() if high > 200 * low else across.ticks((1.0, 2.0, 5.0))
+    show = show_seconds if unit == "s" else show_number
+    for tick in ticks[:: max(1, math.ceil(len(ticks) / 6))]:
+        parts.append(svg.text(min(across(tick), 380), 191, show(tick), "middle", "tick"))
+    for group in groups:
+        values = zip(group.features[feature], group.measured, group.predicted, strict=True)
+        points = [
+            (across(value) if value > 0 else _ZERO_AT, up(predicted / measured))
+            for value, measured, predicted in values
+            if predicted > 0
+        ]
+        parts.append(svg.dots(points, "hued small", f"{group.name}: {len(points)} runs", group.hue))
+    named = f"{feature} [{unit}]" if unit else feature
+    parts.append(svg.text(225, 207, named, "middle"))
+    return svg.drawing(212, parts, f"Predicted over measured against {feature}, log axes")
+
+
+_ZERO_AT = 54.0  # user units, left of the axis
+
+
+def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
+    kind = "diagonal" if ratio == 1 else "grid"
+    tick = svg.text(44, up(ratio) + 3.5, f"{ratio:g}", "end", "tick") if ratio not in (0.8, 1.25) else ""
+    return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
 
 
 def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:

@@ -1,6 +1,7 @@
 """The report: one HTML file that needs nothing else, drawn from a study's outcome."""
 
 from importlib import resources
+from importlib.metadata import version
 from string import Template
 
 from trainlaw.app import plots
@@ -10,10 +11,15 @@ from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.quantities import show_number
 from trainlaw.app.report_errors import errors_html, figures_html
+from trainlaw.app.report_proofs import proofs_html, stability_html
+from trainlaw.app.report_studies import studies_html
 from trainlaw.app.show_formula import equation_text
+from trainlaw.app.study_definition import definition_text
 from trainlaw.app.svg import escape
 from trainlaw.app.terms import terms_of
 from trainlaw.formulas import complexity, to_text
+
+_LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -23,6 +29,8 @@ def report_html(outcome: StudyOutcome) -> str:
     """
     template = resources.files("trainlaw.app").joinpath("templates/report.html").read_text(encoding="utf-8")
     facts = [[key, plain_text(value)] for key, value in outcome.provenance.items()]
+    facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
+    facts += [[name, version(name)] for name in _LIBRARIES]
     return Template(template).substitute(
         title=escape(f"Time of a CNN training iteration: {outcome.provenance.get('table', 'study')}"),
         version=escape(outcome.provenance.get("trainlaw_version", "")),
@@ -33,6 +41,9 @@ def report_html(outcome: StudyOutcome) -> str:
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=errors_html(outcome),
+        proofs=proofs_html(outcome),
+        stability=stability_html(outcome),
+        studies=studies_html(outcome),
         front=_front(outcome),
         front_table=_front_table(outcome),
         folds=_folds(outcome),

@@ -1,6 +1,7 @@
 """The part of the report that says how wrong the formula is, beside its rivals."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from trainlaw.app import plots
 from trainlaw.app.error_tables import (
@@ -18,8 +19,10 @@ from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.quantities import show_percent
 from trainlaw.app.show_formula import headline
 from trainlaw.app.svg import escape
+from trainlaw.validate import absolute_percentage_errors, bootstrap_interval, title_of
 
-_COLOURS = 10  # classes c0 to c9 of the style sheet
+_HUE_STEP = 137.5  # degrees, the golden angle
+_RESAMPLES = 200
 _RIVAL_COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")
 
 
@@ -32,8 +35,8 @@ def figures_html(outcome: StudyOutcome) -> str:
         )
         kind = "ours" if name == OURS else "rival"
         items.append(
-            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(name)}: error, mean over '
-            f"GPU groups (median of runs {show_percent(median)} %)</span></li>"
+            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(title_of(name))}: error, mean '
+            f"over GPU groups (median of runs {show_percent(median)} %)</span></li>"
         )
     return f'<ul class="figures">{"".join(items)}</ul>' if items else ""
 
@@ -43,18 +46,21 @@ def errors_html(outcome: StudyOutcome) -> str:
     names = estimators(outcome.formula)
     if not names:
         return "<p>No fold was finished, so nothing is known about the error on a new GPU.</p>"
-    groups = _point_groups(outcome)
-    by_gpu, by_cnn = error_lines(outcome.formula, BY_GPU), error_lines(outcome.formula, BY_CNN)
-    rivals = _legend(names, _RIVAL_COLOURS)
+    groups = point_groups(outcome)
+    by_gpu = _with_intervals(outcome, BY_GPU, BY_CNN)
+    by_cnn = _with_intervals(outcome, BY_CNN, BY_GPU)
+    drawn = names[: len(_RIVAL_COLOURS)]
+    rivals = _legend(map(title_of, drawn), _RIVAL_COLOURS)
     drawings = (
         ("Predicted against measured", plots.predicted_against_measured(groups),
-         _legend([group.name for group in groups], [f"--c{index}" for index in range(_COLOURS)]),
-         "Each dot is one measured configuration, predicted by a formula that saw no row of its GPU. "
+         hue_legend(groups),
+         "Each dot is one measured configuration, predicted by a formula that did not see what its fold held "
+         "out; coloured by GPU. "
          "Solid line: exact; dashed: 25 % off."),
-        ("Error per GPU", plots.error_dots(by_gpu, names, "Error per GPU group"), rivals,
-         "Each GPU group was held out. Logarithmic axis."),
-        ("Error per architecture", plots.error_dots(by_cnn, names, "Error per architecture"), rivals,
-         "The same held-out predictions, by architecture. Logarithmic axis."),
+        ("Error per GPU", plots.error_dots(by_gpu, drawn, "Error per GPU group"), rivals,
+         "Logarithmic axis. Bar: 90 % interval of the evolved formula, architectures drawn anew."),
+        ("Error per architecture", plots.error_dots(by_cnn, drawn, "Error per architecture"), rivals,
+         "The same held-out predictions. Bar: 90 % interval of the evolved formula, GPU groups drawn anew."),
     )  # fmt: skip
     return "\n".join(
         [
@@ -81,17 +87,44 @@ def _protocol(outcome: StudyOutcome) -> str:
     )
     text += f"The {headline(outcome.formula)}."
     for name, remedy in outcome.absent.items():
-        text += f" Not compared: {name} ({remedy})."
+        text += f" Not compared: {title_of(name)} ({remedy})."
     return text
 
 
-def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
-    """Held-out runs by generation of GPU, the most numerous first, so that the others are drawn over them."""
-    groups = [
-        plots.PointGroup(str(name), part["measured_s"].tolist(), part[OURS].tolist())
-        for name, part in outcome.result.predictions.groupby("generation", sort=True)
-    ]
-    return sorted(groups, key=lambda group: -len(group.measured))[:_COLOURS]
+def point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
+    """Return held-out runs by GPU group, the most numerous first, so that the others are drawn over them."""
+    predictions = outcome.result.predictions
+    members = outcome.formula.errors[BY_GPU]
+    labels = {line.name: line.label for line in error_lines(outcome.formula, BY_GPU)}
+    # Neighbours in the legend get hues far apart, so that they are told apart.
+    hues = {str(line["name"]): round(index * _HUE_STEP) % 360 for index, line in enumerate(members)}
+    groups = []
+    for name, part in predictions.groupby(BY_GPU, sort=True):
+        rows = part["row"].to_numpy()
+        features = {key: values[rows].tolist() for key, values in outcome.columns.items()}
+        times = (part["measured_s"].tolist(), part[OURS].tolist())
+        groups.append(plots.PointGroup(labels[str(name)], *times, features, hues[str(name)]))
+    return sorted(groups, key=lambda group: -len(group.measured))
+
+
+def _with_intervals(outcome: StudyOutcome, level: str, over: str) -> list[ErrorLine]:
+    """The error lines of `level` with intervals of ours, the groups of the other label drawn anew."""
+    result = outcome.result
+    errors = absolute_percentage_errors(result.measured_s, result.predicted_s(OURS))
+    names, groups = result.labels(level), result.labels(over)
+    lines = []
+    for line in error_lines(outcome.formula, level):
+        own, inside = groups[names == line.name], errors[names == line.name]
+        low, high = bootstrap_interval(lambda rows, own=inside: own[rows].mean(), own, resamples=_RESAMPLES)
+        lines.append(replace(line, low=low, high=high))
+    return lines
+
+
+def hue_legend(groups: Iterable[plots.PointGroup]) -> str:
+    """Return the legend of dots that are coloured by hue."""
+    return "".join(
+        f'<span><i class="hued" style="--hue:{group.hue}"></i>{escape(group.name)}</span>' for group in groups
+    )
 
 
 def _legend(names: Iterable[str], variables: Iterable[str]) -> str:
@@ -105,7 +138,7 @@ def _table(lines: list[ErrorLine], names: tuple[str, ...], caption: str) -> str:
     rows = [
         [_long_label(line), line.rows, *(show_percent(line.errors[name]) for name in names)] for line in lines
     ]
-    return table_html(caption, ["", "runs", *names], rows, ["long", *["n"] * (len(names) + 1)])
+    return table_html(caption, ["", "runs", *map(title_of, names)], rows, ["long", *["n"] * (len(names) + 1)])
 
 
 def _long_label(line: ErrorLine) -> str:

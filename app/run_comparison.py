@@ -90,8 +90,8 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         else "the interval holds zero: not decided"
     )
     rows = [
-        [line.group, line.n_rows, show_percent(line.first_mape_percent), show_percent(line.second_mape_percent),
-         f"{line.difference_percent:+.1f}"]
+        [line.group, line.n_rows, show_percent(line.first_mape_percent),
+         show_percent(line.second_mape_percent), f"{line.difference_percent:+.1f}"]
         for line in comparison.by_group.sort_values("difference_percent", kind="stable").itertuples()
     ]  # fmt: skip
     parts = [

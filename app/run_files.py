@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from trainlaw.app.csv_text import rows_as_csv
 import pandas as pd
+from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.error_tables import errors_frame
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.report import report_html

@@ -14,23 +14,40 @@ from trainlaw.app.error_tables import (
 )
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
+from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
+from trainlaw.app.sensitivity import MORE, elasticities, proved_trends
+from trainlaw.app.term_words import TermWords, term_words
 from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
-from trainlaw.formulas import Formula, to_text
+from trainlaw.formulas import Expression, Formula, to_text
 from trainlaw.validate import title_of
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula read term by term; `run` is one configuration, for which the shares are computed."""
-    parts = [origin, "", equation_text(formula), "", shares_text(formula, run), "", symbols_text(formula)]
+    rounding = rounded_formula(formula)
+    shown = rounding.formula
+    digits = 3 if rounding.rounded_percent is None else None
+    parts = [
+        origin,
+        "",
+        equation_text(shown, digits),
+        "",
+        f"  {rounding.sentence}",
+        "",
+        forms_text(shown),
+        "",
+    ]
+    parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
+    parts += [*trends_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
     return "\n".join(parts)
 
 
-def equation_text(formula: Formula) -> str:
+def equation_text(formula: Formula, digits: int | None = 3) -> str:
     """Return the formula as one equation, a term per line, with the unit of the result."""
-    lines = [to_text(term, 3) for term in terms_of(formula)]
+    lines = [to_text(term, digits) for term in terms_of(formula)]
     unit = formula.target.unit
     return f"  {formula.target.name} [{unit}] =\n      " + "\n    + ".join(lines)
 
@@ -41,15 +58,55 @@ def shares_text(formula: Formula, run: RunTable) -> str:
     columns = dict(zip(names, run.matrix(names).T, strict=True))
     values = term_values(formula, columns)[:, 0]
     total = float(values.sum())
-    texts = [to_text(term, 3) for term in terms_of(formula)]
+    named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
     rows = [
-        [f"{100 * value / total:.1f} %", show_seconds(value), text]
-        for value, text in sorted(zip(values, texts, strict=True), key=lambda pair: -pair[0])
+        [f"{100 * value / total:.1f} %", show_seconds(value), *texts]
+        for value, texts in sorted(zip(values, named, strict=True), key=lambda pair: -pair[0])
         if np.isfinite(value)
     ]
     first = run.frame.iloc[0]
     title = f"for {first['cnn']}, batch {first['batch_per_gpu']}, on {first['gpu']}: {show_seconds(total)}"
-    return f"{title}\n{text_table(['share', 'time', 'term'], rows)}"
+    return f"{title}\n{text_table(['share', 'time', 'what it is', 'term'], rows)}"
+
+
+def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
+    return list(zip(term_words(formula), terms_of(formula), strict=True))
+
+
+def forms_text(formula: Formula) -> str:
+    """Return equivalent ways to write the formula down, the shortest first."""
+    lines = ["the same formula in other forms, the shortest first (complexity counts names and operators):"]
+    for form in equivalent_forms(formula):
+        lines += [f"  {form.title}, complexity {form.complexity}:", f"    {to_text(form.expression, 3)}"]
+    return "\n".join(lines)
+
+
+def words_text(formula: Formula) -> str:
+    """Return an explanation of each term in words."""
+    lines = [f"  {words.name}: {words.sentence}" for words, _ in _named_terms(formula)]
+    return "\n".join(["the terms in words:", *lines])
+
+
+def elasticities_text(formula: Formula, run: RunTable) -> str:
+    """Return a table of what ten per cent more of each quantity changes, largest first."""
+    rows = [
+        [row.name, f"{100 * row.time:+.2f} %", f"{100 * row.throughput:+.2f} %", row.meaning]
+        for row in elasticities(formula, run)
+    ]
+    title = f"what {100 * MORE:g} % more of a quantity changes there, all others as they are:"
+    return f"{title}\n{text_table(['quantity', 'time', 'images/s', 'what it is'], rows)}"
+
+
+def trends_text(formula: Formula) -> list[str]:
+    """Return what is proved over the training ranges, as lines with an empty last one; none, no line."""
+    positive, trends = proved_trends(formula)
+    claims = {claim: [row.name for row in trends if row.claim == claim] for claim in _CLAIMS}
+    lines = ["  the time is never negative"] if positive else []
+    lines += [f"  the time {claim} with {', '.join(names)}" for claim, names in claims.items() if names]
+    return ["proved everywhere within the training ranges:", *lines, ""] if lines else []
+
+
+_CLAIMS = ("never falls", "never rises")
 
 
 def symbols_text(formula: Formula) -> str:

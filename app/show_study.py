@@ -15,15 +15,32 @@ from trainlaw.app.study import seconds_text
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, title_of
 
-_MORE = ("within_10_percent", "within_25_percent", "within_50_percent", "faster_gpu_percent", "spearman", "log_bias")
-_MORE_TITLES: Mapping[str, str] = {**METRIC_TITLES, "spearman": "rank correlation", "log_bias": "mean ln(pred/meas)"}
+_MORE = (
+    "within_10_percent",
+    "within_25_percent",
+    "within_50_percent",
+    "faster_gpu_percent",
+    "spearman",
+    "log_bias",
+)
+_MORE_TITLES: Mapping[str, str] = {
+    **METRIC_TITLES,
+    "spearman": "rank correlation",
+    "log_bias": "mean ln(pred/meas)",
+}
 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     """Return formula, units and held-out errors beside the rivals', and where everything was written."""
     parts = [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
-        parts += [errors_text(outcome.formula), "", metrics_text(outcome.formula), "", levels_text(outcome.levels)]
+        parts += [
+            errors_text(outcome.formula),
+            "",
+            metrics_text(outcome.formula),
+            "",
+            levels_text(outcome.levels),
+        ]
         parts += ["", coverage_text(outcome.formula)]
     for name, matrix in outcome.matrices.items():
         parts += ["", matrix_text(matrix, name)]
@@ -37,7 +54,9 @@ def metrics_text(formula: Formula) -> str:
     """Return more figures of every estimator, each with its 90 % interval below."""
     rows = []
     for name in estimators(formula):
-        rows.append([title_of(name), *(_figure(overall_error(formula, name, metric), metric) for metric in _MORE)])
+        rows.append(
+            [title_of(name), *(_figure(overall_error(formula, name, metric), metric) for metric in _MORE)]
+        )
         rows.append(["", *(_interval(summary_interval(formula, name, metric), metric) for metric in _MORE)])
     title = "more figures, and 90 % intervals (bootstrap over the groups held out)"
     return f"{title}\n{text_table(['', *(_MORE_TITLES[metric] for metric in _MORE)], rows)}"
@@ -57,7 +76,8 @@ def levels_text(levels: tuple[LevelError, ...]) -> str:
     """Return the error of the evolved formula by what is known of the target GPU."""
     rows = [
         [item.level, item.n_groups, show_percent(item.macro_mape_percent),
-         f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}", show_percent(item.sheet_percent)]
+         f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
+         show_percent(item.sheet_percent)]
         if item.n_groups
         else [item.level, 0, "no data", "-", "-"]
         for item in levels

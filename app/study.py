@@ -40,7 +40,7 @@ from trainlaw.validate import (
 )
 
 # See docs/decisions/0008-what-was-tuned-on-what.md.
-_TUNED = "tuned on these very runs by a point or two: decision 0008"
+_TUNED = "features and settings were chosen on these runs (decision 0008)"
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]

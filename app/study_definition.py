@@ -24,8 +24,7 @@ _ALSO = {
     "newest-gpus-out": "newest",
 }
 _MAX_BYTES = 1_000_000
-_LEAST = {"seed": 0, "folds": 2, "evaluations": 100, "repeats": 0}
-_MOST = {"seed": 2**32 - 1, "folds": 1000, "evaluations": 10**9, "repeats": 100}
+_LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**9), "repeats": (0, 100)}
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,10 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
             raise unknown_name(f"{where}: entry", name, kinds)
         taken[name] = _checked(f"{where}: {name}", value, kinds[name])
     definition = replace(StudyDefinition(), **taken)  # type: ignore[arg-type]
-    for name in _LEAST:
-        if not _LEAST[name] <= getattr(definition, name) <= _MOST[name]:
+    for name, (least, most) in _LIMITS.items():
+        if not least <= getattr(definition, name) <= most:
             value = getattr(definition, name)
-            raise InputError(f"{where}: {name}: expected {_LEAST[name]} to {_MOST[name]}, came {value}")
+            raise InputError(f"{where}: {name}: expected {least} to {most}, came {value}")
     split = _ALSO.get(definition.split, definition.split)
     against = tuple(_KNOWN_RIVALS) if "all" in definition.against else definition.against
     for kind, given, known in (

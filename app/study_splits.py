@@ -46,7 +46,7 @@ def study_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -
 
 
 def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
-    """Return the splits of a person's own list: `label = "gpu"` and, under `[held_out]`, names of each fold."""
+    """Return the splits of a person's own list: `label = "gpu"` and `[held_out]` with the names of each."""
     try:
         value = tomllib.loads(read_text(path, _MAX_BYTES))
     except tomllib.TOMLDecodeError as error:

@@ -77,13 +77,15 @@ def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "l
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(content)}</text>'
 
 
-def dots(points: Sequence[tuple[float, float]], kind: str, title: str) -> str:
+def dots(points: Sequence[tuple[float, float]], kind: str, title: str, hue: int | None = None) -> str:
     """Many dots as one path of strokes without length, which keeps thousands of points small.
 
     points : (x, y) in user units. kind : class that gives colour and width. title : shown when pointed at.
+    hue : angle of the colour, degrees, for classes that take it; None for a class with a colour of its own.
     """
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
-    return f'<path d="{path}" class="dots {kind}"><title>{escape(title)}</title></path>'
+    colour = "" if hue is None else f' style="--hue:{hue}"'
+    return f'<path d="{path}" class="dots {kind}"{colour}><title>{escape(title)}</title></path>'
 
 
 def circle(x: float, y: float, radius: float, kind: str, title: str) -> str:

@@ -38,7 +38,7 @@ class JointRange:
     def fit(
         cls, columns: Mapping[str, Sequence[float]], groups: Sequence[object], level: float = 0.9
     ) -> "JointRange":
-        """Learn the range from training rows: `columns`, features by name, each (n_runs,); `groups` (n_runs,).
+        """Learn the range from training rows: `columns`, features by name, and `groups`, each (n_runs,).
 
         Features that never vary are left out. InputError without any feature or for negative values.
         """
@@ -64,7 +64,7 @@ class JointRange:
         return cls(names, floors, *_shape(logs), limit)
 
     def distance(self, columns: Mapping[str, Sequence[float]]) -> np.ndarray:
-        """Return the distance from training of each row, shape (n_runs,); 1 is typical, nan where undefined."""
+        """Return the distance of each row from training, (n_runs,); 1 is typical, nan where undefined."""
         table = np.column_stack([np.asarray(columns[name], dtype=float) for name in self.names])
         with np.errstate(invalid="ignore", divide="ignore"):
             return _distances(np.log(table + self.floors), self.centre, self.whitening)

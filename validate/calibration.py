@@ -42,20 +42,18 @@ class Calibration:
         }
 
     def _factor(self, name: str) -> float:
-        if name.endswith("_compute_s"):
-            return self.compute_factor
-        if name.endswith("_memory_s"):
-            return self.memory_factor
-        if name.endswith("_launch_s"):
-            return self.launch_factor
         if name.startswith("peak_") and name.endswith("flop_per_s"):
             return 1.0 / self.compute_factor
-        if name == "bandwidth_byte_per_s":
-            return 1.0 / self.memory_factor
-        if name == "ridge_flop_per_byte":
-            return self.memory_factor / self.compute_factor
-        # Arithmetic intensity over the ridge point.
-        return self.compute_factor / self.memory_factor if name == "intensity_ratio" else 1.0
+        factors = {
+            "_compute_s": self.compute_factor,
+            "_memory_s": self.memory_factor,
+            "_launch_s": self.launch_factor,
+            "bandwidth_byte_per_s": 1.0 / self.memory_factor,
+            "ridge_flop_per_byte": self.memory_factor / self.compute_factor,
+            # Arithmetic intensity over the ridge point.
+            "intensity_ratio": self.compute_factor / self.memory_factor,
+        }
+        return next((factor for ending, factor in factors.items() if name.endswith(ending)), 1.0)
 
 
 def calibrate(

@@ -67,7 +67,7 @@ def calibration_levels(
 
 
 def _level(name: str, errors: pd.Series, sheet: pd.Series) -> LevelError:
-    """Return the mean over groups of `errors`, percent by group, beside the same groups' at the data sheet."""
+    """Return the mean over groups of `errors`, percent, beside the same groups' at the data sheet."""
     if not len(errors):
         return LevelError(name, 0, *[float("nan")] * 4)
     return LevelError(name, len(errors), *mean_interval(errors), float(sheet[errors.index].mean()))

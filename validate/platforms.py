@@ -44,24 +44,18 @@ def cross_platform(
     if not trained:
         raise InputError(f"expected at least {least_runs} runs on one platform, came at most {sizes.max()}")
     rows: list[dict[str, object]] = []
-    # The guard must not see the platform itself as held out: its name occurs among the labels of both parts.
-    bare = labels.drop(
-        columns=[
-            name
-            for name in labels.columns
-            if name != group_column and name not in ("precision", "harness", "cnn")
-        ]
-    )
     for train in trained:
         inside = np.flatnonzero(names == train)
         for test in found:
-            splits = _diagonal(labels[group_column].to_numpy(dtype=str), inside) if test == train else (
-                Split(f"{train} to {test}", inside, np.flatnonzero(names == test), ()),
-            )  # fmt: skip
+            if test == train:
+                splits = _diagonal(labels[group_column].to_numpy(dtype=str), inside)
+            else:
+                splits = (Split(f"{train} to {test}", inside, np.flatnonzero(names == test), ()),)
             if splits:
-                result = run_study(X, seconds, bare, splits, estimators, group_column=group_column)
+                result = run_study(X, seconds, labels, splits, estimators, group_column=group_column)
                 rows += [
-                    _row(result, name, group_column, train, str(test), len(inside)) for name in estimators
+                    _row(result, name, group_column, train=train, test=str(test), n_train=len(inside))
+                    for name in estimators
                 ]
     return pd.DataFrame(rows)
 
@@ -77,7 +71,7 @@ def _diagonal(groups: np.ndarray, inside: np.ndarray) -> tuple[Split, ...]:
 
 
 def _row(
-    result: StudyResult, estimator: str, group_column: str, train: str, test: str, n_train: int
+    result: StudyResult, estimator: str, group_column: str, *, train: str, test: str, n_train: int
 ) -> dict[str, object]:
     predicted, measured = result.predicted_s(estimator), result.measured_s
     macro, low, high = mean_interval(

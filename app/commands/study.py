@@ -7,8 +7,8 @@ import typer
 
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
-    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), cnn, cnn-family, both, source, "
-    "harness, generation, newest, or list with --held-out."
+    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), cnn, cnn-family, both, "
+    "source, harness, generation, newest, or list with --held-out."
 )
 
 

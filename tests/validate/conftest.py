@@ -13,7 +13,9 @@ settings.load_profile("validate")
 
 
 def as_study(table: datasets.RunTable) -> SimpleNamespace:
-    return SimpleNamespace(X=table.features(), seconds=table.seconds, labels=table.labels())
+    labels = table.labels()
+    labels["gpu_year"] = [str(table.facts.gpus.find(name).year) for name in labels["gpu"]]
+    return SimpleNamespace(X=table.features(), seconds=table.seconds, labels=labels)
 
 
 def take(runs: SimpleNamespace, rows: np.ndarray) -> SimpleNamespace:

@@ -45,7 +45,7 @@ class ClosedForm:
 
     harness_constants : multiply by one constant per harness (label column `harness`), 1 for an unknown one;
     fitted in two rounds, in turn with the rest.
-    tensor_exponent : a fourth exponent q, for tables of several precisions: the compute rate is P32^q Pt^(1-q),
+    tensor_exponent : a fourth exponent q, for tables of several precisions: compute at P32^q Pt^(1-q),
     of the peaks without tensor cores and of the precision used.
 
     Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU group)^-0.35, weak log-normal prior.
@@ -134,7 +134,7 @@ class ClosedForm:
         )
 
     def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms' columns, seconds, (n_runs, n_terms), and ln(rho), kappa, ln(Pt / P32), (n_runs, 3)."""
+        """Return the terms' columns, (n_runs, n_terms), and ln(rho), kappa, ln(Pt / P32), (n_runs, 3)."""
         times = columns(X, [term.feature for term in self.terms], "closed form")
         rates = columns(X, self._rate_features, "closed form")
         tensor = np.log(rates[:, 3] / rates[:, 2]) if self.tensor_exponent else np.zeros(len(rates))

@@ -38,5 +38,5 @@ class GeneticProgramming:
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); at most e^3 beyond the times of training, so that none overflows."""
+        """Return seconds, (n_runs,); at most e^3 beyond the times of training, so that none overflows."""
         return np.exp(np.clip(self.program_.predict(peer_table(X, "gplearn")), *self.range_))

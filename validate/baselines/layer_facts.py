@@ -24,8 +24,9 @@ _TOLERANCE = 0.25
 class LayerFacts:
     """Layers of a network, one image, equal ones once with their `count`; each array has shape (n_layers,).
 
-    rows, reduction, columns : sizes of the matrix product of one group. macs : of all groups. moved : elements
-    read and written, weights included. kind : 0 stride-1 3x3, 1 1x1, 2 other ungrouped convolution, 3 grouped
+    rows, reduction, columns : sizes of the matrix product of one group. macs : of all groups. moved :
+    elements read and written, weights included. weights : elements. kind :
+    0 stride-1 3x3, 1 1x1, 2 other ungrouped convolution, 3 grouped
     or depthwise convolution, 4 dense, 5 anything without MACs.
     """
 

@@ -1,4 +1,4 @@
-"""Laws of one layer: the slower of compute and memory traffic, or a sum over the sides of a matrix product."""
+"""Laws of one layer: the slower of compute and memory traffic, or a saturating matrix product."""
 
 from collections.abc import Sequence
 from typing import Self

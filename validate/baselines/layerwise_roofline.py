@@ -1,4 +1,4 @@
-"""Layer-wise roofline: each layer takes the slower of compute and memory traffic; compute saturates in M, N, K.
+"""Layer-wise roofline: each layer takes the slower of its compute, which saturates, and its memory traffic.
 
 Roofline as Williams, Waterman, Patterson, CACM 52(4), 2009, applied to each layer; the efficiency of a matrix
 product falls where its sides are short, as (1 + M0/M)(1 + N0/N)(1 + K0/K) (Hockney's half-performance length,
@@ -28,6 +28,7 @@ _LAUNCH_S, _OVERHEAD_S = 1e-5, 1e-3
 # overhead. Then exponents of the clock ratio and of wide multiprocessors on compute and on memory.
 _START = np.array([0.0] * N_KINDS + [3.0, 3.0, 5.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 _PRIOR_DEVIATION = 3.0
+_TIMES = [*range(N_KINDS), N_KINDS + 3, N_KINDS + 4, N_KINDS + 5]
 _K0, _MEMORY, _LAUNCH, _OVERHEAD = N_KINDS, N_KINDS + 3, N_KINDS + 4, N_KINDS + 5
 
 
@@ -45,13 +46,17 @@ class LayerwiseRoofline:
             raise InputError("layer-wise roofline: no run is of a network whose layers are known")
         log_seconds, weights = np.log(y)[table.known], group_weights(groups)[table.known]
 
+        # From where the median time is right: so the fit does not depend on the unit of time.
+        start = _START.copy()
+        start[_TIMES] += np.median(log_seconds - np.log(table.seconds(_START)[0]))
+
         def residuals(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             total, slopes = table.seconds(parameters)
             return weights * (np.log(total) - log_seconds), weights[:, None] * slopes / total[:, None]
 
-        prior = Prior(_START, np.full(len(_START), _PRIOR_DEVIATION))
+        prior = Prior(start, np.full(len(start), _PRIOR_DEVIATION))
         fitted = robust_least_squares(
-            residuals, _START, soft_l1_scale=0.25, prior=prior, max_steps=60, tolerance=1e-5
+            residuals, start, soft_l1_scale=0.25, prior=prior, max_steps=60, tolerance=1e-5
         )
         self.parameters_ = fitted.parameters
         return self

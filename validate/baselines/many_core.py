@@ -68,8 +68,8 @@ def many_core_seconds(
 ) -> float:
     """Return the predicted time of a whole training, seconds.
 
-    net : `small`, `medium` or `large`. threads : of the processor, at least 1. model : `a` (operations) or `b`
-    (measured times). epochs : None for the published number. train, test : numbers of images.
+    net : `small`, `medium` or `large`. threads : of the processor, at least 1. model : `a` (operations) or
+    `b` (measured times). epochs : None for the published number. train, test : numbers of images.
     UnknownNameError for another network or model, InputError for fewer than one thread.
 
     >>> [round(many_core_seconds("small", 480, model) / 60, 1) for model in ("a", "b")]

@@ -1,4 +1,4 @@
-"""Non-negative linear model of grouped operation times: each group of kernels is slower or faster by its factor."""
+"""Non-negative linear model of grouped operation times: each group of kernels has its factor."""
 
 from typing import Self
 
@@ -11,7 +11,7 @@ from trainlaw.validate.least_squares import nonnegative_least_squares
 
 
 class OperationsNonnegative:
-    """`time = sum of constants x grouped times + constant`, constants >= 0, least squares of relative error."""
+    """`time = sum of constants x grouped times + constant`, all >= 0, least squares of relative error."""
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_` to seconds `y`, shape (n_runs,); `groups` are not used."""

@@ -41,6 +41,6 @@ class Operon:
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); at most e^3 beyond the times of training, so that none overflows."""
+        """Return seconds, (n_runs,); at most e^3 beyond the times of training, so that none overflows."""
         logs = np.asarray(self.model_.predict(np.ascontiguousarray(peer_table(X, "pyoperon"))), dtype=float)
         return np.exp(np.clip(logs.reshape(len(X)), *self.range_))

@@ -18,7 +18,7 @@ PEER_FEATURES = (
 
 
 def peer_table(X: pd.DataFrame, who: str) -> np.ndarray:
-    """Return the peers' columns, float64, shape (n_runs, 25): times in milliseconds, pure numbers as they are."""
+    """Return the peers' columns, float64, (n_runs, 25): times in milliseconds, pure numbers as they are."""
     table = columns(X, PEER_FEATURES, who)
     scales = [1e3 if name.endswith("_s") else 1.0 for name in PEER_FEATURES]
     return table * scales
