@@ -142,7 +142,7 @@ def _coverage(outcome: StudyOutcome) -> str:
     caption = (
         "Share of the runs of each group inside a 90 % interval made from the other groups, %; mean "
         f"over groups {'-' if mean is None else f'{mean:.1f}'} %. The level holds for a new group on "
-        "average,         "not for each."
+        "average, not for each."
     )
     return table_html(caption, ["group", "runs", "covered"], rows, ["long", "n", "n"])
 
