@@ -16,17 +16,21 @@ def show_command(
     cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
     gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
+    gpu_file: Annotated[
+        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
+    ] = None,
 ) -> None:
-    """Print a formula: its terms with their shares of the time, symbols with units, and its held-out error.
+    """Print a formula and read it: forms, terms in words, shares of the time, what moves it, errors.
 
     \b
     Examples:
       trainlaw show
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
     """
+    from trainlaw.app.named_facts import known_gpus
     from trainlaw.app.predict import find_formula
     from trainlaw.app.show_formula import formula_text
     from trainlaw.app.wanted import one_run
 
     law, origin = find_formula(formula, Path.cwd())
-    print(formula_text(law, origin, one_run(cnn, gpu, batch)))
+    print(formula_text(law, origin, one_run(cnn, gpu, batch, gpus=known_gpus(gpu_file))))

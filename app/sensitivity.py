@@ -1,0 +1,123 @@
+"""What moves a prediction: the change that ten per cent more of each quantity brings, and what is proved."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.terms import plain_expression
+from trainlaw.datasets import DATASETS, FEATURES, RunTable, load
+from trainlaw.formulas import (
+    Expression,
+    Formula,
+    TrainlawError,
+    evaluate,
+    prove_monotone,
+    prove_sign,
+    substitute,
+    variables,
+)
+
+MORE = 0.1
+_LEAST = 5e-4  # a change below a twentieth of a per cent moves nothing that a person plans
+_BOXES = 512  # of a proof: a moment's work
+
+
+# Counts of a CNN by the end of their names.
+_TOGETHER = {
+    "macs": ("macs", "multiply-accumulates of the CNN, of all kinds"),
+    "elements": ("elements", "elements of the CNN's tensors, of all kinds"),
+    "params": ("params", "learned elements of the CNN, of all kinds"),
+}
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """What `MORE` of one quantity changes, as shares (0.05 is 5 % more): `time` and samples per second."""
+
+    name: str
+    meaning: str
+    time: float
+    throughput: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What is proved all over the training range: the time "never falls" or "never rises" with a quantity."""
+
+    name: str
+    claim: str
+
+
+def in_raw_columns(formula: Formula) -> Expression:
+    """Return the formula over raw columns of runs, GPUs, CNNs and links, its features written out."""
+    forms = {
+        spec.name: feature_expression(spec.name) for spec in formula.used_features if spec.name in FEATURES
+    }
+    return substitute(plain_expression(formula), forms)
+
+
+def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
+    """Return what ten per cent more of each quantity changes in one configuration, largest effect first.
+
+    run : one configuration. The counts of a CNN grow together, all of one kind: a network with more 1 x 1
+    convolutions alone is another network. What is 0 or 1 by nature and what has no effect is left out.
+    """
+    expression = in_raw_columns(formula)
+    names = variables(expression)
+    columns = dict(zip(names, run.matrix(names).T, strict=True)) if names else {}
+    now = _value(expression, columns)
+    found = []
+    for (name, meaning), members in _quantities(names).items():
+        more = {member: columns[member] * (1 + MORE) for member in members}
+        change = _value(expression, {**columns, **more}) / now - 1
+        if abs(change) >= _LEAST:
+            samples = 1 + MORE if name in ("batch_per_gpu", "n_gpus") else 1.0
+            found.append(Elasticity(name, meaning, change, samples / (1 + change) - 1))
+    return sorted(found, key=lambda row: -abs(row.time))
+
+
+def _quantities(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """Raw columns by the name and meaning of the quantity that they are or belong to."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        spec = FEATURES[name].spec
+        if spec.high == 1:
+            continue
+        together = next((pair for ending, pair in _TOGETHER.items() if name.endswith(ending)), None)
+        found.setdefault(together or (name, spec.meaning), []).append(name)
+    return found
+
+
+def _value(expression: Expression, columns: Mapping[str, np.ndarray]) -> float:
+    values, valid = evaluate(expression, columns)
+    return float(values[0]) if valid[0] else float("nan")
+
+
+def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
+    """Return whether the time is proved never negative, and every proved trend, over the training ranges."""
+    expression = plain_expression(formula)
+    box = {name: formula.ranges[name] for name in variables(expression) if name in formula.ranges}
+    if set(box) != set(variables(expression)):
+        return False, []
+    limits = {"max_boxes": _BOXES, "simplify_seconds": 0.0}
+    positive = prove_sign(expression, box, 1, **limits).status == "proved"
+    trends = []
+    for name in box:
+        for direction, claim in ((1, "never falls"), (-1, "never rises")):
+            if prove_monotone(expression, name, box, direction, **limits).status == "proved":
+                trends.append(Trend(name, claim))
+                break
+    return positive, trends
+
+
+def training_rows(formula: Formula) -> RunTable | None:
+    """Return the runs that a formula was evolved on, where they are built in and unchanged; else None."""
+    name = formula.provenance.get("table")
+    if name not in DATASETS:
+        return None
+    try:
+        table = load(str(name))
+    except TrainlawError:
+        return None
+    return table if table.sha256 == formula.provenance.get("table_sha256") else None
