@@ -19,6 +19,7 @@ from trainlaw.formulas import (
     write_text_atomically,
 )
 from trainlaw.formulas.printers import PRINTERS, print_onnx
+from trainlaw.formulas.printers.naming import header
 
 
 def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> None:
@@ -27,17 +28,36 @@ def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> Non
     Raises UnknownNameError for a suffix that names no form, InputError where the file exists or cannot be
     written.
     """
-    if path.suffix not in _WRITERS:
-        raise unknown_name("suffix of an output file", path.suffix or path.name, sorted(_WRITERS))
+    suffix = "".join(path.suffixes[-2:]) if "".join(path.suffixes[-2:]) in _WRITERS else path.suffix
+    if suffix not in _WRITERS:
+        raise unknown_name("suffix of an output file", suffix or path.name, sorted(_WRITERS))
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists; choose another name, or say --overwrite")
-    _WRITERS[path.suffix](formula, path)
+    _WRITERS[suffix](formula, path)
 
 
 def _write_workbook(formula: Formula, path: Path) -> None:
     from trainlaw.app.workbook import workbook_bytes  # noqa: PLC0415 (only this form needs XlsxWriter)
 
     write_bytes_atomically(path, workbook_bytes(formula))
+
+
+def _write_google_workbook(formula: Formula, path: Path) -> None:
+    from trainlaw.app.workbook import google_workbook_bytes  # noqa: PLC0415 (as above)
+
+    write_bytes_atomically(path, google_workbook_bytes(formula))
+
+
+def _write_open_document(formula: Formula, path: Path) -> None:
+    from trainlaw.app.workbook import open_document_bytes  # noqa: PLC0415 (as above)
+
+    write_bytes_atomically(path, open_document_bytes(formula))
+
+
+def _write_table(formula: Formula, path: Path) -> None:
+    from trainlaw.app.prediction_table import prediction_csv  # noqa: PLC0415 (as above)
+
+    write_text_atomically(path, prediction_csv(formula, header(_for_readers(formula))))
 
 
 def _write_page(formula: Formula, path: Path) -> None:
@@ -76,5 +96,9 @@ _WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {
     ".onnx": _write_onnx,
     ".json": save_formula,
     ".xlsx": _write_workbook,
+    ".gsheet.xlsx": _write_google_workbook,
+    ".gsheet.tsv": _writer("google_sheets"),
+    ".ods": _write_open_document,
+    ".csv": _write_table,
     ".html": _write_page,
 }

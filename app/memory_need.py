@@ -5,29 +5,22 @@ momentum, each 4 bytes (with 16-bit activations the master weights stay in 32 bi
 the libraries, fragmentation, the framework itself; memory saved by recomputing or by working in place.
 """
 
+import numpy as np
 from trainlaw.datasets import RunTable
+from trainlaw.formulas import evaluate, parse_text, variables
 
-BYTES_PER_PARAMETER = 12.0
-COLUMNS = ("params", "batch_per_gpu", "bytes_per_element", "activation_elements")
+MEMORY_NEED = parse_text("12 * params + batch_per_gpu * bytes_per_element * activation_elements")
 MEANING = "12 B per learned element + the outputs of all layers, kept for the backward pass"
 
 
-def memory_need_bytes(
-    params: float, batch_per_gpu: float, bytes_per_element: float, activation_elements: float
-) -> float:
-    """Return the least memory of one GPU, in bytes.
-
-    params : learned elements. bytes_per_element : of an activation. activation_elements : outputs of all
-    layers, per image. Arrays of one shape do as well.
-
-    >>> memory_need_bytes(1e6, 2, 4, 1e6)
-    20000000.0
-    """
-    return BYTES_PER_PARAMETER * params + batch_per_gpu * bytes_per_element * activation_elements
+def memory_need_bytes(runs: RunTable) -> np.ndarray:
+    """Return the least memory of one GPU for each run, in bytes, shape (n_runs,)."""
+    names = variables(MEMORY_NEED)
+    return evaluate(MEMORY_NEED, dict(zip(names, runs.matrix(names).T, strict=True)))[0]
 
 
 def fits_in_memory(runs: RunTable) -> list[bool | None]:
     """Return per run whether it may fit into its GPU's memory; None where that memory is not known."""
-    need = memory_need_bytes(*runs.matrix(COLUMNS).T)
-    has = runs.matrix(["memory_bytes"])[:, 0]
-    return [None if size != size else bool(needed <= size) for needed, size in zip(need, has, strict=True)]
+    held = runs.matrix(["memory_bytes"])[:, 0]
+    pairs = zip(memory_need_bytes(runs), held, strict=True)
+    return [None if np.isnan(size) else bool(needed <= size) for needed, size in pairs]

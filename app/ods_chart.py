@@ -29,7 +29,8 @@ def chart_object(sheet: SheetPlan, chart: Chart) -> str:
         '<chart:axis chart:dimension="y" chart:name="primary-y" chart:style-name="values">'
         f'<chart:title><text:p>{escape(chart.unit)}</text:p></chart:title><chart:grid chart:class="major"/></chart:axis>'
         f'<chart:series chart:style-name="bars" chart:values-cell-range-address={values} chart:class="chart:bar"/>'
-        "</chart:plot-area></chart:chart></office:chart></office:body></office:document-content>"
+        '<chart:wall chart:style-name="wall"/></chart:plot-area></chart:chart></office:chart></office:body>'
+        "</office:document-content>"
     )
 
 
@@ -44,8 +45,17 @@ def _styles() -> str:
     return (
         "<office:automatic-styles>"
         + style("plot", 'chart:vertical="true" chart:include-hidden-cells="false"')
+        + style(
+            "wall",
+            'chart:solid-type="cuboid"',
+            '<style:graphic-properties draw:fill="none" draw:stroke="none"/>',
+        )
         + style("names", 'chart:display-label="true" chart:reverse-direction="true"', small)
         + style("values", 'chart:display-label="true" chart:minimum="0"', small)
-        + style("bars", 'chart:gap-width="40"', f'<style:graphic-properties draw:fill="solid" draw:fill-color="{_COLOR}"/>')
+        + style(
+            "bars",
+            'chart:gap-width="40"',
+            f'<style:graphic-properties draw:fill="solid" draw:fill-color="{_COLOR}" draw:stroke="none"/>',
+        )
         + "</office:automatic-styles>"
     )

@@ -14,8 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from trainlaw.app.ods_chart import chart_object
 from trainlaw.app.ods_formula import cell_range, open_formula
 from trainlaw.app.ods_styles import NAMESPACES, STYLES_XML, automatic_styles, column_style, row_style
-from trainlaw.app.sheet_writer import BookPlan, PlannedCell, SheetPlan, quoted
-from xlsxwriter.utility import xl_rowcol_to_cell
+from trainlaw.app.sheet_writer import BookPlan, PlannedCell, SheetPlan
 
 _MEDIA = "application/vnd.oasis.opendocument.spreadsheet"
 _CHART_MEDIA = "application/vnd.oasis.opendocument.chart"
@@ -27,7 +26,12 @@ _PIXEL_CM = 2.54 / 96
 def ods_bytes(plan: BookPlan) -> bytes:
     """Return the bytes of the .ods file of a plan; the same plan gives the same bytes."""
     objects = {f"Object {n}": chart for n, chart in enumerate(_charts(plan), start=1)}
-    entries = [("/", _MEDIA), ("content.xml", "text/xml"), ("styles.xml", "text/xml"), ("meta.xml", "text/xml")]
+    entries = [
+        ("/", _MEDIA),
+        ("content.xml", "text/xml"),
+        ("styles.xml", "text/xml"),
+        ("meta.xml", "text/xml"),
+    ]
     files = {"content.xml": _content(plan), "styles.xml": STYLES_XML, "meta.xml": _meta(plan)}
     for name, (sheet, number) in objects.items():
         files[f"{name}/content.xml"] = chart_object(sheet, sheet.charts[number])
@@ -87,7 +91,7 @@ def _names(plan: BookPlan) -> Iterator[str]:
 
 def _table(sheet: SheetPlan, rules: Mapping[str, str], objects: Iterator[int]) -> Iterator[str]:
     """The rows of a sheet; empty cells and rows are counted, not written."""
-    yield f"<table:table table:name={quoteattr(sheet.name)} table:style-name=\"ta1\">"
+    yield f'<table:table table:name={quoteattr(sheet.name)} table:style-name="ta1">'
     yield from _shapes(sheet, objects)
     hidden = sheet.hidden_columns or (1, 0)
     for column, width in enumerate(sheet.widths):
@@ -161,7 +165,8 @@ def _meta(plan: BookPlan) -> str:
 
 def _manifest(entries: list[tuple[str, str]]) -> str:
     lines = "".join(
-        f'<manifest:file-entry manifest:full-path="{path}" manifest:media-type="{media}"/>' for path, media in entries
+        f'<manifest:file-entry manifest:full-path="{path}" manifest:media-type="{media}"/>'
+        for path, media in entries
     )
     space = 'xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" manifest:version="1.3"'
     return f'<?xml version="1.0" encoding="UTF-8"?><manifest:manifest {space}>{lines}</manifest:manifest>'

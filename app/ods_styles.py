@@ -5,17 +5,25 @@ from collections.abc import Mapping
 from trainlaw.app.sheet_writer import FONT, LINE_POINTS, STYLES, BookPlan
 
 _SPACES = {
-    "office": "office", "table": "table", "text": "text", "style": "style", "draw": "drawing", "chart": "chart",
-    "number": "datastyle", "meta": "meta",
-}  # fmt: skip
-_ODF = " ".join(f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for short, name in _SPACES.items())
+    "office": "office",
+    "table": "table",
+    "text": "text",
+    "style": "style",
+    "draw": "drawing",
+    "chart": "chart",
+    "number": "datastyle",
+    "meta": "meta",
+}
+_ODF = " ".join(
+    f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for short, name in _SPACES.items()
+)
 NAMESPACES = (
     f'{_ODF} xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0" '
     'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" '
     'xmlns:of="urn:oasis:names:tc:opendocument:xmlns:of:1.2" '
     'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
 )
-_CHARACTER_CM = 0.2  # width of a digit in the font of the sheets, with its share of the margin
+_CHARACTER_CM = 0.215  # width of a digit in the font of the sheets, with its share of the margin
 
 
 def _number(decimals: int, grouping: bool = False) -> str:
@@ -45,7 +53,8 @@ _NUMBERS: Mapping[str, tuple[str, str]] = {
     "General": ("n1", _style("n1", _GENERAL)),
     "time": (
         "n2",
-        _style("n2a", _number(0)) + _style("n2b", _SCIENTIFIC)
+        _style("n2a", _number(0))
+        + _style("n2b", _SCIENTIFIC)
         + _style("n2", _number(4) + _map("value()=0", "n2a") + _map("value()&lt;0.001", "n2b")),
     ),
     "amount": (
@@ -58,7 +67,7 @@ _NUMBERS: Mapping[str, tuple[str, str]] = {
     "#,##0.0": ("n7", _style("n7", _number(1, True))),
     "#,##0.00": ("n8", _style("n8", _number(2, True))),
     "0.000000": ("n9", _style("n9", _number(6))),
-}  # fmt: skip
+}
 
 
 def column_style(width: float) -> str:

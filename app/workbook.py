@@ -1,5 +1,7 @@
 """The workbook: one file that predicts without Python, where every number can be followed and changed."""
 
+from trainlaw.app.google_workbook import google_plan
+from trainlaw.app.ods_file import ods_bytes
 from trainlaw.app.sheet_writer import BookPlan
 from trainlaw.app.workbook_cells import workbook_model
 from trainlaw.app.workbook_compare import write_compare
@@ -39,3 +41,19 @@ def workbook_bytes(formula: Formula) -> bytes:
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
     return xlsx_bytes(workbook_plan(formula))
+
+
+def open_document_bytes(formula: Formula) -> bytes:
+    """Return the workbook of a formula as the bytes of an .ods file, with the same cells as the .xlsx file.
+
+    Raises InputError as `workbook_bytes` does.
+    """
+    return ods_bytes(workbook_plan(formula))
+
+
+def google_workbook_bytes(formula: Formula) -> bytes:
+    """Return the workbook as an .xlsx file that Google Sheets takes over whole (see `google_workbook`).
+
+    Raises InputError as `workbook_bytes` does.
+    """
+    return xlsx_bytes(google_plan(workbook_plan(formula)))

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.memory_need import MEMORY_NEED
 from trainlaw.app.multi_gpu_time import EXCHANGE, knows_several_gpus
 from trainlaw.app.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import RunTable, configuration
@@ -19,7 +20,6 @@ from trainlaw.formulas import (
     Formula,
     InputError,
     evaluate,
-    parse_text,
     substitute,
     to_text,
     variables,
@@ -41,7 +41,6 @@ OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
 ROUNDS = "exchange_rounds"
-MEMORY = parse_text("12 * params + batch_per_gpu * bytes_per_element * activation_elements")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Model:
     @cached_property
     def raw(self) -> tuple[str, ...]:
         """The raw columns behind features, exchange and memory, sorted."""
-        parts = (*self.features.values(), self.exchange, MEMORY)
+        parts = (*self.features.values(), self.exchange, MEMORY_NEED)
         return tuple(sorted({name for part in parts for name in variables(part)}))
 
     @cached_property

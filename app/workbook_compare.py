@@ -39,7 +39,9 @@ def write_compare(book: BookPlan, model: Model) -> None:
     cnns, gpus = cnn_rows(), gpu_table_rows()
     left, top = 2 + len(factors.rows), _HEADER + 2 + len(factors.columns)
     sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * (len(gpus) + SPARE)])
-    sheet.title("Every CNN on every GPU", "One GPU, live: choose in the yellow cells. Empty: a fact is not known.")
+    sheet.title(
+        "Every CNN on every GPU", "One GPU, live: choose in the yellow cells. Empty: a fact is not known."
+    )
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors, left, top)
     matrix.write_columns(gpus)
@@ -71,10 +73,10 @@ def _choices(sheet: SheetWriter) -> None:
         sheet.define(f"{PREFIX}compare_{name}", row, 1)
 
 
-def _seconds(
+def pair_columns(
     model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
-) -> np.ndarray:
-    """The times of the first choice on all pairs, in seconds, shape (n_cnns, n_gpus)."""
+) -> dict[str, np.ndarray]:
+    """Return the raw columns for all pairs and the first choice, of shapes that broadcast to (n_cnns, n_gpus)."""
     columns: dict[str, np.ndarray] = {}
     for name in model.raw:
         if name == PEAK:
@@ -85,8 +87,16 @@ def _seconds(
             columns[name] = _facts(cnns, name)[:, None]
         else:
             columns[name] = np.full((1, 1), model.values[name])
+    return columns
+
+
+def _seconds(
+    model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
+) -> np.ndarray:
+    """The times of the first choice on all pairs, in seconds, shape (n_cnns, n_gpus)."""
     numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
-    times = values_of(model.written_out(model.expression), {**columns, **numbers})
+    columns = pair_columns(model, cnns, gpus) | numbers
+    times = values_of(model.written_out(model.expression), columns)
     return np.broadcast_to(times, (len(cnns), len(gpus)))
 
 
@@ -123,7 +133,9 @@ class _Matrix:
     def write_columns(self, gpus: Mapping[str, Mapping[str, object]]) -> None:
         """Write a header, a flag for known facts and the factors per GPU, and per spare column."""
         sheet, names = self.sheet, list(gpus)
-        needed = [name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)]
+        needed = [
+            name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)
+        ]
         sheet.text(_HEADER + 1, self.left - 1, "facts known", "small")
         values = _first_values(self.model, self.factors.columns, gpus)
         for index, _ in enumerate(self.factors.columns):

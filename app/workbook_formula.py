@@ -1,11 +1,9 @@
 """The sheets Formula (terms, constants to be changed, symbols, facts) and Provenance (origin, self-check)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.multi_gpu_time import ASSUMPTION
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.sheet_writer import Bars, BookPlan, SheetWriter
@@ -29,7 +27,6 @@ from trainlaw.app.workbook_cells import (
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Expression, Formula, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
-from trainlaw.formulas.term_naming import term_names
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
@@ -87,7 +84,9 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
 
 def _share(sheet: SheetWriter, row: int, value: float) -> None:
     cell = xl_rowcol_to_cell(row, 1)
-    sheet.formula(row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share")
+    sheet.formula(
+        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share"
+    )
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
@@ -96,7 +95,9 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({exchange}),"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}exchange_s", row, 1)
     _share(sheet, row, 0.0)
-    sheet.text(row, 3, ASSUMPTION if variables(model.exchange) else "nothing: the terms know several GPUs", "unit")
+    sheet.text(
+        row, 3, ASSUMPTION if variables(model.exchange) else "nothing: the terms know several GPUs", "unit"
+    )
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
@@ -105,7 +106,10 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
 
 
 def _in_one_cell(
-    term: Expression, names: Mapping[str, str], values: Mapping[str, float], helpers: list[tuple[str, str, float]]
+    term: Expression,
+    names: Mapping[str, str],
+    values: Mapping[str, float],
+    helpers: list[tuple[str, str, float]],
 ) -> str:
     """Return the text of a term; what does not fit into one cell is added to `helpers`, with its value."""
     start = len(helpers)
@@ -170,12 +174,16 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
         sheet.text(line, 2, _unit(spec.unit), "unit")
         written = to_text(form)
-        sheet.text(line, 6, spec.meaning if written == name else f"{spec.meaning}; computed as {written}", "unit")
+        sheet.text(
+            line, 6, spec.meaning if written == name else f"{spec.meaning}; computed as {written}", "unit"
+        )
         if name in model.derived:
             sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
     last = first + len(model.features) - 1
-    sheet.book.names[f"{PREFIX}outside"] = f"{sheet.name}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
+    sheet.book.names[f"{PREFIX}outside"] = (
+        f"{sheet.name}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
+    )
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
@@ -185,9 +193,7 @@ def _symbol_heads(sheet: SheetWriter, row: int) -> None:
         sheet.text(row, column, title, style)
 
 
-def _range(
-    sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value: float, style: str
-) -> None:
+def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value: float, style: str) -> None:
     if ends is None:
         return
     sheet.number(row, 3, ends[0], style)

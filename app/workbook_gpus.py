@@ -6,14 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.memory_need import MEMORY_NEED
 from trainlaw.app.sheet_writer import BookPlan, SheetWriter
 from trainlaw.app.workbook_cells import (
-    MEMORY,
     OF_LINK,
     PEAK,
     PREFIX,
     Model,
-    cell_name,
     cell_names,
     kind_of,
     values_of,
@@ -21,7 +20,7 @@ from trainlaw.app.workbook_cells import (
 from trainlaw.app.workbook_formula import link_formula
 from trainlaw.app.workbook_tables import HEAD, ORDERS, OWN_LINK, gpu_table_rows
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import variables
+from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import split_for_excel
 from xlsxwriter.utility import xl_col_to_name
 
@@ -66,7 +65,9 @@ class _Columns:
         self.right = xl_col_to_name(len(header) - 1)
         self.fact_letters = {name: xl_col_to_name(column) for column, name in enumerate(header)}
 
-    def add(self, key: str, title: str, unit: str, style: str, formula: Callable[[int], str], values: Cells) -> None:
+    def add(
+        self, key: str, title: str, unit: str, style: str, formula: Callable[[int], str], values: Cells
+    ) -> None:
         padded = [*values, *[""] * (self.count - len(values))]
         self.columns.append(_Column(key, title, unit, style, formula, padded))
 
@@ -128,7 +129,9 @@ def _texts(values: np.ndarray) -> list[float | str]:
 def _add_facts(table: _Columns) -> None:
     """Name, rate of the precision, link, and whether all facts that the formula needs are known."""
     names = list(table.rows)
-    table.add("gpu", "GPU", "", "text", lambda r: _live(f'{table.fact("gpu", r)}<>""', table.fact("gpu", r)), names)
+    table.add(
+        "gpu", "GPU", "", "text", lambda r: _live(f'{table.fact("gpu", r)}<>""', table.fact("gpu", r)), names
+    )
     needed = [name for name in table.model.raw_of_features if kind_of(name) == "gpu"]
     if PEAK in needed:
         column = f"INDEX({PREFIX}options_peak_column,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
@@ -138,7 +141,14 @@ def _add_facts(table: _Columns) -> None:
             found = f"INDEX(GPUs!$A{row}:${table.right}{row},MATCH({column},{PREFIX}gpu_columns,0))"
             return f'IFERROR(IF({found}="","",{found}),"")'
 
-        table.add(PEAK, "peak rate of the precision", "FLOP/s", "amount", peak, _texts(np.array(table.facts("peak_fp32_flop_per_s"))))
+        table.add(
+            PEAK,
+            "peak rate of the precision",
+            "FLOP/s",
+            "amount",
+            peak,
+            _texts(np.array(table.facts("peak_fp32_flop_per_s"))),
+        )
     _add_links(table, [name for name in OF_LINK if name in table.model.raw])
     direct = [name for name in needed if name != PEAK and name not in OF_LINK]
     own = [name for name in (PEAK, *OF_LINK) if table.has(name)]
@@ -146,9 +156,13 @@ def _add_facts(table: _Columns) -> None:
 
     def known(r: int) -> str:
         cells = [*(table.fact(name, r) for name in direct), *(table.cell(name, r) for name in own)]
-        return _live(f'{table.cell("gpu", r)}<>""', f"IF(COUNT({','.join(cells)})={count},1,0)" if cells else "1")
+        return _live(
+            f'{table.cell("gpu", r)}<>""', f"IF(COUNT({','.join(cells)})={count},1,0)" if cells else "1"
+        )
 
-    values = [float(all(math.isfinite(table.facts(name)[row]) for name in direct)) for row in range(len(names))]
+    values = [
+        float(all(math.isfinite(table.facts(name)[row]) for name in direct)) for row in range(len(names))
+    ]
     table.add("known", "facts known", "1 or 0", "general", known, values)
 
 
@@ -156,10 +170,17 @@ def _add_links(table: _Columns, needed: Sequence[str]) -> None:
     """The link of each card, its own or the chosen one, and its facts; for the first choice nothing uses it."""
     if not needed:
         return
-    table.add("link", "link between GPUs", "", "text", lambda r: _live(
-        f'{table.cell("gpu", r)}<>""',
-        f'IF({PREFIX}link="{OWN_LINK}",IF({table.fact("link", r)}="","{_NO_LINK}",{table.fact("link", r)}),{PREFIX}link)',
-    ), [str(row["link"]) for row in table.rows.values()])  # fmt: skip
+    table.add(
+        "link",
+        "link between GPUs",
+        "",
+        "text",
+        lambda r: _live(
+            f'{table.cell("gpu", r)}<>""',
+            f'IF({PREFIX}link="{OWN_LINK}",IF({table.fact("link", r)}="","{_NO_LINK}",{table.fact("link", r)}),{PREFIX}link)',
+        ),
+        [str(row["link"]) for row in table.rows.values()],
+    )
 
     def fact(name: str, r: int) -> str:
         def look_up(column: str) -> str:
@@ -199,12 +220,14 @@ def _raw_values(table: _Columns) -> dict[str, np.ndarray]:
 def _add_times(table: _Columns) -> None:
     """Features that differ by card, how many lie outside the training range, and the time of an iteration."""
     model, columns = table.model, _raw_values(table)
-    own = [name for name, form in model.features.items() if any(kind_of(raw) == "gpu" for raw in variables(form))]
+    own = [
+        name for name, form in model.features.items() if any(kind_of(raw) == "gpu" for raw in variables(form))
+    ]
     values = {name: values_of(form, columns) for name, form in model.features.items()}
     for name in own:
         spec = FEATURES[name].spec
 
-        def feature(r: int, form=model.features[name]) -> str:  # noqa: ANN001
+        def feature(r: int, form: Expression = model.features[name]) -> str:
             text = split_for_excel(form, _raw_places(table, r), str).formula
             return _live(f"{table.cell('known', r)}=1", f'IFERROR({text},"")')
 
@@ -213,11 +236,18 @@ def _add_times(table: _Columns) -> None:
     _add_outside(table, own, values)
 
     def places(r: int) -> dict[str, str]:
-        return {**cell_names({*model.features, *model.numbers}), **{name: table.cell(f"feature {name}", r) for name in own}}
+        return {
+            **cell_names({*model.features, *model.numbers}),
+            **{name: table.cell(f"feature {name}", r) for name in own},
+        }
 
     def known(r: int) -> str:
         cells = ",".join(table.cell(f"feature {name}", r) for name in own)
-        return f"AND({table.cell('known', r)}=1,COUNT({cells})={len(own)})" if own else f"{table.cell('known', r)}=1"
+        return (
+            f"AND({table.cell('known', r)}=1,COUNT({cells})={len(own)})"
+            if own
+            else f"{table.cell('known', r)}=1"
+        )
 
     shape = np.zeros(len(table.rows))
     numbers = {name: shape + value for name, value in model.numbers.items()}
@@ -225,7 +255,14 @@ def _add_times(table: _Columns) -> None:
     steps = split_for_excel(model.expression, places(1), lambda index: f"step {index}")
     for index, part in enumerate(steps.expressions):
         found = values_of(part, {**values, **numbers}) + shape
-        table.add(f"step {index}", f"step {index + 1}", "", "general", partial(_step, table, places, known, index), _texts(found))
+        table.add(
+            f"step {index}",
+            f"step {index + 1}",
+            "",
+            "general",
+            partial(_step, table, places, known, index),
+            _texts(found),
+        )
 
     def time(r: int) -> str:
         cells = split_for_excel(model.expression, places(r), lambda index: table.cell(f"step {index}", r))
@@ -239,15 +276,24 @@ def _add_times(table: _Columns) -> None:
 
     table.add("exchange", "exchange between GPUs", "s", "seconds", exchange, _texts(single * 0.0))
     total = "{0}+{1}"
-    table.add("time", "iteration time", "s", "seconds", lambda r: _live(
-        f"COUNT({table.cell('single', r)},{table.cell('exchange', r)})=2",
-        total.format(table.cell("single", r), table.cell("exchange", r)),
-    ), _texts(single))  # fmt: skip
+    table.add(
+        "time",
+        "iteration time",
+        "s",
+        "seconds",
+        lambda r: _live(
+            f"COUNT({table.cell('single', r)},{table.cell('exchange', r)})=2",
+            total.format(table.cell("single", r), table.cell("exchange", r)),
+        ),
+        _texts(single),
+    )
 
 
 def _step(table: _Columns, places: Callable, known: Callable, index: int, row: int) -> str:
     """A part of a formula that is too long for one cell."""
-    cells = split_for_excel(table.model.expression, places(row), lambda other: table.cell(f"step {other}", row))
+    cells = split_for_excel(
+        table.model.expression, places(row), lambda other: table.cell(f"step {other}", row)
+    )
     return _live(known(row), f'IFERROR({cells.helpers[index][1]},"")')
 
 
@@ -270,7 +316,14 @@ def _add_outside(table: _Columns, own: Sequence[str], values: dict[str, np.ndarr
         if ends:
             count += ~((values[name] >= ends[0]) & (values[name] <= ends[1]))
     known = np.array(table.values("known")[: len(count)]) == 1.0
-    table.add("outside", "quantities outside training", "count", "general", outside, _texts(np.where(known, count, math.nan)))
+    table.add(
+        "outside",
+        "quantities outside training",
+        "count",
+        "general",
+        outside,
+        _texts(np.where(known, count, math.nan)),
+    )
 
 
 def _add_costs(table: _Columns) -> None:
@@ -281,26 +334,72 @@ def _add_costs(table: _Columns) -> None:
     def live(key: str, text: Callable[[int], str]) -> Callable[[int], str]:
         return lambda r: _live(f"ISNUMBER({table.cell(key, r)})", text(r))
 
-    table.add("throughput", "throughput, all GPUs", "images/s", "decimal",
-              live("time", lambda r: f"{images}/{table.cell('time', r)}"), _texts(batch / times))  # fmt: skip
-    need = float(values_of(MEMORY, {name: np.array([model.values[name]]) for name in variables(MEMORY)})[0])
-    table.add("fits", "fits in memory", "", "text", lambda r: _live(
-        f'{table.cell("gpu", r)}<>""',
-        f'IF(COUNT({table.fact("memory_bytes", r)})=0,"not known",IF({PREFIX}memory_need<={table.fact("memory_bytes", r)},"yes","no"))',
-    ), ["not known" if math.isnan(size) else "yes" if need <= size else "no" for size in table.facts("memory_bytes")])  # fmt: skip
+    table.add(
+        "throughput",
+        "throughput, all GPUs",
+        "images/s",
+        "decimal",
+        live("time", lambda r: f"{images}/{table.cell('time', r)}"),
+        _texts(batch / times),
+    )
+    need = float(
+        values_of(MEMORY_NEED, {name: np.array([model.values[name]]) for name in variables(MEMORY_NEED)})[0]
+    )
+    table.add(
+        "fits",
+        "fits in memory",
+        "",
+        "text",
+        lambda r: _live(
+            f'{table.cell("gpu", r)}<>""',
+            f'IF(COUNT({table.fact("memory_bytes", r)})=0,"not known",IF({PREFIX}memory_need<={table.fact("memory_bytes", r)},"yes","no"))',
+        ),
+        [
+            "not known" if math.isnan(size) else "yes" if need <= size else "no"
+            for size in table.facts("memory_bytes")
+        ],
+    )
     steps = math.ceil(FIRST_IMAGES / batch)
     hours = times * steps / 3600.0
-    table.add("epoch", "time of an epoch", "h", "money",
-              live("time", lambda r: f"{table.cell('time', r)}*{PREFIX}iterations/3600"), _texts(hours))  # fmt: skip
-    table.add("price", "price of a GPU", "USD/h", "money", lambda r: _live(
-        f'{table.cell("gpu", r)}<>""',
-        f'IF(ISNUMBER({table.fact("price_usd_per_hour", r)}),{table.fact("price_usd_per_hour", r)},{PREFIX}price)',
-    ), [FIRST_PRICE] * len(times))  # fmt: skip
+    table.add(
+        "epoch",
+        "time of an epoch",
+        "h",
+        "money",
+        live("time", lambda r: f"{table.cell('time', r)}*{PREFIX}iterations/3600"),
+        _texts(hours),
+    )
+    table.add(
+        "price",
+        "price of a GPU",
+        "USD/h",
+        "money",
+        lambda r: _live(
+            f'{table.cell("gpu", r)}<>""',
+            f"IF(ISNUMBER({table.fact('price_usd_per_hour', r)}),{table.fact('price_usd_per_hour', r)},{PREFIX}price)",
+        ),
+        [FIRST_PRICE] * len(times),
+    )
     cost = hours * FIRST_PRICE
-    table.add("cost", "cost of an epoch", "USD", "money", live(
-        "epoch", lambda r: f"{table.cell('epoch', r)}*{table.cell('price', r)}*{PREFIX}n_gpus"), _texts(cost))  # fmt: skip
-    table.add("key", "what the order goes by", "", "general", live(
-        "time", lambda r: f'IF({PREFIX}order="{ORDERS[0]}",{table.cell("cost", r)},{table.cell("time", r)})'), _texts(cost))  # fmt: skip
+    table.add(
+        "cost",
+        "cost of an epoch",
+        "USD",
+        "money",
+        live("epoch", lambda r: f"{table.cell('epoch', r)}*{table.cell('price', r)}*{PREFIX}n_gpus"),
+        _texts(cost),
+    )
+    table.add(
+        "key",
+        "what the order goes by",
+        "",
+        "general",
+        live(
+            "time",
+            lambda r: f'IF({PREFIX}order="{ORDERS[0]}",{table.cell("cost", r)},{table.cell("time", r)})',
+        ),
+        _texts(cost),
+    )
     # Equal keys keep the order of the rows: each place is taken once, so that none is missing.
     table.add("rank", "place", "", "general", live("key", partial(_rank, table)), _ranks(cost))
 

@@ -8,6 +8,7 @@ import numpy as np
 from trainlaw.app.error_tables import LEVEL, interval_of
 from trainlaw.app.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.memory_need import MEANING as MEMORY_MEANING
+from trainlaw.app.memory_need import MEMORY_NEED
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
 from trainlaw.app.sheet_writer import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook_cells import (
@@ -15,7 +16,6 @@ from trainlaw.app.workbook_cells import (
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
-    MEMORY,
     PREFIX,
     Model,
     cell_name,
@@ -27,7 +27,7 @@ from trainlaw.app.workbook_tables import ORDERS, OWN_LINK
 from trainlaw.formulas import variables
 from trainlaw.formulas.printers import excel_expression
 
-_WIDTHS = (38, 40, 12, 64, 3, 6, 30, 11, 11, 11, 13, 12, 14, 11)
+_WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
 _INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
 _CHARTED = 25  # best GPUs in the chart
@@ -37,7 +37,11 @@ FIRST_ALGORITHM = "ring"
 ANY_OTHER = "(any other)"
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
-FITS, TOO_LARGE, NO_MEMORY = "fits", "does not fit in memory: choose a smaller batch", "memory of the GPU is not known"
+FITS, TOO_LARGE, NO_MEMORY = (
+    "fits",
+    "does not fit in memory: choose a smaller batch",
+    "memory of the GPU is not known",
+)
 WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
 _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("#", "", "general"),
@@ -78,7 +82,8 @@ class _Result(NamedTuple):
 def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking) -> None:
     """Write the sheet, which was added as the first one; its names are those that the other sheets use."""
     sheet.title(
-        "Time and cost of training a CNN", "Choose in the yellow cells; everything else is computed from them."
+        "Time and cost of training a CNN",
+        "Choose in the yellow cells; everything else is computed from them.",
     )
     row = _choices(sheet, model) + 1
     row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
@@ -123,15 +128,36 @@ def _named_choices(model: Model) -> list[_Choice]:
         choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add your own as a row of sheet CNNs"),
         choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add your own as a row of sheet GPUs"),
         choice("precision", "precision", FIRST_PRECISION, "options_precision", "as used by the GPU"),
-        choice("link", "link between the GPUs of a node", OWN_LINK, "links_listed", "add your own as a row of sheet Links"),
-        choice("network", "network between nodes", FIRST_NETWORK, "networks_listed", "used from two nodes on"),
-        choice("algorithm", "exchange of gradients", FIRST_ALGORITHM, "options_algorithm", "used from two GPUs on"),
+        choice(
+            "link",
+            "link between the GPUs of a node",
+            OWN_LINK,
+            "links_listed",
+            "add your own as a row of sheet Links",
+        ),
+        choice(
+            "network", "network between nodes", FIRST_NETWORK, "networks_listed", "used from two nodes on"
+        ),
+        choice(
+            "algorithm",
+            "exchange of gradients",
+            FIRST_ALGORITHM,
+            "options_algorithm",
+            "used from two GPUs on",
+        ),
         *(
-            _Choice(f"label_{key}", key, ANY_OTHER, cell_name(f"options_group_{name}"), "", "group of the constants, sheet Options")
+            _Choice(
+                f"label_{key}",
+                key,
+                ANY_OTHER,
+                cell_name(f"options_group_{name}"),
+                "",
+                "group of the constants, sheet Options",
+            )
             for key, name in groups.items()
         ),
         choice("order", "best GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
-    ]  # fmt: skip
+    ]
 
 
 def _numbers(model: Model) -> list[_Choice]:
@@ -140,15 +166,37 @@ def _numbers(model: Model) -> list[_Choice]:
         "has_input_copy": ("with the copy of the images", 0.0, "1: the time includes their copy to the GPU"),
     }
     return [
-        _Choice("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "", "images", "images per iteration on one GPU"),
+        _Choice(
+            "batch_per_gpu",
+            "batch per GPU",
+            float(FIRST_BATCH),
+            "",
+            "images",
+            "images per iteration on one GPU",
+        ),
         _Choice("n_gpus", "GPUs in all", 1.0, "", "GPUs", ""),
         _Choice("n_nodes", "nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
-        *(_Choice(name, title, value, "", "1 or 0", note) for name, (title, value, note) in flags.items() if name in model.raw),
-        _Choice("hidden", "exchange hidden by computing", 0.0, "", "%", "0 %: computing and exchange take turns"),
-        _Choice("images", "images per epoch", FIRST_IMAGES, "", "images", "1,281,167 are those of ImageNet-1k"),
+        *(
+            _Choice(name, title, value, "", "1 or 0", note)
+            for name, (title, value, note) in flags.items()
+            if name in model.raw
+        ),
+        _Choice(
+            "hidden", "exchange hidden by computing", 0.0, "", "%", "0 %: computing and exchange take turns"
+        ),
+        _Choice(
+            "images", "images per epoch", FIRST_IMAGES, "", "images", "1,281,167 are those of ImageNet-1k"
+        ),
         _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs", ""),
-        _Choice("price", "price of a GPU", FIRST_PRICE, "", "USD/h", "an example: enter yours; a price on sheet GPUs goes first"),
-    ]  # fmt: skip
+        _Choice(
+            "price",
+            "price of a GPU",
+            FIRST_PRICE,
+            "",
+            "USD/h",
+            "an example: enter yours; a price on sheet GPUs goes first",
+        ),
+    ]
 
 
 def _live(formula: str) -> str:
@@ -168,15 +216,32 @@ def _times(model: Model) -> list[_Result]:
         note = f"{100 * LEVEL:g} % interval, from runs on one GPU of kinds held out"
         of_interval = f"{PREFIX}interval_factor"
         lines += [
-            _Result("", "interval from", _live(f"{time}/{of_interval}"), seconds / factor, "s", "result", note),
+            _Result(
+                "", "interval from", _live(f"{time}/{of_interval}"), seconds / factor, "s", "result", note
+            ),
             _Result("", "interval to", _live(f"{time}*{of_interval}"), seconds * factor, "s", "result"),
         ]
     images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
     efficiency = f"{PREFIX}single_s/{time}"
     return [
         *lines,
-        _Result("", "throughput, all GPUs", _live(f"{images}/{time}"), FIRST_BATCH / seconds, "images/s", "result_short"),
-        _Result("", "efficiency", _live(efficiency), 1.0, "", "result_share", "time of one GPU alone over this time"),
+        _Result(
+            "",
+            "throughput, all GPUs",
+            _live(f"{images}/{time}"),
+            FIRST_BATCH / seconds,
+            "images/s",
+            "result_short",
+        ),
+        _Result(
+            "",
+            "efficiency",
+            _live(efficiency),
+            1.0,
+            "",
+            "result_share",
+            "time of one GPU alone over this time",
+        ),
     ]
 
 
@@ -189,21 +254,71 @@ def _costs(model: Model) -> list[_Result]:
     own = f"INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),{column})"
     per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used"
     lines = [
-        _Result("iterations", "iterations per epoch", f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)",
-                float(steps), "", "result_count"),
-        _Result("epoch_h", "time of an epoch", _live(f"{time}*{PREFIX}iterations/3600"), hours, "h", "result_money"),
-        _Result("total_h", "time of all epochs", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h", "result_money"),
-        _Result("price_used", "price of a GPU that applies", price.replace(f"{PREFIX}own_price", own), FIRST_PRICE, "USD/h", "result_money"),
-        _Result("epoch_cost", "cost of an epoch", _live(per_epoch), hours * FIRST_PRICE, "USD", "result_money"),
-        _Result("cost", "cost of all epochs", _live(f"{PREFIX}epoch_cost*{PREFIX}epochs"), hours * FIRST_PRICE * FIRST_EPOCHS, "USD", "result_money"),
-    ]  # fmt: skip
+        _Result(
+            "iterations",
+            "iterations per epoch",
+            f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)",
+            float(steps),
+            "",
+            "result_count",
+        ),
+        _Result(
+            "epoch_h",
+            "time of an epoch",
+            _live(f"{time}*{PREFIX}iterations/3600"),
+            hours,
+            "h",
+            "result_money",
+        ),
+        _Result(
+            "total_h",
+            "time of all epochs",
+            _live(f"{PREFIX}epoch_h*{PREFIX}epochs"),
+            hours * FIRST_EPOCHS,
+            "h",
+            "result_money",
+        ),
+        _Result(
+            "price_used",
+            "price of a GPU that applies",
+            price.replace(f"{PREFIX}own_price", own),
+            FIRST_PRICE,
+            "USD/h",
+            "result_money",
+        ),
+        _Result(
+            "epoch_cost", "cost of an epoch", _live(per_epoch), hours * FIRST_PRICE, "USD", "result_money"
+        ),
+        _Result(
+            "cost",
+            "cost of all epochs",
+            _live(f"{PREFIX}epoch_cost*{PREFIX}epochs"),
+            hours * FIRST_PRICE * FIRST_EPOCHS,
+            "USD",
+            "result_money",
+        ),
+    ]
     if factor:
         total = hours * FIRST_PRICE * FIRST_EPOCHS
         of_interval = f"{PREFIX}interval_factor"
         lines += [
-            _Result("", "cost of all epochs from", _live(f"{PREFIX}cost/{of_interval}"), total / factor, "USD", "result_money"),
-            _Result("", "cost of all epochs to", _live(f"{PREFIX}cost*{of_interval}"), total * factor, "USD", "result_money"),
-        ]  # fmt: skip
+            _Result(
+                "",
+                "cost of all epochs from",
+                _live(f"{PREFIX}cost/{of_interval}"),
+                total / factor,
+                "USD",
+                "result_money",
+            ),
+            _Result(
+                "",
+                "cost of all epochs to",
+                _live(f"{PREFIX}cost*{of_interval}"),
+                total * factor,
+                "USD",
+                "result_money",
+            ),
+        ]
     return lines
 
 
@@ -211,21 +326,44 @@ def _checks(model: Model) -> list[_Result]:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     count = f"(SUM({PREFIX}outside)+1-{trained})"
     outside = outside_count(model)
-    need = float(values_of(MEMORY, {name: np.array([model.values[name]]) for name in variables(MEMORY)})[0])
+    need = float(
+        values_of(MEMORY_NEED, {name: np.array([model.values[name]]) for name in variables(MEMORY_NEED)})[0]
+    )
     memory = f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("memory_bytes",{PREFIX}gpu_columns,0))'
     fits = f'IF({memory}="","{NO_MEMORY}",IF({PREFIX}memory_need<={memory},"{FITS}","{TOO_LARGE}"))'
-    shown = FITS if need <= float(gpu_rows()[FIRST_GPU]["memory_bytes"]) else TOO_LARGE
+    held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
+    shown = FITS if need <= held else TOO_LARGE
     n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
     whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
     return [
-        _Result("", "training range", f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
-                f"{outside}{OUTSIDE}" if outside else INSIDE, "", "result_text"),
-        _Result("memory_need", "memory needed at least", excel_expression(MEMORY, cell_names(variables(MEMORY))),
-                need, "B", "result_count", MEMORY_MEANING),
-        _Result("", "memory of the GPU", fits, shown, "", "result_text"),
-        _Result("", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
-        _Result("", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
-    ]  # fmt: skip
+        _Result(
+            "",
+            "training range",
+            f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
+            f"{outside}{OUTSIDE}" if outside else INSIDE,
+            "",
+            "result_text",
+        ),
+        _Result(
+            "memory_need",
+            "memory needed at least",
+            excel_expression(MEMORY_NEED, cell_names(variables(MEMORY_NEED))),
+            need,
+            "B",
+            "result_count",
+            MEMORY_MEANING,
+        ),
+        _Result(
+            "", "memory of the GPU", f'IF({memory}="","{NO_MEMORY}",{memory})', held, "B", "result_count"
+        ),
+        _Result("", "enough memory", fits, shown, "", "result_text"),
+        _Result(
+            "", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"
+        ),
+        _Result(
+            "", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"
+        ),
+    ]
 
 
 def outside_count(model: Model) -> int:
@@ -237,7 +375,7 @@ def outside_count(model: Model) -> int:
 def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
     """Write lines under a title; return the next free row."""
     sheet.text(row, 0, title, "section")
-    expected = {"training range": INSIDE, "memory of the GPU": FITS, "numbers of GPUs and nodes": WHOLE}
+    expected = {"training range": INSIDE, "enough memory": FITS, "numbers of GPUs and nodes": WHOLE}
     for number, line in enumerate(lines, start=row + 1):
         sheet.text(number, 0, line.title)
         sheet.formula(number, 1, line.formula, line.value, line.style)
@@ -256,7 +394,7 @@ def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     for column, (title, unit, style) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
         text = f"{title}, {unit}" if unit else title
         sheet.text(3, column, text, "head_unit" if style == "unit" else "head_right")
-    sheet.plan.heights[3] = 45
+    sheet.plan.heights[3] = 48
     first = 4
     rank = ranking.places["rank"]
     for row in range(first, first + ranking.rows):

@@ -31,16 +31,27 @@ SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 _ADD = "Change a value, or add a row below the last: predictions follow."
 _UNITS: Mapping[str, str] = {
-    "_hz": "1/s", "_flop_per_s": "FLOP/s", "_byte_per_s": "B/s", "_bytes": "B", "_bytes_per_sm": "B", "_tdp_w": "W",
-    "_latency_s": "s", "_macs": "MAC/image", "_elements": "element/image", "_params": "element",
-    "_usd_per_hour": "USD/h", "_px": "pixels",
-}  # fmt: skip
+    "_hz": "1/s",
+    "_flop_per_s": "FLOP/s",
+    "_byte_per_s": "B/s",
+    "_bytes": "B",
+    "_bytes_per_sm": "B",
+    "_tdp_w": "W",
+    "_latency_s": "s",
+    "_macs": "MAC/image",
+    "_elements": "element/image",
+    "_params": "element",
+    "_usd_per_hour": "USD/h",
+    "_px": "pixels",
+}
 
 
 def gpu_table_rows() -> dict[str, dict[str, object]]:
     """Return what the sheet GPUs holds by card: the price that a person enters, its own link, its facts."""
     own = {gpu.gpu: gpu.gpu_link or gpu.host_link or "pcie3-x16" for gpu in built_in_gpus().gpus}
-    return {name: {"price_usd_per_hour": math.nan, "link": own[name], **row} for name, row in gpu_rows().items()}
+    return {
+        name: {"price_usd_per_hour": math.nan, "link": own[name], **row} for name, row in gpu_rows().items()
+    }
 
 
 def write_gpus(book: BookPlan) -> None:
@@ -137,17 +148,31 @@ def write_options(book: BookPlan, formula: Formula) -> None:
         [name, *(float(feature == own) for own in times)] for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
     row = _named_table(sheet, row + 1, ["algorithm", *(indicator_of(feature) for feature in times)], ways)
-    sheet.text(row, 0, "mpi: a ring whose messages are staged through the host; its closed form is the ring's", "note")
+    sheet.text(
+        row,
+        0,
+        "mpi: a ring whose messages are staged through the host; its closed form is the ring's",
+        "note",
+    )
     row = _named_table(sheet, row + 2, ["order"], [[order] for order in ORDERS]) + 1
     row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
     for constant in formula.grouped:
         sheet.text(row, 0, f"{constant.name}: a constant of its own per {constant.key}", "section")
         groups = [["(any other)", constant.default], *([*item] for item in constant.values.items())]
-        row = _named_table(sheet, row + 1, [f"group_{constant.name}", f"of_{constant.name}"], groups, "constant") + 1
+        row = (
+            _named_table(
+                sheet, row + 1, [f"group_{constant.name}", f"of_{constant.name}"], groups, "constant"
+            )
+            + 1
+        )
 
 
 def _named_table(
-    sheet: SheetWriter, row: int, columns: Sequence[str], rows: Sequence[Sequence[object]], style: str = "general"
+    sheet: SheetWriter,
+    row: int,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    style: str = "general",
 ) -> int:
     """Write a table and name each of its columns; return the next free row."""
     end = sheet.table(row, columns, rows, style)
@@ -175,8 +200,12 @@ def write_errors(book: BookPlan, formula: Formula) -> None:
     row = _mean_intervals(sheet, formula, row)
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
-        rows = [[_label(line.name, line.members), line.rows, *line.errors.values()] for line in lines]
-        row = sheet.table(row, [title, "runs", *(f"{name}, %" for name in names)], rows, "percent") + 1
+        rows = [
+            [_label(line.name, line.members), line.rows, line.low, line.high, *line.errors.values()]
+            for line in lines
+        ]
+        heads = [title, "runs", "90 % interval from, %", "to, %", *(f"{name}, %" for name in names)]
+        row = sheet.table(row, heads, rows, "percent") + 1
 
 
 def _label(name: str, members: Sequence[str]) -> str:

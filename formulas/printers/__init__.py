@@ -7,6 +7,7 @@ from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.c_function import print_c_function
 from trainlaw.formulas.printers.excel import ExcelCells, excel_expression, print_excel, split_for_excel
+from trainlaw.formulas.printers.google_sheets import missing_functions, print_google_sheets
 from trainlaw.formulas.printers.javascript import print_javascript
 from trainlaw.formulas.printers.latex import latex_expression, latex_symbol, print_latex
 from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, print_mathml
@@ -20,6 +21,7 @@ PRINTERS: Mapping[str, Callable[[Formula | Expression], str]] = MappingProxyType
         "python_function": print_python_function,
         "numpy_function": print_numpy_function,
         "excel": print_excel,
+        "google_sheets": print_google_sheets,
         "javascript": print_javascript,
         "latex": print_latex,
         "mathml": print_mathml,
@@ -36,8 +38,10 @@ __all__ = [
     "latex_symbol",
     "mathml_expression",
     "mathml_symbol",
+    "missing_functions",
     "print_c_function",
     "print_excel",
+    "print_google_sheets",
     "print_javascript",
     "print_latex",
     "print_mathml",

@@ -1,0 +1,70 @@
+"""A formula's predictions for every known CNN on every known GPU as a CSV table."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from trainlaw.app.error_tables import interval_of
+from trainlaw.app.lookup_tables import cnn_rows
+from trainlaw.app.memory_need import MEMORY_NEED
+from trainlaw.app.workbook_cells import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
+from trainlaw.app.workbook_compare import pair_columns
+from trainlaw.app.workbook_tables import gpu_table_rows
+from trainlaw.formulas import Formula
+
+COLUMNS = (
+    "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
+    "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory",
+)  # fmt: skip
+_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
+    """Return a table with units in the names of its columns, under `comments` that say what it is.
+
+    One GPU, batch and precision as sheet Predict opens. A time is empty where a fact is not known. Raises
+    InputError where the formula needs what GPU, CNN and inputs do not give.
+    """
+    model = workbook_model(formula)
+    cnns, gpus = cnn_rows(), gpu_table_rows()
+    raw = pair_columns(model, cnns, gpus)
+    shape = (len(cnns), len(gpus))
+    features = {name: values_of(form, raw) for name, form in model.features.items()}
+    numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
+    times = np.broadcast_to(values_of(model.expression, {**features, **numbers}), shape)
+    outside = np.zeros(shape)
+    for name, (low, high) in formula.ranges.items():
+        if name in features:
+            outside += ~((features[name] >= low) & (features[name] <= high))
+    need = np.broadcast_to(values_of(MEMORY_NEED, raw), shape)
+    memory = np.array([row["memory_bytes"] for row in gpus.values()], dtype=float)
+    buffer = io.StringIO()
+    buffer.writelines(f"# {line}\n" for line in comments)
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    factor = interval_of(formula) or math.nan
+    for line, cnn in enumerate(cnns.values()):
+        for place, gpu in enumerate(gpus):
+            seconds = float(times[line, place])
+            found = (
+                seconds,
+                seconds / factor,
+                seconds * factor,
+                FIRST_BATCH / seconds if seconds else math.nan,
+            )
+            fits = "" if math.isnan(memory[place]) else "yes" if need[line, place] <= memory[place] else "no"
+            named = [_inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], _inert(gpu)]
+            known = int(outside[line, place]) if math.isfinite(seconds) else ""
+            writer.writerow([*named, FIRST_BATCH, FIRST_PRECISION, *map(_number, found), known, fits])
+    return buffer.getvalue()
+
+
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else ""
+
+
+def _inert(text: str) -> str:
+    """A name that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_STARTS) else text
