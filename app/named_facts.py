@@ -1,10 +1,22 @@
 """The GPUs and CNNs that a person names: known ones, changes of known ones, and files of their own."""
 
+from functools import cache
+from math import isnan
 from pathlib import Path
 
-from trainlaw.datasets import CnnFacts, GpuCatalog, built_in_gpus, find_cnn_facts
+from trainlaw.datasets import (
+    FEATURES,
+    STUDY_FEATURES,
+    CnnFacts,
+    Gpu,
+    GpuCatalog,
+    built_in_gpus,
+    find_cnn_facts,
+)
 from trainlaw.datasets.cnns import read_cnn
-from trainlaw.formulas import InputError
+from trainlaw.datasets.feature_rows import written_out
+from trainlaw.datasets.gpus import NUMBER_COLUMNS
+from trainlaw.formulas import InputError, variables
 
 _CNN_FILES = (".onnx", ".csv", ".json")
 
@@ -54,3 +66,18 @@ def named_cnn(
 def notes_of(facts: CnnFacts) -> tuple[str, ...]:
     """Return what the reader of a network's file noticed, such as batch normalisation folded away."""
     return facts.graph.notes if facts.graph else ()
+
+
+@cache
+def _facts_of_a_study() -> tuple[str, ...]:
+    raw = {name for feature in STUDY_FEATURES for name in variables(written_out(FEATURES, feature))}
+    return tuple(name for name in NUMBER_COLUMNS if name in raw)
+
+
+def unknown_facts(gpu: Gpu) -> tuple[str, ...]:
+    """Return a line for each unknown fact of a card that the features of a study are made of."""
+    return tuple(
+        f"{name} of {gpu.gpu} is not known, so formulas that need it are not defined; a GPU file may add it"
+        for name in _facts_of_a_study()
+        if isnan(getattr(gpu, name))
+    )

@@ -81,8 +81,8 @@ def merged_text(table: RunTable, other: RunTable) -> str:
     keys = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "precision"]
     own, others = (set(part.frame[keys].itertuples(index=False, name=None)) for part in (table, other))
     numbers = f"{len(table):,} runs and {len(other):,} of {other.name}"
-    shared = "1 configuration is" if len(own & others) == 1 else f"{len(own & others):,} configurations are"
-    return f"{numbers}; {shared} in both and kept as repeats"
+    shared = len(own & others)
+    return f"{numbers}; configurations in both, kept as repeats: {shared:,}"
 
 
 def columns_of_options(options: list[str] | None) -> dict[str, str]:

@@ -12,6 +12,7 @@ from trainlaw.datasets.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.gpus import FACT_COLUMNS
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _CACHES = ("l1_bytes_per_sm", "l2_bytes")
 _MEMORY_BATCHES = (1, 32, 256)
 
@@ -40,13 +41,16 @@ def _value(name: str, value: object, unit: str) -> str:
     return known_with_prefix(value, unit) if unit in _PREFIXED else f"{show_number(value, 6)} {unit}".rstrip()
 
 
-def known_with_prefix(value: float, unit: str) -> str:
-    """Return a large number with a decimal prefix before its unit, "unknown" for nan.
+def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
+    """Return a large number with `digits` digits and a decimal prefix before its unit; "unknown" for nan.
 
-    >>> known_with_prefix(1.6e10, "B"), known_with_prefix(float("nan"), "B")
-    ('16 GB', 'unknown')
+    >>> known_with_prefix(8.141e12, "FLOP/s"), known_with_prefix(float("nan"), "B")
+    ('8.141 TFLOP/s', 'unknown')
     """
-    return "unknown" if math.isnan(value) else show_with_prefix(value, unit)
+    if math.isnan(value):
+        return "unknown"
+    size, prefix = next(step for step in _PREFIXES if value >= step[0] or step[0] == 1.0)
+    return f"{show_number(value / size, digits)} {prefix}{unit}"
 
 
 def links_text(links: Iterable[Link]) -> str:
@@ -91,4 +95,4 @@ def _memory(facts: CnnFacts) -> str:
         f"{show_with_prefix(training_memory(facts.network, batch).total, 'B')} at batch {batch}"
         for batch in _MEMORY_BATCHES
     ]
-    return f"memory of a training step in fp32 with momentum, estimate: {', '.join(needs)}"
+    return f"estimated memory of a training step, fp32 with momentum:\n  {', '.join(needs)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
-from trainlaw.app.named_facts import known_gpus, named_cnn, notes_of
+from trainlaw.app.named_facts import known_gpus, named_cnn, notes_of, unknown_facts
 from trainlaw.datasets import CnnFacts, Facts, Gpu, GpuCatalog, RunTable, configuration, wanted_gpu
 from trainlaw.datasets.memory_fit import memory_warnings
 from trainlaw.formulas import InputError, TrainlawError, read_text
@@ -92,11 +92,15 @@ def wanted_runs(
 
 
 def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return per run what its user should know: memory that cannot do, and what its CNN's file lacks."""
+    """Return per run what its user should know: memory that cannot do, what its CNN's file or GPU lacks."""
     notes = {facts.key: notes_of(facts) for facts in runs.facts.cnns}
-    keys = runs.frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    memory = memory_warnings(runs)
-    return [(*notes.get(key, ()), *([text] if text else [])) for key, text in zip(keys, memory, strict=True)]
+    unknown = {name: unknown_facts(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()}
+    frame, memory = runs.frame, memory_warnings(runs)
+    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
+    return [
+        (*notes.get(key, ()), *unknown[gpu], *filter(None, [text]))
+        for key, gpu, text in zip(keys, frame["gpu"], memory, strict=True)
+    ]
 
 
 def runs_of_csv(path: Path, gpus: GpuCatalog | None = None) -> RunTable:

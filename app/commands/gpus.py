@@ -42,9 +42,9 @@ def list_gpus(
     wanted = search.lower()
     rows = [
         [
-            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B"),
-            known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s"),
-            known_with_prefix(gpu.bandwidth_byte_per_s, "B/s"),
+            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B", 3),
+            known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
+            known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
         ]
         for gpu in known_gpus(gpu_file).gpus
         if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
