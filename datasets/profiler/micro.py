@@ -70,12 +70,15 @@ def time_calls(call: Callable[[], object], watch: Stopwatch, seconds: float) -> 
     does not wait for the device.
     """
     call()
-    one = max(_series(call, watch, 1), 1e-7)
-    count = int(min(max(seconds / 5 / one, 1), 100_000))
-    return median(_series(call, watch, count) for _ in range(5))
+    marked_s, wall_s = _series(call, watch, 1)
+    count = int(min(max(seconds / 5 / max(marked_s, wall_s, 1e-7), 1), 100_000))
+    spans = [_series(call, watch, count) for _ in range(5)]
+    check_clock(spans)
+    return median(marked_s for marked_s, _ in spans) / count
 
 
-def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> float:
+def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> tuple[float, float]:
+    """Seconds of `count` calls between the clock's marks, and on the wall."""
     clock = watch.clock
     clock.finish()
     watch.wait()
@@ -86,8 +89,7 @@ def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> float:
     last = clock.mark()
     clock.finish()
     watch.wait()
-    check_clock(clock.seconds(first, last), watch.now() - began)
-    return clock.seconds(first, last) / count
+    return clock.seconds(first, last), watch.now() - began
 
 
 def matmul_flop(side: int) -> float:

@@ -68,20 +68,22 @@ def time_iterations(
     """
     began = now()
     warming: list[float] = []
+    spans: list[tuple[float, float]] = []
     while not agree(rule.is_warm(warming, now() - began)):
-        warming += [phases[3] for phases in _block(step, clock, 1, now)]
+        warming += [phases[3] for phases in _block(step, clock, 1, now, spans)]
     size = int(agree(max(1, min(_BLOCK, int(rule.limit_seconds / 10 / max(median(warming), 1e-9))))))
     times: list[tuple[float, float, float, float]] = []
     while not agree(rule.is_enough([phases[3] for phases in times], now() - began)):
-        times += _block(step, clock, size, now)
+        times += _block(step, clock, size, now, spans)
+    check_clock(spans)
     forward, backward, update, total = (tuple(column) for column in zip(*times, strict=True))
     return Repeats(forward, backward, update, total, len(warming))
 
 
 def _block(
-    step: TrainingStep, clock: Clock, size: int, now: Callable[[], float]
+    step: TrainingStep, clock: Clock, size: int, now: Callable[[], float], spans: list[tuple[float, float]]
 ) -> list[tuple[float, float, float, float]]:
-    """Forward, backward, update and whole of `size` iterations, seconds."""
+    """Forward, backward, update and whole of `size` iterations, seconds; `spans` grows by what to check."""
     clock.finish()
     # The step itself waits here and below: a clock that does not wait must not be its own witness.
     step.finish()
@@ -93,7 +95,7 @@ def _block(
             marks.append(clock.mark())
     clock.finish()
     step.finish()
-    check_clock(clock.seconds(marks[0], marks[-1]), now() - began)
+    spans.append((clock.seconds(marks[0], marks[-1]), now() - began))
     starts = range(0, 3 * size, 3)
     return [
         (

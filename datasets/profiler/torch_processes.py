@@ -80,9 +80,9 @@ def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> A
 
 def _first_reason(error: ChildFailedError) -> str:
     _, failure = error.get_first_failure()
-    lines = [line for line in str(failure.message).splitlines() if line.strip()]
-    # The message may be the last line of a traceback, or a note on a signal.
-    return " ".join(lines[-1].split())[:200] if lines else f"exit code {failure.exitcode}"
+    # An error comes as a mapping with its traceback, a signal as a text.
+    message = failure.message.get("message", "") if isinstance(failure.message, dict) else failure.message
+    return " ".join(str(message).split())[:200] or f"exit code {failure.exitcode}"
 
 
 @record

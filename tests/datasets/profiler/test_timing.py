@@ -62,15 +62,15 @@ def test_without_that_check_the_planted_clock_would_miss_the_delay(device):
     assert clock.seconds(begin, clock.mark()) < 0.05 * DELAY_S
 
 
-@pytest.mark.parametrize("marked, wall", [(0.5, 1.0), (1.2, 1.0)])
-def test_a_clock_must_agree_with_the_wall(marked, wall):
+@pytest.mark.parametrize("marked", [0.5, 1.2])
+def test_a_clock_must_agree_with_the_wall(marked):
     with pytest.raises(ClockError):
-        check_clock(marked, wall)
+        check_clock([(marked, 1.0)] * 3)
 
 
-def test_short_spans_are_not_judged():
-    check_clock(1e-6, 5e-4)
-    check_clock(0.99, 1.0)
+def test_short_spans_are_not_judged_and_a_few_disturbed_ones_are_forgiven():
+    check_clock([(1e-6, 5e-4)])
+    check_clock([(0.99, 1.0), (0.99, 1.0), (0.3, 1.0)])
 
 
 def test_events_let_the_host_run_ahead_within_a_block(device):
