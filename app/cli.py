@@ -4,7 +4,19 @@ import sys
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands import cnns, compare, data, export, features, gpus, predict, profile, show, study
+from trainlaw.app.commands import (
+    cnns,
+    compare,
+    data,
+    export,
+    features,
+    gpus,
+    predict,
+    profile,
+    show,
+    study,
+    validate,
+)
 from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
@@ -59,6 +71,7 @@ app.command("predict")(predict.predict_command)
 app.command("profile")(profile.profile_command)
 app.command("show")(show.show_command)
 app.command("export")(export.export_command)
+app.command("validate")(validate.validate_command)
 app.add_typer(data.app, name="data")
 app.add_typer(gpus.app, name="gpus")
 app.add_typer(cnns.app, name="cnn")

@@ -118,12 +118,13 @@ def symbols_text(formula: Formula) -> str:
     return text_table(["symbol", "unit", "training from", "to", "meaning"], rows)
 
 
-def errors_text(formula: Formula) -> str:
-    """Return the held-out errors: overall beside the rivals, then per architecture."""
+def errors_text(formula: Formula, ours: str = OURS) -> str:
+    """Return the held-out errors: overall beside the rivals, then per architecture; `ours` is its title."""
     names = estimators(formula)
+    titles = [ours if name == OURS else title_of(name) for name in names]
     overall = [
-        [title_of(name), *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
-        for name in names
+        [title, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
+        for name, title in zip(names, titles, strict=True)
     ]
     per_cnn = [
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names)]
@@ -135,7 +136,7 @@ def errors_text(formula: Formula) -> str:
             text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
             "",
             "error per architecture on GPUs that were held out, mean %",
-            text_table(["architecture", "runs", *map(title_of, names)], per_cnn),
+            text_table(["architecture", "runs", *titles], per_cnn),
             "",
             headline(formula),
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError, UnknownNameError, shown
 from trainlaw.formulas.expression import MAX_NODES, Apply, Constant, Expression, Variable, check_size, fold
 from trainlaw.formulas.operators import OPERATORS, operator_named
 
@@ -174,7 +174,7 @@ class _Parser:
         if token.kind == "number":
             self.values.append(self.number(token))
         elif token.kind == "name" and following.text == "(" and following.kind == "symbol":
-            self.pending.append(_Pending("call", operator_named(token.text).name, 0, start=token.start))
+            self.pending.append(_Pending("call", self.operator(token), 0, start=token.start))
             return position + 2, True
         elif token.kind in ("name", "quoted"):
             name = token.text.replace("``", "`") if token.kind == "quoted" else token.text
@@ -182,6 +182,14 @@ class _Parser:
         else:
             raise self.fault("a number, a name or '('", token)
         return position + 1, False
+
+    def operator(self, token: _Token) -> str:
+        """Return the name of the operator that is called."""
+        try:
+            return operator_named(token.text).name
+        except UnknownNameError as error:
+            place = f"at character {token.start + 1} of {shown(self.text)}"
+            raise UnknownNameError(f"{error} ({place})") from None
 
     def read_minus(self, position: int, following: _Token) -> tuple[int, bool]:
         """Read a minus sign: part of a number unless that number is the base of a power."""

@@ -1,0 +1,61 @@
+"""`trainlaw validate`: the error of a formula that a person writes, beside the rivals."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def validate_command(
+    formula: Annotated[
+        str, typer.Option(help="The formula, in features or short names, giving seconds; or a formula.json.")
+    ],
+    table: Annotated[
+        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a CSV file of your own runs.")
+    ] = "default",
+    refit: Annotated[bool, typer.Option("--refit", help="Fit its constants anew inside each fold.")] = False,
+    split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
+    folds: Annotated[int, typer.Option(help="Parts into which the groups are dealt.", min=2)] = 5,
+    seed: Annotated[int, typer.Option(help="Of the folds.", min=0)] = 0,
+    against: Annotated[
+        str, typer.Option(help="Rivals on the same splits: all, or names with commas.")
+    ] = "null_compute,roofline",
+    into: Annotated[
+        Path | None, typer.Option(help="Folder to write, as a study does: report, workbook, errors.csv, ...")
+    ] = None,
+) -> None:
+    """Score a formula of your own: held-out error per architecture, beside the null model and the roofline.
+
+    Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
+    convs, bytes, sms, cores; all others as `trainlaw features` lists them. Functions: sqrt, cbrt, square,
+    cube, exp, log, min, max, abs, tanh, ...
+
+    \b
+    Examples:
+      trainlaw validate --formula "6 * macs * batch / peak / 0.4"
+      trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
+      trainlaw validate --formula trainlaw-run/formula.json --split cnn
+    """
+    from trainlaw.app.run_files import write_run_files
+    from trainlaw.app.run_folder import check_target, new_run_folder
+    from trainlaw.app.run_tables import find_table
+    from trainlaw.app.scoring import score_formula
+    from trainlaw.app.show_formula import equation_text, errors_text, symbols_text
+    from trainlaw.app.study_definition import definition_of
+    from trainlaw.app.user_formula import read_formula, unit_fault
+
+    law = read_formula(formula)
+    if into is not None:
+        check_target(into, False)
+    options = {"table": table, "split": split, "folds": folds, "seed": seed, "against": against}
+    outcome = score_formula(law, find_table(table), definition_of(options, "validate"), refit)
+    scored, fault = outcome.formula, unit_fault(law)
+    parts = [equation_text(scored), ""]
+    parts += [f"warning: units do not agree: {fault}", ""] if fault else []
+    parts += [symbols_text(scored), "", errors_text(scored, "your formula")]
+    parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
+    if into is not None:
+        with new_run_folder(into, False) as folder:
+            write_run_files(outcome, folder, {"command": "trainlaw validate"})
+        parts += ["", f"{into}: formula.json, errors.csv, report.html, formula.xlsx and more"]
+    print("\n".join(parts))

@@ -1,0 +1,152 @@
+"""The error of a given formula, on the same folds and beside the same rivals as an evolved one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
+from trainlaw.app.outcome import StudyOutcome
+from trainlaw.app.stability import term_returns
+from trainlaw.app.study_definition import StudyDefinition
+from trainlaw.app.study_splits import study_labels, study_splits, unit_of_exchange
+from trainlaw.app.terms import mean_shares
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import (
+    Formula,
+    InputError,
+    MissingDependencyError,
+    ParetoFront,
+    ScoredFormula,
+    complexity,
+)
+from trainlaw.validate import (
+    BASELINES,
+    PEER_BASELINES,
+    EstimatorFactory,
+    JointRange,
+    StudyProgress,
+    mape_percent,
+    run_study,
+)
+from trainlaw.validate.refit import RefittedFormula
+
+
+class GivenFormula:
+    """An estimator that predicts by a formula as it is."""
+
+    def __init__(self, formula: Formula) -> None:
+        """Keep the formula, without the errors and the provenance that it carries."""
+        self.formula = replace(formula, provenance={}, errors={}, ranges={})
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit nothing."""
+        self.formula_ = self.formula
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
+        names = [spec.name for spec in self.formula.used_features]
+        return self.formula.predict({name: X[name].to_numpy() for name in names})
+
+
+def score_formula(
+    formula: Formula,
+    table: RunTable,
+    definition: StudyDefinition,
+    refit: bool = False,
+    on_fit: Callable[[StudyProgress], None] | None = None,
+) -> StudyOutcome:
+    """Return the study of a given formula: its held-out errors, beside the rivals on the same splits.
+
+    refit : fit its constants anew inside each fold, and on all rows for the formula that is returned.
+    Raises InputError where the formula has no finite, positive time for a run of the table.
+    """
+    X, seconds, labels = table.features(), table.seconds, study_labels(table)
+    groups = labels[BY_GPU].to_numpy(dtype=str)
+    splits = study_splits(definition, labels, table.name)
+    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
+    _check_defined(formula, columns, table)
+    rivals, absent = _rivals(definition)
+    ours = partial(RefittedFormula if refit else GivenFormula, formula)
+    result = run_study(X, seconds, labels, splits, {OURS: ours, **rivals}, progress=on_fit)
+    final = RefittedFormula(formula).fit(X, seconds, groups).formula_ if refit else formula
+    facts = {
+        **formula.provenance,
+        "trainlaw_version": version("trainlaw"),
+        "table": table.name,
+        "table_sha256": table.sha256,
+        "rows": len(table),
+        "seed": definition.seed,
+        "split": definition.split,
+        "folds": len(splits),
+        "precisions": sorted(map(str, labels["precision"].unique())),
+    }
+    delivered = replace(
+        final,
+        grouped=formula.grouped,
+        ranges={name: (float(np.min(column)), float(np.max(column))) for name, column in columns.items()},
+        provenance=facts,
+        errors={
+            **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
+            "joint_range": JointRange.fit(columns, groups).to_json(),
+        },
+    )
+    error = mape_percent(seconds, delivered.predict(columns, dict(labels)))
+    scored = ScoredFormula(delivered, error / 100, complexity(delivered.expression))
+    folds = [one for (_, name), one in result.formulas.items() if name == OURS]
+    return StudyOutcome(
+        formula=delivered,
+        front=ParetoFront((scored,)),
+        result=result,
+        held_out={split.name: split.held_out for split in splits},
+        shares=mean_shares(delivered, columns),
+        training_loss=error / 100,
+        columns=columns,
+        returns=term_returns(delivered, folds),
+        definition=definition,
+        absent=absent,
+        provenance=facts,
+    )
+
+
+def _check_defined(formula: Formula, columns: dict[str, np.ndarray], table: RunTable) -> None:
+    """Raise InputError, naming the first run that has no time."""
+    if not columns:
+        raise InputError("expected a formula with at least one feature, came one that is the same for all")
+    times = formula.predict(columns)
+    wrong = ~(np.isfinite(times) & (times > 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        run = table.frame.iloc[row]
+        raise InputError(
+            f"the formula gives {float(times[row]):.3g} s for {int(wrong.sum()):,} of {len(table):,} runs, "
+            f"such as {run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']}: expected positive times"
+        )
+
+
+def _rivals(definition: StudyDefinition) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
+    """The rivals that can run here, and for the others what is missing."""
+    present: dict[str, EstimatorFactory] = {}
+    absent: dict[str, str] = {}
+    for name in definition.against:
+        factory = {**BASELINES, **PEER_BASELINES}[name]
+        try:
+            factory()
+            present[name] = factory
+        except MissingDependencyError as error:
+            absent[name] = str(error)
+    return present, absent
+
+
+def _protocol(definition: StudyDefinition, folds: int, refit: bool) -> str:
+    done = (
+        "constants fitted anew on the training rows of each"
+        if refit
+        else "the formula as it was given: nothing was fitted, so the error is held out only if its author "
+        "had not seen these runs"
+    )
+    return f"{folds} splits ({definition.split}); {done}"
