@@ -2,6 +2,6 @@
 
 from trainlaw.evolve.regressor import FormulaRegressor
 from trainlaw.evolve.search import Progress, SearchState
-from trainlaw.evolve.settings import SearchSettings
+from trainlaw.evolve.settings import Constraint, SearchSettings
 
-__all__ = ["FormulaRegressor", "Progress", "SearchSettings", "SearchState"]
+__all__ = ["Constraint", "FormulaRegressor", "Progress", "SearchSettings", "SearchState"]

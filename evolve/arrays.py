@@ -1,8 +1,9 @@
 """The arrays between search and machine: programs, rows, scratch; named tuples, since compiled code takes
 those.
 
-A program is a tree in prefix order, one integer `code + 256 * feature` per node. Codes 0 to 2 are leaves,
-the operators follow in the order of their table. Constants are numbered in prefix order.
+A program is a tree in prefix order, one integer `code + 256 * column` per node. Codes 0 to 3 are leaves,
+the operators follow in the order of their table. Constants are numbered in prefix order; a grouped constant
+has one per level of its label.
 """
 
 from typing import NamedTuple
@@ -10,12 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from trainlaw.formulas import RowSums
 
-CONSTANT, VARIABLE, WEIGHTED = 0, 1, 2
-FIRST_OPERATOR = 3
+CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
+FIRST_OPERATOR = 4
 SQUARES, HUBER, SOFT_L1 = 0, 1, 2
-# 128 rows of float64 are 1 KiB a node: the values of a usual program and their adjoints stay in a 48 KiB cache.
-BLOCK_ROWS = 128
+# What is done for a node is worth its start only over many rows; values, adjoints and derivatives of a usual
+# program over 512 rows stay in a second-level cache.
+BLOCK_ROWS = 512
+# Rows of a block are evaluated in multiples of this, so that no vector loop ends in single rows.
+LANES = 8
 # Nodes and constants of the longest program that the scratch holds.
 NODE_LIMIT = 256
 CONSTANT_LIMIT = 64
@@ -47,24 +52,40 @@ class Programs(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The data and the loss, rows sorted by group and cut into blocks that never cross a group.
+    """The data and the loss.
 
-    columns : float64 (n_features, n_rows). table : float64 (n_blocks * n_features, BLOCK_ROWS), the
-    columns block after block, as the machine reads them. target : float64 (n_rows,), its logarithm where
-    `logarithmic`. scale : float64 (n_rows,), what a difference is multiplied by. weight : float64
-    (n_rows,), sum 1. block_start, block_size, block_group : int64 (n_blocks,). group_weight : float64
-    (n_groups,), sums of `weight`. robust : 0 squares, 1 Huber, 2 soft L1, bending at `width`.
+    What is measured are observations, sorted by group and cut into chunks. Usually each is one row of the
+    table and each chunk one block of rows; where laws are summed (`summed`), a chunk owns several blocks and
+    an observation is the sum over its entries, count times row.
+
+    columns : float64 (n_columns, n_rows), of the rows, in their order here. levels : int64 (n_columns,),
+    number of levels of a column of labels, 0 for a feature. table : float64 (n_blocks * n_columns,
+    BLOCK_ROWS), the columns block after block; places beyond a block's size hold ones. block_size : int64
+    (n_blocks,). target : float64 (n_observations,), its logarithm where `logarithmic`. scale : float64
+    (n_observations,), what a difference is multiplied by. weight : float64 (n_observations,), sum 1.
+    group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
+    chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
+    entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
+    observation in its chunk. entry_count : float64 (n_entries,). robust : 0 squares, 1 Huber, 2 soft L1,
+    bending at `width`.
     """
 
     columns: NDArray[np.float64]
+    levels: NDArray[np.int64]
     table: NDArray[np.float64]
+    block_size: NDArray[np.int64]
     target: NDArray[np.float64]
     scale: NDArray[np.float64]
     weight: NDArray[np.float64]
-    block_start: NDArray[np.int64]
-    block_size: NDArray[np.int64]
-    block_group: NDArray[np.int64]
+    group_start: NDArray[np.int64]
     group_weight: NDArray[np.float64]
+    chunk_start: NDArray[np.int64]
+    chunk_block: NDArray[np.int64]
+    entry_start: NDArray[np.int64]
+    entry_row: NDArray[np.int64]
+    entry_place: NDArray[np.int64]
+    entry_count: NDArray[np.float64]
+    summed: bool
     logarithmic: bool
     robust: int
     width: float
@@ -74,28 +95,37 @@ class Work(NamedTuple):
     """Scratch of one thread.
 
     arena : (n_table + 1 + nodes, block), the columns' blocks, a row of ones, and the values of the nodes.
-    adjoints : (nodes, block). jacobian : (constants, block). residual : (block,). Per node (nodes,): row,
-    where its value stands in the arena; moving, 1 where that row moves on with the block; scale, by what
-    its row is to be multiplied; left, right, its arguments; live, whether it holds a constant; stack.
-    inner : (nodes,), the nodes that are operations, root first. holder : (constants,), the leaf of each
-    constant. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone,
-    without pulls. normal, system : (constants, constants). gradient, step, lower, upper, pull :
-    (constants,).
+    adjoints : (nodes, block). jacobian, gathered : (constants, block), derivatives per row and per
+    observation. value, residual, factor : (block,), of the observations of a chunk; factor is the slope of
+    the weighted residual in the value. Per node (nodes,): row, where its value stands in the arena; moving, 1
+    where that row moves on with the block; scale, by what its row is to be multiplied; left, right, its
+    arguments; live, whether it holds a constant; first, its first constant; stack. inner : (nodes,), the
+    nodes that have to be computed, root first. holder, level : (constants,), the leaf of each constant and
+    its level there, -1 for an ordinary one. effect : (constants,), the factor of each level. sizes : (2,),
+    numbers of inner nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system :
+    (constants, constants). gradient, step, lower, upper, pull : (constants,). group_normal : (n_groups,
+    constants, constants). group_gradient : (n_groups, constants).
     """
 
     arena: np.ndarray
     adjoints: np.ndarray
     jacobian: np.ndarray
+    gathered: np.ndarray
+    value: np.ndarray
     residual: np.ndarray
+    factor: np.ndarray
     row: np.ndarray
     moving: np.ndarray
     scale: np.ndarray
     left: np.ndarray
     right: np.ndarray
     live: np.ndarray
+    first: np.ndarray
     stack: np.ndarray
     inner: np.ndarray
     holder: np.ndarray
+    level: np.ndarray
+    effect: np.ndarray
     sizes: np.ndarray
     normal: np.ndarray
     system: np.ndarray
@@ -105,10 +135,12 @@ class Work(NamedTuple):
     upper: np.ndarray
     pull: np.ndarray
     loss: np.ndarray
+    group_normal: np.ndarray
+    group_gradient: np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def make_work(table: np.ndarray) -> Work:
+def make_work(table: np.ndarray, groups: int) -> Work:
     """Scratch for programs up to the limits of this file over `table` (n_table, block), which is copied."""
     rows, block = table.shape
     arena = np.empty((rows + 1 + NODE_LIMIT, block))
@@ -118,6 +150,9 @@ def make_work(table: np.ndarray) -> Work:
         arena,
         np.empty((NODE_LIMIT, block)),
         np.empty((CONSTANT_LIMIT, block)),
+        np.empty((CONSTANT_LIMIT, block)),
+        np.empty(block),
+        np.empty(block),
         np.empty(block),
         np.zeros(NODE_LIMIT, np.int64),
         np.zeros(NODE_LIMIT, np.int64),
@@ -127,7 +162,10 @@ def make_work(table: np.ndarray) -> Work:
         np.zeros(NODE_LIMIT, np.bool_),
         np.zeros(NODE_LIMIT, np.int64),
         np.zeros(NODE_LIMIT, np.int64),
+        np.zeros(NODE_LIMIT, np.int64),
         np.zeros(CONSTANT_LIMIT, np.int64),
+        np.zeros(CONSTANT_LIMIT, np.int64),
+        np.zeros(CONSTANT_LIMIT),
         np.zeros(2, np.int64),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
@@ -137,6 +175,8 @@ def make_work(table: np.ndarray) -> Work:
         np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),
         np.zeros(1),
+        np.empty((groups, CONSTANT_LIMIT, CONSTANT_LIMIT)),
+        np.empty((groups, CONSTANT_LIMIT)),
     )
 
 
@@ -150,37 +190,96 @@ def make_rows(
     logarithmic: bool,
     robust: int = SQUARES,
     width: float = 1.0,
+    sums: RowSums | None = None,
+    levels: NDArray[np.int64] | None = None,
 ) -> Rows:
-    """Rows from `columns` (n_features, n_rows) and vectors (n_rows,); `group` counts from 0 without gaps."""
+    """Rows from `columns` (n_columns, n_rows) and vectors (n_observations,); `group` counts from 0 without
+    gaps; `sums` tells which rows make an observation, None that each is one.
+    """
     order = np.argsort(group, kind="stable")
-    ends = np.cumsum(np.bincount(group)).tolist()
-    blocks = [
-        (start, min(BLOCK_ROWS, end - start), owner)
-        for owner, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
-        for start in range(begin, end, BLOCK_ROWS)
-    ]
-    starts, sizes, owners = np.array(blocks, dtype=np.int64).T.copy()
+    group_start = np.cumsum([0, *np.bincount(group).tolist()])
     share = weight[order] / weight.sum()
-    ordered = np.ascontiguousarray(columns[:, order])
+    if sums is None:
+        ordered = np.ascontiguousarray(columns[:, order])
+        cut = _plain_chunks(order.size)
+    else:
+        ordered, cut = _summed_chunks(columns, sums.of(order), group_start)
     return Rows(
         ordered,
-        _blocked(ordered, starts, sizes),
+        np.zeros(columns.shape[0], np.int64) if levels is None else levels,
+        _blocked(ordered, cut.block_size),
+        cut.block_size,
         np.log(target[order]) if logarithmic else target[order].copy(),
         scale[order].copy(),
         share,
-        starts,
-        sizes,
-        owners,
+        group_start,
         np.bincount(group[order], weights=share),
+        cut.chunk_start,
+        cut.chunk_block,
+        cut.entry_start,
+        cut.entry_row,
+        cut.entry_place,
+        cut.entry_count,
+        sums is not None,
         logarithmic,
         robust,
         float(width),
     )
 
 
-def _blocked(columns: NDArray[np.float64], starts: NDArray, sizes: NDArray) -> NDArray[np.float64]:
-    """The columns (n_features, n_rows) block after block; places beyond a block's size hold ones."""
-    table = np.ones((starts.size, columns.shape[0], BLOCK_ROWS))
-    for number, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+class _Cut(NamedTuple):
+    """How observations and rows are cut: fields as in `Rows`."""
+
+    block_size: NDArray[np.int64]
+    chunk_start: NDArray[np.int64]
+    chunk_block: NDArray[np.int64]
+    entry_start: NDArray[np.int64]
+    entry_row: NDArray[np.int64]
+    entry_place: NDArray[np.int64]
+    entry_count: NDArray[np.float64]
+
+
+def _plain_chunks(rows: int) -> _Cut:
+    """Each chunk is one block, each row one observation."""
+    starts = np.append(np.arange(0, rows, BLOCK_ROWS), rows)
+    nothing = np.zeros(0, np.int64)
+    blocks = np.arange(starts.size)
+    return _Cut(np.diff(starts), starts, blocks, np.zeros_like(starts), nothing, nothing, np.zeros(0))
+
+
+def _summed_chunks(
+    columns: NDArray[np.float64], sums: RowSums, group_start: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], _Cut]:
+    """Chunks that never cross a group; each brings every row that it needs once."""
+    edges = [
+        edge
+        for begin, end in zip(group_start[:-1].tolist(), group_start[1:].tolist(), strict=True)
+        for edge in range(begin, end, BLOCK_ROWS)
+    ]
+    starts = np.array([*edges, int(group_start[-1])])
+    wanted, sizes, entries, chunk_block = [], [], [], [0]
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        first, last = sums.start[begin], sums.start[end]
+        rows, place = np.unique(sums.row[first:last], return_inverse=True)
+        observation = np.repeat(np.arange(end - begin), np.diff(sums.start[begin : end + 1]))
+        wanted.append(rows)
+        for at in range(0, rows.size, BLOCK_ROWS):
+            inside = (place >= at) & (place < at + BLOCK_ROWS)
+            sizes.append(min(BLOCK_ROWS, rows.size - at))
+            entries.append((place[inside] - at, observation[inside], sums.count[first:last][inside]))
+        chunk_block.append(len(sizes))
+    row, at, count = (np.concatenate(part) for part in zip(*entries, strict=True))
+    entry_start = np.cumsum([0, *(part[0].size for part in entries)])
+    cut = _Cut(np.array(sizes), starts, np.array(chunk_block), entry_start, row, at, count)
+    return np.ascontiguousarray(columns[:, np.concatenate(wanted)]), cut
+
+
+def _blocked(columns: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The columns (n_columns, n_rows) block after block; places beyond a block's size hold ones."""
+    widest = -(-int(sizes.max()) // LANES) * LANES
+    table = np.ones((sizes.size, columns.shape[0], widest))
+    start = 0
+    for number, size in enumerate(sizes.tolist()):
         table[number, :, :size] = columns[:, start : start + size]
-    return table.reshape(-1, BLOCK_ROWS)
+        start += size
+    return table.reshape(-1, widest)

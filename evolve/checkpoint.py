@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from trainlaw.evolve.grammar import Grammar, Node
+from trainlaw.evolve.islands import Island
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.search import SearchState
 from trainlaw.evolve.variation import Individual
@@ -27,26 +28,37 @@ def fingerprint(problem: Problem) -> str:
     """sha256 of the data, the features and the settings on which the way of a search depends."""
     digest = hashlib.sha256(repr(replace(problem.settings, **FREE_SETTINGS)).encode())
     digest.update(repr((problem.features, problem.target)).encode())
-    for array in problem.rows[:-3]:
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for field in problem.rows:
+        digest.update(np.ascontiguousarray(field).tobytes())
     return digest.hexdigest()
 
 
 def save_state(state: SearchState, problem: Problem, path: Path) -> None:
     """Writes the state; a reader finds the old file or the new one, never a part."""
-    names = {_name(node): number for number, node in enumerate(_nodes(problem.grammar))}
     content = {
         "fingerprint": fingerprint(problem),
-        "islands": [[_tree_json(tree, names) for tree in population] for population in state.islands],
-        "archive": [[*place, _tree_json(tree, names)] for place, tree in state.archive.items()],
-        "tried": [[key, count] for key, count in state.tried.items()],
-        "random_state": state.random_state,
-        "generator": state.generator.bit_generator.state,
-        "evaluations": state.evaluations,
-        "generation": state.generation,
+        "islands": [island_json(island, problem) for island in state.islands],
         "seconds": state.seconds,
     }
     write_text_atomically(path, json.dumps(content))
+
+
+def island_json(island: Island, problem: Problem) -> dict[str, Any]:
+    """All of an island as plain JSON; the same individual is written once."""
+    names = {_name(node): number for number, node in enumerate(_nodes(problem.grammar))}
+    trees = {id(tree): tree for tree in [*island.population, *island.archive.values()]}
+    places = {key: place for place, key in enumerate(trees)}
+    return {
+        "trees": [_tree_json(tree, names) for tree in trees.values()],
+        "population": [places[id(tree)] for tree in island.population],
+        "archive": [[*place, places[id(tree)]] for place, tree in island.archive.items()],
+        "tried": [[key, count] for key, count in island.tried.items()],
+        "random_state": island.random_state,
+        "generator": island.generator.bit_generator.state,
+        "evaluations": island.evaluations,
+        "generation": island.generation,
+        "barren": island.barren,
+    }
 
 
 def load_state(problem: Problem, path: Path) -> SearchState:
@@ -60,26 +72,30 @@ def load_state(problem: Problem, path: Path) -> SearchState:
                 f"expected the checkpoint of this search, came one of other data or settings in {path}: "
                 "name another file"
             )
-        return _state_of(content, _nodes(problem.grammar))
+        islands = [island_of(island, problem) for island in content["islands"]]
+        return SearchState(islands, content["seconds"])
     except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"expected a checkpoint, came something else in {path} ({error}): delete it"
         ) from None
 
 
-def _state_of(content: dict[str, Any], nodes: list[Node]) -> SearchState:
+def island_of(content: dict[str, Any], problem: Problem) -> Island:
+    """The island of what `island_json` gave."""
+    nodes = _nodes(problem.grammar)
+    trees = [_tree_of(tree, nodes) for tree in content["trees"]]
     generator = np.random.default_rng()
     generator.bit_generator.state = content["generator"]
     version, internal, following = content["random_state"]
-    return SearchState(
-        [[_tree_of(tree, nodes) for tree in population] for population in content["islands"]],
-        {(measure, complexity): _tree_of(tree, nodes) for measure, complexity, tree in content["archive"]},
+    return Island(
+        [trees[place] for place in content["population"]],
+        {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
         dict(content["tried"]),
         (version, tuple(internal), following),
         generator,
         content["evaluations"],
         content["generation"],
-        content["seconds"],
+        content["barren"],
     )
 
 
@@ -110,9 +126,15 @@ def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str,
 def _tree_of(content: dict[str, Any], nodes: list[Node]) -> Individual:
     values = iter(content["constants"])
     prototypes = [nodes[number] for number in content["nodes"]]
-    tree = Individual([node if node.constant is None else node.holding(next(values)) for node in prototypes])
+    tree = Individual(
+        [node if node.constant is None else node.holding(_number(next(values))) for node in prototypes]
+    )
     tree.affine = tuple(content["affine"])
     tree.loss, tree.score, tree.complexity = content["loss"], content["score"], content["complexity"]
     tree.cases = np.array(content["cases"])
     tree.fitness.values = (tree.score, tree.complexity)
     return tree
+
+
+def _number(value: float | list[float]) -> float | tuple[float, ...]:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,37 +1,48 @@
 """Fits the constants of one program: Levenberg-Marquardt with bounds, and held-out losses per group of rows.
 
-Rows come in blocks that never cross a group, so that leaving a group out is leaving blocks out. Source of the
-method: Marquardt (1963), damping scaled by the diagonal; bounds by an active set. The scratch holds the
-constants' bounds and pulls. Everything here is compiled and releases the interpreter's lock.
+Observations are sorted by group, so that leaving a group out is leaving a range out. Source of the method:
+Marquardt (1963), damping scaled by the diagonal; bounds by an active set. The scratch holds the constants'
+bounds and pulls. Everything here is compiled and releases the interpreter's lock.
 """
 
 import math
 
 import numpy as np
 from trainlaw.evolve.arrays import Rows, Work
-from trainlaw.evolve.evaluation import backward, compiled, forward, set_constants, summing, weigh_residuals
+from trainlaw.evolve.evaluation import (
+    compiled,
+    differentiate,
+    observe,
+    set_constants,
+    summing,
+    weigh_chunk,
+    weigh_residuals,
+)
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
-# A step that gains less than this share of the loss is the last one.
-LEAST_GAIN = 1e-9
 # Damping of the one step that leaves a group out.
 HELD_OUT_DAMPING = 1e-3
 
 
 @summing
-def add_normal_equations(constants: int, n: int, work: Work) -> None:
-    """Adds one block's J^T J to `work.normal` (lower triangle) and J^T r to `work.gradient`."""
-    jacobian = work.jacobian
+def add_normal_equations(
+    constants: int, first: int, last: int, slopes: np.ndarray, residual: np.ndarray,
+    normal: np.ndarray, gradient: np.ndarray
+) -> None:  # fmt: skip
+    """Adds J^T J of the observations `first` to `last` to `normal` (lower triangle), J^T r to `gradient`."""
+    residuals = residual[first:last]
     for p in range(constants):
+        own = slopes[p, first:last]
         total = 0.0
-        for i in range(n):
-            total += jacobian[p, i] * work.residual[i]
-        work.gradient[p] += total
+        for i in range(own.size):
+            total += own[i] * residuals[i]
+        gradient[p] += total
         for q in range(p + 1):
+            other = slopes[q, first:last]
             product = 0.0
-            for i in range(n):
-                product += jacobian[p, i] * jacobian[q, i]
-            work.normal[p, q] += product
+            for i in range(own.size):
+                product += own[i] * other[i]
+            normal[p, q] += product
 
 
 @compiled
@@ -41,20 +52,6 @@ def clear_normal_equations(constants: int, work: Work) -> None:
         work.gradient[p] = 0.0
         for q in range(p + 1):
             work.normal[p, q] = 0.0
-
-
-@compiled
-def add_block(program: np.ndarray, rows: Rows, block: int, limit: float, work: Work) -> float:
-    """Adds one block's normal equations at the constants set, and returns its loss; above `limit` only
-    the loss.
-    """
-    shift, n = block * rows.columns.shape[0], rows.block_size[block]
-    forward(program, shift, n, work)
-    loss = weigh_residuals(rows, block, work)
-    if loss < limit:
-        backward(program, shift, n, work)
-        add_normal_equations(work.sizes[1], n, work)
-    return loss
 
 
 @compiled
@@ -72,14 +69,45 @@ def linearise(
         total += work.pull[p] * theta[p] * theta[p]
         work.gradient[p] = work.pull[p] * theta[p]
         work.normal[p, p] = work.pull[p]
-    for block in range(rows.block_start.size):
-        if rows.block_group[block] != skip:
-            loss = add_block(program, rows, block, limit - total, work)
-            work.loss[0] += loss
-            total += loss
-            if not total < limit:
-                return math.inf
+    slopes = work.gathered if rows.summed else work.jacobian
+    for chunk in range(rows.chunk_start.size - 1):
+        n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
+        observe(program, rows, chunk, 0, n, work)
+        loss = weigh_chunk(rows, chunk, skip, work)
+        work.loss[0] += loss
+        total += loss
+        if not total < limit:
+            return math.inf
+        if theta.size:
+            differentiate(program, rows, chunk, work)
+            add_normal_equations(theta.size, 0, n, slopes, work.residual, work.normal, work.gradient)
     return total
+
+
+@compiled
+def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
+    """The normal equations at `theta` of each group alone, without pulls, into `work.group_normal`."""
+    constants = theta.size
+    work.group_normal[:, :constants, :constants] = 0.0
+    work.group_gradient[:, :constants] = 0.0
+    set_constants(theta, work)
+    slopes = work.gathered if rows.summed else work.jacobian
+    group = 0
+    for chunk in range(rows.chunk_start.size - 1):
+        start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
+        observe(program, rows, chunk, 0, end - start, work)
+        weigh_chunk(rows, chunk, -1, work)
+        differentiate(program, rows, chunk, work)
+        first = 0
+        while first < end - start:
+            while rows.group_start[group + 1] <= start + first:
+                group += 1
+            last = min(rows.group_start[group + 1], end) - start
+            add_normal_equations(
+                constants, first, last, slopes, work.residual,
+                work.group_normal[group], work.group_gradient[group]
+            )  # fmt: skip
+            first = last
 
 
 @compiled
@@ -140,12 +168,19 @@ def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bo
 
 @compiled
 def fit_constants(
-    program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, steps: int, work: Work
+    program: np.ndarray,
+    theta: np.ndarray,
+    rows: Rows,
+    skip: int,
+    steps: int,
+    least_gain: float,
+    work: Work,
 ) -> float:
     """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends
     with, without pulls.
 
-    Leaves the normal equations at the final `theta` in `work`.
+    A step that gains less than the share `least_gain` of the loss is the last one. Leaves the normal
+    equations at the final `theta` in `work`.
     """
     constants = theta.size
     best = linearise(program, theta, rows, skip, math.inf, work)
@@ -168,7 +203,7 @@ def fit_constants(
             normal[:, :] = work.normal[:constants, :constants]
             gradient[:] = work.gradient[:constants]
             damping = max(damping * 0.1, LEAST_DAMPING)
-            if gain <= LEAST_GAIN * best:
+            if gain <= least_gain * best:
                 break
         else:
             # The refused trial has overwritten the equations of the constants that stay.
@@ -181,16 +216,41 @@ def fit_constants(
 
 
 @compiled
-def group_loss(
-    program: np.ndarray, theta: np.ndarray, rows: Rows, first: int, last: int, work: Work
-) -> float:
-    """Mean loss at `theta` over the rows of the blocks `first` to `last`, all of one group."""
+def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, work: Work) -> float:
+    """Mean loss at `theta` over the observations of one group."""
     set_constants(theta, work)
+    begin, end = rows.group_start[group], rows.group_start[group + 1]
     total = 0.0
-    for block in range(first, last):
-        forward(program, block * rows.columns.shape[0], rows.block_size[block], work)
-        total += weigh_residuals(rows, block, work)
-    return total / rows.group_weight[rows.block_group[first]] if total < math.inf else math.inf
+    chunk = np.searchsorted(rows.chunk_start, begin, side="right") - 1
+    while chunk < rows.chunk_start.size - 1 and rows.chunk_start[chunk] < end:
+        start = rows.chunk_start[chunk]
+        first, last = max(begin, start) - start, min(end, rows.chunk_start[chunk + 1]) - start
+        observe(program, rows, chunk, first, last, work)
+        total += weigh_residuals(rows, start, first, last, work)
+        chunk += 1
+    return total / rows.group_weight[group] if total < math.inf else math.inf
+
+
+@compiled
+def losses_per_group(
+    program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
+) -> None:
+    """Mean loss of each group, (n_groups,), at `theta`."""
+    set_constants(theta, work)
+    cases[:] = 0.0
+    group = 0
+    for chunk in range(rows.chunk_start.size - 1):
+        start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
+        observe(program, rows, chunk, 0, end - start, work)
+        first = 0
+        while first < end - start:
+            while rows.group_start[group + 1] <= start + first:
+                group += 1
+            last = min(rows.group_start[group + 1], end) - start
+            cases[group] += weigh_residuals(rows, start, first, last, work)
+            first = last
+    for group in range(cases.size):
+        cases[group] /= rows.group_weight[group]
 
 
 @compiled
@@ -208,19 +268,12 @@ def held_out_losses(
     normal = work.normal[:constants, :constants].copy()
     gradient = work.gradient[:constants].copy()
     trial = theta.copy()
-    first = 0
+    linearise_groups(program, theta, rows, work)
     for group in range(cases.size):
-        clear_normal_equations(constants, work)
-        set_constants(theta, work)
-        last = first
-        while last < rows.block_start.size and rows.block_group[last] == group:
-            add_block(program, rows, last, math.inf, work)
-            last += 1
         for p in range(constants):
-            work.gradient[p] = gradient[p] - work.gradient[p]
+            work.gradient[p] = gradient[p] - work.group_gradient[group, p]
             for q in range(p + 1):
-                work.normal[p, q] = normal[p, q] - work.normal[p, q]
+                work.normal[p, q] = normal[p, q] - work.group_normal[group, p, q]
         if not move(theta, HELD_OUT_DAMPING, work, trial):
             trial[:] = theta
-        cases[group] = group_loss(program, trial, rows, first, last, work)
-        first = last
+        cases[group] = group_loss(program, trial, rows, group, work)

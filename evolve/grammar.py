@@ -7,17 +7,18 @@ element and byte, and counts of samples differ by constants that a fit finds, so
 of ten times is 19 nodes, not 39.
 """
 
+import math
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-from zlib import crc32
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-from trainlaw.evolve.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, Unit, unknown_name
@@ -26,50 +27,53 @@ from trainlaw.formulas.units import BASES
 MOST_UNITS = 24
 # Pull of a weight towards zero, relative to where its search begins: only what no row determines feels it.
 WEIGHT_PULL = 1e-7
+# A grouped constant multiplies by at most e to this power.
+MOST_LOG_EFFECT = 3.0
+NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 # One of each pair stands for both: the constant between them has a unit, and a fit finds it.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
 
 
-class UnitType(type):
-    """A type of the primitive set whose hash is that of its name.
-
-    DEAP's crossover draws from a set of types; with the usual hash, an address, its order would change
-    from run to run.
+class Rule(NamedTuple):
+    """How a leaf's constant is fitted: its bounds, whether the target is proportional to it, and the weight
+    of its square.
     """
 
-    def __hash__(cls) -> int:
-        """The same number in every run."""
-        return crc32(cls.__name__.encode())
+    lower: float = -np.inf
+    upper: float = np.inf
+    scaling: bool = False
+    pull: float = 0.0
 
 
 class Leaf(gp.Terminal):
-    """A terminal: a feature, a feature with a fitted weight, or a fitted constant.
+    """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
 
-    token : what the machine reads. constant : the fitted number or None. lower, upper : its bounds. scaling :
-    whether the target is proportional to it. start : where its search begins. feature : name or None.
+    token : what the machine reads. constant : the fitted number, the numbers of a grouped constant, or None.
+    rule : how it is fitted. start : where its search begins. feature : name or None.
     """
 
-    __slots__ = ("constant", "feature", "lower", "pull", "scaling", "start", "token", "upper")
+    __slots__ = ("constant", "feature", "rule", "start", "token")
 
-    def __init__(self, token: int, ret: type, feature: str | None, label: str) -> None:
+    def __init__(
+        self,
+        token: int,
+        ret: type,
+        feature: str | None,
+        label: str,
+        constant: float | tuple[float, ...] | None = None,
+        rule: Rule = Rule(),
+        start: float = 1.0,
+    ) -> None:
         self.token, self.ret, self.feature, self.name, self.value = token, ret, feature, label, label
         self.conv_fct = str
-        self.constant: float | None = None
-        self.lower, self.upper, self.scaling, self.start, self.pull = -np.inf, np.inf, False, 1.0, 0.0
+        self.constant, self.rule, self.start = constant, rule, start
 
-    def holding(self, constant: float) -> "Leaf":
+    def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
         """The same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
-        leaf.token, leaf.ret, leaf.feature, leaf.name, leaf.value = (
-            self.token,
-            self.ret,
-            self.feature,
-            self.name,
-            self.value,
-        )
-        leaf.conv_fct, leaf.constant = self.conv_fct, constant
-        leaf.lower, leaf.upper, leaf.scaling = self.lower, self.upper, self.scaling
-        leaf.start, leaf.pull = self.start, self.pull
+        leaf.token, leaf.ret, leaf.feature, leaf.name = self.token, self.ret, self.feature, self.name
+        leaf.value, leaf.conv_fct = self.value, self.conv_fct
+        leaf.constant, leaf.rule, leaf.start = constant, self.rule, self.start
         return leaf
 
 
@@ -105,7 +109,8 @@ class Grammar:
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
     constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
     pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
-    leaves : every leaf by type.
+    positive : features that are so on every row. silent : features left out since they never change, with
+    their value. levels : per label of a grouped constant, its values.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -116,6 +121,8 @@ class Grammar:
     least_depth: dict[type, float]
     typed: bool
     positive: frozenset[str]
+    silent: Mapping[str, float]
+    levels: Mapping[str, tuple[str, ...]]
 
     def leaves(self, ret: type) -> list[Leaf]:
         """The leaves of one type."""
@@ -152,11 +159,11 @@ class Grammar:
 
 def draw(leaf: Leaf) -> Leaf:
     """A fresh copy of a leaf, its constant drawn around where its search begins."""
-    if leaf.token & 255 == VARIABLE:
+    if leaf.constant is None or isinstance(leaf.constant, tuple):
         return leaf
     spread = random.gauss(0.0, 0.5)
-    value = leaf.start * np.exp(spread) if leaf.lower >= 0.0 else leaf.start + 2.0 * spread
-    return leaf.holding(float(min(max(value, leaf.lower), leaf.upper)))
+    value = leaf.start * math.exp(spread) if leaf.rule.lower >= 0.0 else leaf.start + 2.0 * spread
+    return leaf.holding(min(max(value, leaf.rule.lower), leaf.rule.upper))
 
 
 def make_grammar(
@@ -165,27 +172,31 @@ def make_grammar(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     settings: SearchSettings,
+    levels: Mapping[str, tuple[str, ...]] = NO_LEVELS,
 ) -> Grammar:
-    """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_rows,) in the
-    target's.
+    """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_observations,) in the
+    target's; `levels` are the values of each label that a grouped constant may follow.
 
     Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown
     feature.
     """
-    allowed = _allowed_features(features, columns, settings)
+    allowed, silent = _allowed_features(features, columns, settings)
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
-    exponent = UnitType("exponent", (), {})
-    logarithm = UnitType("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
+    exponent = type("exponent", (), {})
+    logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
     primitive_set = gp.PrimitiveSetTyped("law", [], types[goal])
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
     for operation in _operations(names, types, exponent, logarithm):
         primitive_set._add(operation)
         primitive_set.prims_count += 1
     leaves = _feature_leaves(features, units, goal, types, logarithm, columns, y, allowed, settings)
-    for leaf in [*leaves, *_constant_leaves(types, goal, exponent, y, settings)]:
-        primitive_set._add(leaf)
+    leaves += _constant_leaves(types, goal, exponent, y, settings)
+    leaves += _grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
+    ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
+    for leaf in leaves:
+        primitive_set._add(_within(leaf, ranges))
         primitive_set.terms_count += 1
     depths = _least_depths(primitive_set, [*types.values(), exponent, logarithm])
     if not np.isfinite(depths[types[goal]]):
@@ -202,27 +213,28 @@ def make_grammar(
         depths,
         settings.typed,
         positive,
+        silent,
+        levels,
     )
 
 
 def _allowed_features(
     features: tuple[FeatureSpec, ...], columns: NDArray[np.float64], settings: SearchSettings
-) -> list[int]:
-    """Indices of the features that may occur; a pure number that never changes tells nothing and is left
-    out.
+) -> tuple[list[int], dict[str, float]]:
+    """Indices of the features that may occur, and the silent ones with their value: a pure number that never
+    changes tells nothing and is left out.
     """
     names = [spec.name for spec in features]
     for name in (*settings.required_features, *settings.forbidden_features):
         if name not in names:
             raise unknown_name("feature", name, names)
     silent = {
-        spec.name
+        spec.name: float(column[0])
         for spec, column in zip(features, columns, strict=True)
         if settings.typed and spec.unit.is_dimensionless and np.ptp(column) == 0.0
     }
-    return [
-        i for i, name in enumerate(names) if name not in settings.forbidden_features and name not in silent
-    ]
+    left_out = {*settings.forbidden_features, *silent}
+    return [i for i, name in enumerate(names) if name not in left_out], silent
 
 
 def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
@@ -235,7 +247,7 @@ def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
         bridges = {c for a, b in pairs for c in (a * b, a / b)} - known
         useful = [c for c in bridges if any(goal in (c * u, c / u, u / c) for u in units)]
         known |= set(sorted(useful, key=lambda unit: (sum(map(abs, unit.exponents)), str(unit)))[:MOST_UNITS])
-    return {unit: UnitType(str(unit), (), {}) for unit in sorted(known, key=str)}
+    return {unit: type(str(unit), (), {}) for unit in sorted(known, key=str)}
 
 
 def _operations(
@@ -288,29 +300,28 @@ def _feature_leaves(
     settings: SearchSettings,
 ) -> list[Leaf]:
     """Amounts with a weight, rates without, dimensionless features both ways."""
+    least = 0.0 if settings.nonnegative else -np.inf
     leaves = []
     for i in allowed:
         name, unit = features[i].name, units[i]
         plain = Leaf(VARIABLE + 256 * i, types[unit], name, name)
-        weighted = Leaf(WEIGHTED + 256 * i, types[unit], name, "weighted_" + name)
-        weighted.constant = 1.0
+
+        def weighted(ret: type, rule: Rule, start: float, i: int = i, name: str = name) -> Leaf:
+            return Leaf(WEIGHTED + 256 * i, ret, name, "weighted_" + name, 1.0, rule, start)
+
         if unit.is_dimensionless:
+            pull = settings.shrinkage if settings.typed else 0.0
             # Sums of positive numbers have no poles: a held-out GPU cannot come upon one.
-            weighted.lower = 0.0 if settings.typed and settings.nonnegative else -np.inf
-            weighted.pull = settings.shrinkage if settings.typed else 0.0
-            leaves += [plain, weighted]
+            rule = Rule(least if settings.typed else -np.inf, pull=pull)
+            leaves += [plain, weighted(types[unit], rule, 1.0)]
             if settings.typed:
-                linear = Leaf(weighted.token, logarithm, name, "weighted_" + name)
-                linear.constant, linear.start, linear.pull = 1.0, 0.0, weighted.pull
-                leaves.append(linear)
+                leaves.append(weighted(logarithm, Rule(pull=pull), 0.0))
         elif unit.exponents[0] < 0:
             leaves.append(plain)
         else:
-            weighted.lower = 0.0 if settings.nonnegative else -np.inf
-            weighted.scaling = True
-            weighted.start = _typical_ratio(y, columns[i]) if unit == goal else 1.0
-            weighted.pull = WEIGHT_PULL / weighted.start**2
-            leaves.append(weighted)
+            start = _typical_ratio(y, columns[i]) if unit == goal else 1.0
+            rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
+            leaves.append(weighted(types[unit], rule, start))
     return leaves
 
 
@@ -318,21 +329,41 @@ def _constant_leaves(
     types: dict[Unit, type], goal: Unit, exponent: type, y: NDArray[np.float64], settings: SearchSettings
 ) -> list[Leaf]:
     """A free dimensionless number, a bounded exponent, and a number in the target's unit."""
-    number = Leaf(CONSTANT, types[DIMENSIONLESS], None, "number")
-    number.constant = 1.0
-    number.lower = 0.0 if settings.typed and settings.nonnegative else -np.inf
-    power = Leaf(CONSTANT, exponent, None, "exponent")
-    power.constant, power.lower, power.upper = 1.0, -settings.exponent_limit, settings.exponent_limit
-    number.pull = power.pull = settings.shrinkage if settings.typed else 0.0
-    leaves = [number, power]
+    least = 0.0 if settings.nonnegative else -np.inf
+    pull = settings.shrinkage if settings.typed else 0.0
+    number = Rule(least if settings.typed else -np.inf, pull=pull)
+    power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
+    leaves = [
+        Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", 1.0, number),
+        Leaf(CONSTANT, exponent, None, "exponent", 1.0, power),
+    ]
     if not goal.is_dimensionless:
-        overhead = Leaf(CONSTANT, types[goal], None, "overhead")
-        overhead.constant, overhead.scaling = 1.0, True
-        overhead.lower = 0.0 if settings.nonnegative else -np.inf
-        overhead.start = 0.1 * _typical_ratio(y, np.ones_like(y))
-        overhead.pull = WEIGHT_PULL / overhead.start**2
-        leaves.append(overhead)
+        start = 0.1 * _typical_ratio(y, np.ones_like(y))
+        rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
+        leaves.append(Leaf(CONSTANT, types[goal], None, "overhead", 1.0, rule, start))
     return leaves
+
+
+def _grouped_leaves(
+    levels: Mapping[str, tuple[str, ...]], first_column: int, number: type, settings: SearchSettings
+) -> list[Leaf]:
+    """One leaf per label: a factor per level, as its logarithm; the columns of labels follow the features."""
+    rule = Rule(-MOST_LOG_EFFECT, MOST_LOG_EFFECT, pull=settings.group_shrinkage)
+    return [
+        Leaf(GROUPED + 256 * (first_column + i), number, name, f"C[{name}]", (0.0,) * len(values), rule)
+        for i, (name, values) in enumerate(levels.items())
+    ]
+
+
+def _within(leaf: Leaf, ranges: Mapping[str, tuple[float, float]]) -> Leaf:
+    """The leaf, its constant kept in the range that the user gives for its feature or its kind."""
+    name = leaf.feature or leaf.name
+    if leaf.constant is None or isinstance(leaf.constant, tuple) or name not in ranges:
+        return leaf
+    low, high = ranges[name]
+    leaf.rule = leaf.rule._replace(lower=max(low, leaf.rule.lower), upper=min(high, leaf.rule.upper))
+    leaf.start = min(max(leaf.start, leaf.rule.lower), leaf.rule.upper)
+    return leaf
 
 
 def _typical_ratio(y: NDArray[np.float64], column: NDArray[np.float64]) -> float:
@@ -348,15 +379,3 @@ def _least_depths(primitive_set: gp.PrimitiveSetTyped, types: list[type]) -> dic
             for node in primitive_set.primitives[cls]:
                 depths[cls] = min(depths[cls], 1.0 + max(depths[argument] for argument in node.args))
     return depths
-
-
-def untyped(settings: SearchSettings) -> SearchSettings:
-    """The same settings without types."""
-    return replace(settings, typed=False)
-
-
-def describe(tree: Iterable[Any]) -> str:
-    """Prefix text of a tree, for messages and logs."""
-    return " ".join(
-        node.name if node.constant is None else f"{node.name}={node.constant:.4g}" for node in tree
-    )

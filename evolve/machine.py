@@ -8,13 +8,17 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.arrays import Programs, Rows
 from trainlaw.evolve.batch import NOTHING, fit_some, values_of_some
 
-CHUNKS_PER_THREAD = 8
+CHUNKS_PER_THREAD = 4
+# A step that gains less than this share of the loss is the last one of a fit to the end.
+LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Machine:
         """Starts no thread yet; the pool does with its first batch."""
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._background = ThreadPoolExecutor(1) if threads > 1 else None
 
     def fit(
         self,
@@ -44,12 +49,13 @@ class Machine:
         rows: Rows,
         *,
         steps: int,
+        least_gain: float = LEAST_GAIN,
         start_mode: int = NOTHING,
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> FitResult:
         """Fits the constants of each program by at most `steps` steps, after a start of one of `batch`'s
-        modes.
+        modes; a step that gains less than the share `least_gain` of the loss is the last.
 
         With `held_out` the cases are losses per group at constants that leave the group out, else at the
         fitted ones. `skip` (n_programs,) names the group that each program's fit leaves out, -1 none. A
@@ -61,15 +67,32 @@ class Machine:
         left_out = np.full(programs.amount, -1) if skip is None else skip
 
         def fit_chunk(first: int, last: int) -> None:
-            fit_some(programs, theta, left_out, first, last, start_mode, steps, held_out, rows, losses, cases)
+            fit_some(
+                programs, theta, left_out, first, last, start_mode, steps, least_gain, held_out,
+                rows, losses, cases
+            )  # fmt: skip
 
         self._spread(fit_chunk, programs.amount)
         cases[~np.isfinite(cases)] = math.inf
         return FitResult(theta, losses, cases)
 
-    def values(self, programs: Programs, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values float64 (n_programs, n_rows) on `columns` (n_features, n_rows); not finite = invalid."""
-        values = np.empty((programs.amount, columns.shape[1]))
+    def start_fit(self, programs: Programs, rows: Rows, **options: Any) -> Callable[[], FitResult]:
+        """Begins `fit` in the background, where there are several threads; the result waits for its end."""
+        if self._background is None:
+            return partial(self.fit, programs, rows, **options)
+        return self._background.submit(self.fit, programs, rows, **options).result
+
+    def values(
+        self,
+        programs: Programs,
+        columns: NDArray[np.float64],
+        out: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Values float64 (n_programs, n_rows) on `columns` (n_features, n_rows); not finite = invalid.
+
+        They are written into `out` where it is given: fresh memory costs as much as the arithmetic.
+        """
+        values = np.empty((programs.amount, columns.shape[1])) if out is None else out
         self._spread(
             lambda first, last: values_of_some(programs, first, last, columns, values), programs.amount
         )

@@ -78,17 +78,20 @@ def _values_text(codes: dict[str, int]) -> str:
     lines = [
         "@_kernel",
         "def apply_operator(",
-        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int",
+        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float,",
+        "    begin: int, end: int",
         ") -> None:",
-        '    """Writes `n` values of row `target` from p times row `left` and q times row `right` of the arena."""',
+        '    """Values `begin` to `end` of row `target` from p times row `left` and q times row `right`."""',
+        # Indices from 0 in slices: a loop from an unknown beginning is not turned into vector instructions.
+        "    x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]",
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
-        lines.append("        for i in range(n):")
-        lines.append("            a = p * arena[left, i]")
+        lines.append("        for i in range(out.size):")
+        lines.append("            a = p * x[i]")
         if row.arity == 2:
-            lines.append("            b = q * arena[right, i]")
-        lines.append(f"            arena[target, i] = {VECTOR_FORMS.get(name, row.scalar)}")
+            lines.append("            b = q * y[i]")
+        lines.append(f"            out[i] = {VECTOR_FORMS.get(name, row.scalar)}")
     return "\n".join(lines) + "\n"
 
 
@@ -98,18 +101,19 @@ def _partials_text(codes: dict[str, int]) -> str:
         "@_kernel",
         "def apply_partials(",
         "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int,",
-        "    adjoints: np.ndarray, node: int, first: int, second: int",
+        "    adjoints: np.ndarray, node: int, first: int, second: int, first_live: bool, second_live: bool",
         ") -> None:",
-        '    """Hands `n` adjoints of `node` on to the nodes `first` and `second`, whose values the rows hold."""',
+        '    """Hands `n` adjoints of `node` on to the nodes `first` and `second` where they are live."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         partials = [_python(parse_text(text), row) for text in row.partials]
-        used = set(re.findall(r"\b[abv]\b", " ".join(partials)))
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
-        lines.append("        for i in range(n):")
-        lines += [f"            {letter} = {source}" for letter, source in sources.items() if letter in used]
         for child, partial in zip(("first", "second"), partials, strict=False):
-            lines.append(f"            adjoints[{child}, i] = adjoints[node, i] * ({partial})")
+            used = re.findall(r"\b[abv]\b", partial)
+            lines.append(f"        if {child}_live:")
+            lines.append("            for i in range(n):")
+            lines += [f"                {letter} = {form}" for letter, form in sources.items() if letter in used]
+            lines.append(f"                adjoints[{child}, i] = adjoints[node, i] * ({partial})")
     return "\n".join(lines) + "\n"
 
 

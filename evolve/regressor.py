@@ -1,7 +1,7 @@
 """The search as an estimator of scikit-learn's kind."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
+from trainlaw.evolve.executors import Executor, advance_on, facts_of
 from trainlaw.evolve.problem import Problem, make_problem
 from trainlaw.evolve.search import Progress, SearchState, run, start_state
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.validation import Candidate, choose, finish, make_front
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, ParetoFront, to_text
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, ParetoFront, RowSums, to_text
 
 GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
 
@@ -23,7 +24,8 @@ class FormulaRegressor:
 
     features : specs of the columns, or None for columns without units (then the search is not typed).
     target : spec of `y`, or None. settings : `SearchSettings`, or None for the defaults. progress :
-    called after each generation with a `Progress`, or None.
+    called after each generation with a `Progress`, or None. executor : where islands advance, as
+    `concurrent.futures` defines it (`settings.islands` says how many), or None for this process.
 
     After `fit`: `formula_` the chosen formula, `front_` the Pareto front of training loss and complexity,
     `candidates_` all polished formulas with their held-out losses, `evaluations_` and `generations_` the
@@ -36,11 +38,13 @@ class FormulaRegressor:
         target: FeatureSpec | None = None,
         settings: SearchSettings | None = None,
         progress: Callable[[Progress], None] | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self.features = features
         self.target = target
         self.settings = settings
         self.progress = progress
+        self.executor = executor
 
     def fit(
         self,
@@ -48,24 +52,40 @@ class FormulaRegressor:
         y: ArrayLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: Mapping[str, ArrayLike] | None = None,
+        sums: RowSums | None = None,
+        summed_over: str = "layer",
     ) -> "FormulaRegressor":
         """Searches; returns itself.
 
         X : (n_rows, n_features) in the features' units, or a data frame with the features' names among
-        its columns. y : (n_rows,) in the target's unit. groups : labels (n_rows,) whose transfer to
-        unseen ones counts. sample_weight : (n_rows,), not negative. Raises InputError for tables of wrong
-        shape or content.
+        its columns. y : (n_observations,) in the target's unit. groups : labels (n_observations,) whose
+        transfer to unseen ones counts. sample_weight : (n_observations,), not negative. labels : values
+        (n_rows,) of each label of `settings.grouped_constants`. sums : which rows, such as the layers of a
+        network, add up to each observation; `summed_over` names what a row then is. Without sums each row
+        is an observation. Raises InputError for tables of wrong shape or content.
         """
-        problem = self._problem(X, y, groups, sample_weight)
+        arguments = self._arguments(X, y, groups, sample_weight, labels, sums)
+        problem = make_problem(**arguments)
         place = problem.settings.checkpoint
         state = load_state(problem, Path(place)) if place and Path(place).exists() else start_state(problem)
         save = (lambda current: save_state(current, problem, Path(place))) if place else None
-        state = run(state, problem, self.progress, save)
-        self._conclude(problem, state)
+        elsewhere = None
+        if self.executor is not None:
+            elsewhere = advance_on(self.executor, problem, facts_of(problem, arguments))
+        state = run(state, problem, self.progress, save, elsewhere)
+        self._conclude(problem, state, summed_over if sums is not None else "")
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Target (n_rows,) in its unit for `X` as in `fit`; not a number where the formula is not valid."""
+    def predict(
+        self,
+        X: ArrayLike,
+        labels: Mapping[str, ArrayLike] | None = None,
+        sums: RowSums | None = None,
+    ) -> NDArray[np.float64]:
+        """Target (n_observations,) in its unit for `X`, `labels` and `sums` as in `fit`; not a number where
+        the formula is not valid. A value of a label that was not trained on counts as one.
+        """
         if not hasattr(self, "formula_"):
             raise _not_fitted(self)
         columns = _matrix(X, self.features_, fitting=False)
@@ -75,7 +95,8 @@ class FormulaRegressor:
                 f"{len(self.features_)} features as input"
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
-        return np.broadcast_to(self.formula_.predict(named), columns.shape[:1]).copy()
+        length = columns.shape[0] if sums is None else sums.amount
+        return np.broadcast_to(self.formula_.predict(named, labels, sums), length).copy()
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination of the predictions for `X` (n_rows, n_features) against `y`
@@ -121,9 +142,16 @@ class FormulaRegressor:
         given = {name: value for name, value in self.get_params().items() if value is not None}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
-    def _problem(
-        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Problem:
+    def _arguments(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        labels: Mapping[str, ArrayLike] | None,
+        sums: RowSums | None,
+    ) -> dict[str, Any]:
+        """The checked arguments of `make_problem`."""
         settings = self.settings or SearchSettings()
         if self.features is None:
             settings = replace(settings, typed=False)
@@ -137,38 +165,40 @@ class FormulaRegressor:
         self.features_ = self.features or _generic_features(X, columns.shape[1])
         self.target_ = self.target or GENERIC_TARGET
         self.n_features_in_ = columns.shape[1]
-        truth = _target(y, columns.shape[0])
+        truth = _target(y, columns.shape[0] if sums is None else sums.amount)
         weight = None if sample_weight is None else _weights(sample_weight, truth.size)
-        labels = None if groups is None else np.asarray(groups).astype(str)
-        if labels is not None and labels.shape != truth.shape:
-            raise InputError(f"expected {truth.size} group labels, one per row, came shape {labels.shape}")
-        return make_problem(columns, truth, self.features_, self.target_, settings, labels, weight)
+        group = None if groups is None else np.asarray(groups).astype(str)
+        if group is not None and group.shape != truth.shape:
+            raise InputError(f"expected {truth.size} group labels, one per row, came shape {group.shape}")
+        return {
+            "X": columns, "y": truth, "features": self.features_, "target": self.target_,
+            "settings": settings, "groups": group, "sample_weight": weight,
+            "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()}, "sums": sums,
+        }  # fmt: skip
 
-    def _conclude(self, problem: Problem, state: SearchState) -> None:
+    def _conclude(self, problem: Problem, state: SearchState, summed_over: str) -> None:
         self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.candidates_: list[Candidate] = finish(state, problem)
         if not self.candidates_:
             raise InputError(
                 "expected at least one valid formula, came none: allow more operators or a larger budget"
             )
-        columns = problem.rows.columns
-        ranges = {
-            spec.name: (float(column.min()), float(column.max()))
-            for spec, column in zip(self.features_, columns, strict=True)
-        }
-        chosen = choose(self.candidates_, problem.settings.choice, columns.shape[1])
+        chosen = choose(self.candidates_, problem.settings.choice, problem.columns.shape[1])
+        settings = problem.settings
         provenance = {
             "settings": {
-                **asdict(problem.settings),
-                "seeds": [to_text(seed) for seed in problem.settings.seeds],
+                **asdict(settings),
+                "seeds": [to_text(seed) for seed in settings.seeds],
+                "template": settings.template and to_text(settings.template),
             },
             "evaluations": state.evaluations,
             "training_loss": chosen.loss,
             "validation_loss": chosen.validation_loss,
         }
         template = Formula(
-            chosen.expression, self.features_, self.target_, ranges=ranges, provenance=provenance
-        )
+            chosen.expression, self.features_, self.target_, chosen.grouped, ranges=problem.box,
+            provenance=provenance, summed_over=summed_over,
+        )  # fmt: skip
         self.front_: ParetoFront = make_front(self.candidates_, template)
         self.formula_: Formula = template
 

@@ -1,21 +1,16 @@
-"""The search itself: state in, state out, one generation at a time."""
+"""The search itself: islands that advance side by side and send each other visitors."""
 
 import math
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from trainlaw.evolve.problem import Problem, case_mean
-from trainlaw.evolve.selection import epsilon_lexicase, survivors
-from trainlaw.evolve.simpler import simpler_trees
-from trainlaw.evolve.trees import complexities, encode, from_expression, prune, structure_keys
-from trainlaw.evolve.variation import Individual, drawing_from, random_tree, vary
+from trainlaw.evolve.islands import Island, advance, front_of, is_spent, start_island
+from trainlaw.evolve.problem import Problem
+from trainlaw.evolve.variation import Individual
 
-# How often one structure may be tried: its fit may end elsewhere from other starting constants.
-TRIES_PER_STRUCTURE = 2
+# Takes islands some generations on, for at most some seconds: here, or on other processes and machines.
+AdvanceAll = Callable[[list[Island], int, float], list[Island]]
 
 
 @dataclass(frozen=True)
@@ -34,153 +29,44 @@ class Progress:
 
 @dataclass
 class SearchState:
-    """All that changes during a search; `step` takes one and gives the next.
+    """All that changes during a search: the islands, and the seconds spent."""
 
-    islands : one population each. archive : the best individual of each complexity by score, and by loss.
-    tried : how often each structure was fitted. random_state : of Python's generator, for DEAP and the moves.
-    generator : numpy's, for selection.
-    """
-
-    islands: list[list[Individual]]
-    archive: dict[tuple[str, int], Individual]
-    tried: dict[int, int]
-    random_state: Any
-    generator: np.random.Generator
-    evaluations: int = 0
-    generation: int = 0
+    islands: list[Island]
     seconds: float = 0.0
+
+    @property
+    def evaluations(self) -> int:
+        """Individuals fitted so far, on all islands."""
+        return sum(island.evaluations for island in self.islands)
+
+    @property
+    def generation(self) -> int:
+        """Generations of the island that is furthest on."""
+        return max(island.generation for island in self.islands)
+
+    def front(self, measure: str) -> list[Individual]:
+        """The individuals of all archives that beat all simpler ones by "score" or "loss"."""
+        best: dict[tuple[str, int], Individual] = {}
+        for island in self.islands:
+            for place, tree in island.archive.items():
+                if place not in best or getattr(tree, place[0]) < getattr(best[place], place[0]):
+                    best[place] = tree
+        return front_of(best, measure)
 
 
 def start_state(problem: Problem) -> SearchState:
-    """The state before the first generation: seeds and random trees, fitted."""
-    settings = problem.settings
-    seeded = random.Random(settings.random_seed)
-    state = SearchState(
-        [[] for _ in range(settings.islands)],
-        {},
-        {},
-        seeded.getstate(),
-        np.random.default_rng(settings.random_seed),
-    )
-    seeds = [from_expression(seed, problem.grammar) for seed in settings.seeds]
-    with drawing_from(state.random_state) as current:
-        newborn = [
-            [*seeds, *(random_tree(problem.grammar, settings.max_nodes) for _ in range(settings.population))]
-            for _ in range(settings.islands)
-        ]
-        state.random_state = current()
-    _admit(state, problem, newborn)
-    return state
+    """The state before the first generation."""
+    return SearchState([start_island(problem, number) for number in range(problem.settings.islands)])
 
 
-def step(state: SearchState, problem: Problem) -> SearchState:
-    """One generation of every island: parents, children, fit, survival; migration at its interval."""
-    settings = problem.settings
-    newborn = []
-    for population in state.islands:
-        cases = np.array([individual.cases for individual in population])
-        picks = epsilon_lexicase(cases, 2 * settings.population, state.generator).tolist()
-        with drawing_from(state.random_state) as current:
-            newborn.append(
-                [
-                    vary(population[first], population[second], problem.grammar, settings.max_nodes)
-                    for first, second in zip(picks[::2], picks[1::2], strict=True)
-                ]
-            )
-            state.random_state = current()
-    _admit(state, problem, newborn)
-    state.generation += 1
-    if state.generation % settings.simplify_interval == 0:
-        _admit(state, problem, _simpler_front(state, problem))
-    if settings.islands > 1 and state.generation % settings.migration_interval == 0:
-        _migrate(state)
-    return state
-
-
-def _admit(state: SearchState, problem: Problem, newborn: list[list[Individual]]) -> None:
-    """Fits the new structures among the newborn and lets each island's pool compete."""
-    chosen, homes = _select_new(state, problem, newborn)
-    if not chosen:
-        return
-    settings = problem.settings
-    held_out = settings.held_out_selection and problem.grouped
-    fitted, _ = problem.fit(chosen, settings.fit_steps, held_out=held_out)
-    state.evaluations += len(fitted)
-    tidy = [prune(tree) for tree in fitted]
-    for tree, full in zip(tidy, fitted, strict=True):
-        tree.loss, tree.cases = full.loss, full.cases
-    programs = encode(tidy, problem.affine)
-    for tree, cost in zip(tidy, complexities(programs).tolist(), strict=True):
-        tree.complexity = cost
-        tree.score = case_mean(tree.cases) if held_out else tree.loss
-        tree.fitness.values = (tree.score, cost)
-        _remember(state, tree)
-    for number, population in enumerate(state.islands):
-        pool = population + [tree for tree, home in zip(tidy, homes, strict=True) if home == number]
-        state.islands[number] = survivors(pool, settings.population) or pool[: settings.population]
-
-
-def _select_new(
-    state: SearchState, problem: Problem, newborn: list[list[Individual]]
-) -> tuple[list[Individual], list[int]]:
-    """The newborn with a structure that was not tried often, few enough constants, and their islands."""
-    flat = [(tree, home) for home, trees in enumerate(newborn) for tree in trees]
-    keys = structure_keys(encode([tree for tree, _ in flat], affine=False)).tolist()
-    chosen, homes = [], []
-    for key, (tree, home) in zip(keys, flat, strict=True):
-        tries = state.tried.get(key, 0)
-        held = sum(node.constant is not None for node in tree)
-        if tries < TRIES_PER_STRUCTURE and held <= problem.settings.max_constants:
-            state.tried[key] = tries + 1
-            chosen.append(tree)
-            homes.append(home)
-    return chosen, homes
-
-
-def _simpler_front(state: SearchState, problem: Problem) -> list[list[Individual]]:
-    """Simpler neighbours of archived individuals, about one population, dealt to the islands in turn."""
-    settings = problem.settings
-    homes: list[list[Individual]] = [[] for _ in state.islands]
-    found = [simpler for tree in front_of(state, "score") for simpler in simpler_trees(tree, problem.grammar)]
-    if len(found) > settings.population:
-        chosen = state.generator.choice(len(found), settings.population, replace=False)
-        found = [found[i] for i in sorted(chosen.tolist())]
-    for position, tree in enumerate(found):
-        homes[position % len(homes)].append(tree)
-    return homes
-
-
-def front_of(state: SearchState, measure: str) -> list[Individual]:
-    """Of the archive, the individuals that beat all simpler ones by "score" or "loss"."""
-    best = math.inf
-    front = []
-    for place in sorted(place for place in state.archive if place[0] == measure):
-        tree = state.archive[place]
-        if getattr(tree, measure) < best * (1.0 - 1e-4):
-            best = getattr(tree, measure)
-            front.append(tree)
-    return front
-
-
-def _remember(state: SearchState, tree: Individual) -> None:
-    """Keeps the best of each complexity, once by score and once by loss."""
-    if not math.isfinite(tree.loss):
-        return
-    for measure in ("score", "loss"):
-        place = (measure, tree.complexity)
-        best = state.archive.get(place)
-        if best is None or getattr(tree, measure) < getattr(best, measure):
-            state.archive[place] = tree
-
-
-def _migrate(state: SearchState) -> None:
-    """The best of each island's front visit the next island on a ring."""
+def migrate(islands: list[Island]) -> None:
+    """The best of each island visit the next one on a ring."""
     visitors = [
-        sorted(population, key=lambda tree: tree.score)[: max(1, len(population) // 20)]
-        for population in state.islands
+        sorted(island.population, key=lambda tree: tree.score)[: max(1, len(island.population) // 20)]
+        for island in islands
     ]
-    for number, population in enumerate(state.islands):
-        population.extend(visitors[number - 1])
+    for number, island in enumerate(islands):
+        island.population.extend(visitors[number - 1])
 
 
 def run(
@@ -188,26 +74,31 @@ def run(
     problem: Problem,
     on_progress: Callable[[Progress], None] | None = None,
     save: Callable[[SearchState], None] | None = None,
+    advance_all: AdvanceAll | None = None,
 ) -> SearchState:
     """Generations until the budget is spent or the user interrupts; returns the state it ends with.
 
-    `save` is called between generations every `checkpoint_seconds` and at the end.
+    Islands advance a migration interval at a time, by `advance_all` where it is given, so that the result is
+    the same wherever they do. `save` is called in between every `checkpoint_seconds` and at the end.
     """
     settings = problem.settings
+    together = advance_all or _advance_here(problem)
+    several = settings.islands > 1
+    stride = settings.migration_interval if several else 1
     began = time.monotonic() - state.seconds
     saved = time.monotonic()
     try:
         while not _is_spent(state, problem):
-            before = state.evaluations
-            state = step(state, problem)
+            left = math.inf if settings.limit_seconds is None else settings.limit_seconds - state.seconds
+            state.islands = together(state.islands, stride, left)
+            if several:
+                migrate(state.islands)
             state.seconds = time.monotonic() - began
             if on_progress is not None:
                 on_progress(report(state, problem))
             if save is not None and time.monotonic() - saved > settings.checkpoint_seconds:
                 save(state)
                 saved = time.monotonic()
-            if state.evaluations == before and state.generation > 10_000:
-                break
     except KeyboardInterrupt:
         return state
     if save is not None:
@@ -215,11 +106,18 @@ def run(
     return state
 
 
+def _advance_here(problem: Problem) -> AdvanceAll:
+    def together(islands: list[Island], generations: int, seconds: float) -> list[Island]:
+        share = seconds / len(islands)
+        return [advance(island, problem, generations, share) for island in islands]
+
+    return together
+
+
 def _is_spent(state: SearchState, problem: Problem) -> bool:
-    settings = problem.settings
-    over = settings.evaluations is not None and state.evaluations >= settings.evaluations
-    late = settings.limit_seconds is not None and state.seconds >= settings.limit_seconds
-    return over or late
+    limit = problem.settings.limit_seconds
+    late = limit is not None and state.seconds >= limit
+    return late or all(is_spent(island, problem) for island in state.islands)
 
 
 def report(state: SearchState, problem: Problem) -> Progress:
@@ -230,13 +128,12 @@ def report(state: SearchState, problem: Problem) -> Progress:
         left = state.seconds * (settings.evaluations / state.evaluations - 1.0)
     if settings.limit_seconds is not None:
         left = min(left, settings.limit_seconds - state.seconds)
-    losses = [tree.loss for tree in state.archive.values()]
-    sizes = {complexity for _, complexity in state.archive}
+    archived = [tree for island in state.islands for tree in island.archive.values()]
     return Progress(
         state.evaluations,
         state.generation,
         state.seconds,
         max(left, 0.0),
-        min(losses, default=math.inf),
-        len(sizes),
+        min((tree.loss for tree in archived), default=math.inf),
+        len({tree.complexity for tree in archived}),
     )

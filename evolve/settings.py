@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from typing import Literal
+
 from trainlaw.formulas import OPERATORS, Expression, InputError, unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
@@ -15,7 +17,28 @@ LOSSES = (
     "absolute_percentage",
     "squares",
 )
+CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
 CHOICES = ("one_standard_error", "validation", "description_length", "loss")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a law must keep over the whole training box, proved by interval arithmetic.
+
+    kind : "nonnegative" of the law itself; "rising" never falls, "falling" never rises in `feature`.
+    Raises UnknownNameError for another kind.
+
+    >>> Constraint("rising", "compute_s").feature
+    'compute_s'
+    """
+
+    kind: Literal["nonnegative", "rising", "falling"]
+    feature: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the kind."""
+        if self.kind not in CONSTRAINT_KINDS:
+            raise unknown_name("kind of constraint", self.kind, CONSTRAINT_KINDS)
 
 
 @dataclass(frozen=True)
@@ -31,7 +54,16 @@ class SearchSettings:
     typed mode, `nonnegative` keeps weights of amounts from falling below it. `held_out_selection` lets
     individuals survive by their loss on groups left out. `checkpoint` names a file from which an
     interrupted search goes on, written every `checkpoint_seconds`. `choice` picks the one formula from
-    the front (`CHOICES`). Raises InputError or UnknownNameError when a value makes no sense.
+    the front (`CHOICES`).
+
+    Structure given by the user: `seeds` start the search. `template` is a law with holes, variables called
+    `hole`, `hole_1` and so on: only what stands in a hole evolves, and the template's constants are fitted.
+    `nesting_limits` are triples (outer operator, inner operator, how often at most the inner one occurs
+    inside the outer one). `constant_ranges` are triples (feature whose weight is meant, or "number",
+    "exponent", "overhead"; low; high). `required_features` occur in every formula offered,
+    `forbidden_features` in none. `constraints` are proved for every formula offered. `grouped_constants`
+    names labels (given to `fit`) of which a law may have one factor per value, shrunk towards one by
+    `group_shrinkage`; a value that was not trained on gets one. Raises InputError or UnknownNameError when a value makes no sense.
     """
 
     operators: tuple[str, ...] | None = None
@@ -57,6 +89,12 @@ class SearchSettings:
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()
+    template: Expression | None = None
+    nesting_limits: tuple[tuple[str, str, int], ...] = ()
+    constant_ranges: tuple[tuple[str, float, float], ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    grouped_constants: tuple[str, ...] = ()
+    group_shrinkage: float = 1e-3
     random_seed: int = 0
     threads: int = 1
     checkpoint: str | None = None
@@ -64,13 +102,17 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         """Check the settings that a slip would turn into a strange search."""
-        for name in self.operators or ():
+        nested = [name for outer, inner, _ in self.nesting_limits for name in (outer, inner)]
+        for name in (*(self.operators or ()), *nested):
             if name not in OPERATORS:
                 raise unknown_name("operator", name, OPERATORS)
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
         if self.choice not in CHOICES:
             raise unknown_name("choice", self.choice, CHOICES)
+        for name, low, high in self.constant_ranges:
+            if not low <= high:
+                raise InputError(f"expected low <= high as range of {name!r}, came {low} and {high}")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, came none: set evaluations or limit_seconds")
         for name, low, high in (

@@ -34,7 +34,7 @@ def simpler_trees(tree: Individual, grammar: Grammar) -> Iterator[Individual]:
 
 
 def _without_weight(leaf: Leaf, grammar: Grammar) -> Leaf | None:
-    if leaf.feature is None or leaf.constant is None:
+    if leaf.feature is None or not isinstance(leaf.constant, float):
         return None
     same = (other for other in grammar.leaves(leaf.ret) if other.feature == leaf.feature)
     return next((other for other in same if other.token & 255 == VARIABLE), None)

@@ -1,60 +1,106 @@
 """Trees as programs of the machine, as expressions, and in their simplest form."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.arrays import NODE_LIMIT, VARIABLE, WEIGHTED, Programs
-from trainlaw.evolve.grammar import Grammar, Leaf, Node
+from trainlaw.evolve.arrays import GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
+from trainlaw.evolve.grammar import Grammar, Leaf, Node, Rule
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.variation import Individual
-from trainlaw.formulas import OPERATORS, Apply, Constant, Expression, InputError, Variable
+from trainlaw.formulas import (
+    OPERATORS,
+    Apply,
+    Constant,
+    Expression,
+    GroupedConstant,
+    InputError,
+    Variable,
+    substitute,
+    tidy,
+    variables,
+)
 
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([OPERATOR_CODES[name] for name in ("add", "mul", "max", "min")])
 # Complexity of each code as the expression counts it; a weighted leaf is a constant times a variable.
-_COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost] + [row.cost for row in OPERATORS.values()])
+_COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
 # The four nodes around a tree that has an offset and a slope: add, constant, mul, constant.
 _AFFINE = [_ADD, 0, _MUL, 0]
 
 
 def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     """The programs of many trees; with `affine` each gets its offset and slope in front."""
-    front = _AFFINE if affine else []
-    tokens = [front + [node.token for node in tree] for tree in trees]
-    held = [[node for node in tree if node.constant is not None] for tree in trees]
-    constants = [
-        (list(tree.affine) if affine else []) + [leaf.constant for leaf in own]
-        for tree, own in zip(trees, held, strict=True)
-    ]
-    free = [(-np.inf, np.inf, False, 0.0)] * 2 if affine else []
-    facts = np.array(
-        [
-            fact
-            for own in held
-            for fact in chain(free, ((leaf.lower, leaf.upper, leaf.scaling, leaf.pull) for leaf in own))
-        ],
-        dtype=np.float64,
-    ).reshape(-1, 4)
+    tokens, sizes = _tokens(trees)
+    held = [node for tree in trees for node in tree if node.constant is not None]
+    values = [node.constant for node in held]
+    widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
+    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64).reshape(-1, 4)
+    if np.any(tokens & 255 == GROUPED):
+        own = [len(value) if isinstance(value, tuple) else 1 for value in values]
+        widths[widths > 0] = own
+        rules = np.repeat(rules, own, axis=0)
+        values = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+    owners = np.repeat(np.arange(len(trees)), sizes)
+    counts = np.bincount(owners, weights=widths, minlength=len(trees)).astype(np.int64)
+    theta = np.array(values, dtype=np.float64)
+    if affine:
+        pairs = np.array([tree.affine for tree in trees])
+        tokens, sizes = _in_front(np.tile(_AFFINE, (len(trees), 1)), tokens, sizes)
+        rules, _ = _in_front(np.tile(Rule(), (len(trees), 2, 1)), rules, counts)
+        theta, counts = _in_front(pairs, theta, counts)
     return Programs(
-        np.fromiter(chain.from_iterable(tokens), np.int64),
-        np.cumsum([0, *map(len, tokens)]),
-        np.fromiter(chain.from_iterable(constants), np.float64),
-        facts[:, 0].copy(),
-        facts[:, 1].copy(),
-        facts[:, 2] > 0.0,
-        facts[:, 3].copy(),
-        np.cumsum([0, *map(len, constants)]),
+        tokens,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        theta,
+        rules[:, 0].copy(),
+        rules[:, 1].copy(),
+        rules[:, 2] > 0.0,
+        rules[:, 3].copy(),
+        np.concatenate([[0], np.cumsum(counts)]),
     )
+
+
+def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The trees' tokens, end to end, and the number of each tree's."""
+    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
+    return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
+
+
+def _in_front(fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    """The ragged `items`, `sizes` (n,) of each, with `fronts` (n, k, ...) before each, and the new sizes."""
+    extra = fronts.shape[1]
+    owners = np.repeat(np.arange(sizes.size), sizes)
+    joined = np.empty((items.shape[0] + fronts.shape[0] * extra, *items.shape[1:]), items.dtype)
+    joined[np.arange(items.shape[0]) + extra * (owners + 1)] = items
+    begins = np.concatenate([[0], np.cumsum(sizes + extra)[:-1]])
+    for position in range(extra):
+        joined[begins + position] = fronts[:, position]
+    return joined, sizes + extra
 
 
 def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> Individual:
     """The tree with its constants, in prefix order (offset and slope first), replaced."""
-    values: Iterator[float] = iter(constants)
-    pair = (next(values), next(values)) if affine else (0.0, 1.0)
-    fitted = Individual([node if node.constant is None else node.holding(next(values)) for node in tree])
+    place = 0
+    pair = (0.0, 1.0)
+    if affine:
+        pair, place = (constants[0], constants[1]), 2
+    nodes = list(tree)
+    for position, node in enumerate(nodes):
+        if node.constant is None:
+            continue
+        if isinstance(node.constant, tuple):
+            end = place + len(node.constant)
+            nodes[position] = node.holding(tuple(constants[place:end]))
+            place = end
+        else:
+            nodes[position] = node.holding(constants[place])
+            place += 1
+    fitted = Individual(nodes)
     fitted.affine = pair
     return fitted
 
@@ -79,7 +125,7 @@ def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarr
         for k in range(offsets[program + 1] - 1, offsets[program] - 1, -1):
             token = tokens[k]
             code = token & 255
-            if code <= WEIGHTED:
+            if code <= GROUPED:
                 key = _mix(np.uint64(token + 1))
                 gathered = _mix(key)
             elif not is_binary(code):
@@ -104,21 +150,24 @@ def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarr
     return keys
 
 
-def structure_keys(programs: Programs) -> NDArray[np.uint64]:
-    """One hash per program of what it is apart from its constants; order in sums and products does not
-    count.
+def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
+    """One hash per tree of what it is apart from its constants; order in sums and products does not count."""
+    tokens, sizes = _tokens(trees)
+    return _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED)
+
+
+def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]:
+    """Complexity per tree, as `trainlaw.formulas.complexity` counts the expression; with `affine` of offset
+    and slope too.
     """
-    return _structure_keys(programs.tokens, programs.offsets, _UNORDERED)
-
-
-def complexities(programs: Programs) -> NDArray[np.int64]:
-    """Complexity per program, as `trainlaw.formulas.complexity` counts the expression."""
-    return np.add.reduceat(_COSTS[programs.tokens & 255], programs.offsets[:-1])
+    tokens, sizes = _tokens(trees)
+    own = np.add.reduceat(_COSTS[tokens & 255], np.cumsum(sizes) - sizes)
+    return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
 
 
 def prune(tree: Individual) -> Individual:
     """The tree without the terms whose fitted weight is zero; the same object where there are none."""
-    if not any(node.constant == 0.0 and node.lower == 0.0 for node in tree if node.constant is not None):
+    if not any(node.constant == 0.0 and node.rule.lower == 0.0 for node in tree if node.constant is not None):
         return tree
     nodes, _ = _prune_from(tree, 0)
     smaller = Individual(nodes)
@@ -149,7 +198,7 @@ def _prune_from(tree: Sequence[Node], begin: int) -> tuple[list[Node], int]:
 
 
 def _is_zero(part: Sequence[Node]) -> bool:
-    return len(part) == 1 and isinstance(part[0], Leaf) and part[0].constant == 0.0 and part[0].lower == 0.0
+    return len(part) == 1 and isinstance(part[0], Leaf) and part[0].constant == 0.0 and part[0].rule.lower == 0.0
 
 
 def to_expression(tree: Individual) -> Expression:
@@ -161,6 +210,8 @@ def to_expression(tree: Individual) -> Expression:
             stack.append(Apply(node.name, arguments))
         elif node.feature is None:
             stack.append(Constant(node.constant))
+        elif isinstance(node.constant, tuple):
+            stack.append(Variable(node.name))
         elif node.constant is None or node.constant == 1.0:
             stack.append(Variable(node.feature))
         else:
@@ -172,14 +223,34 @@ def to_expression(tree: Individual) -> Expression:
     return whole if offset == 0.0 else Apply("add", (Constant(offset), whole))
 
 
+def grouped_constants(tree: Individual, grammar: Grammar) -> tuple[GroupedConstant, ...]:
+    """The grouped constants of the tree as `to_expression` names them; an unknown level counts as one."""
+    return tuple(
+        GroupedConstant(
+            node.name,
+            node.feature,
+            {
+                level: math.exp(effect)
+                for level, effect in zip(grammar.levels[node.feature], node.constant, strict=True)
+            },
+            1.0,
+        )
+        for node in tree
+        if isinstance(node.constant, tuple)
+    )
+
+
 def from_expression(expression: Expression, grammar: Grammar) -> Individual:
     """The tree of an expression in this grammar, constants times features as weighted leaves where it has
-    them.
+    them; a feature that never changes counts as its value.
 
     Raises InputError where the grammar has no such expression (unknown feature, operator or mixture of
     units).
     """
-    nodes = _nodes_of(expression, grammar.target, grammar)
+    silent = {name: Constant(value) for name, value in grammar.silent.items()}
+    if set(silent) & set(variables(expression)):
+        expression = tidy(substitute(expression, silent))
+    nodes = nodes_of(expression, grammar.target, grammar)
     if nodes is None:
         raise InputError(
             "expected a seed within the search's operators, features and units: add what it needs"
@@ -187,13 +258,21 @@ def from_expression(expression: Expression, grammar: Grammar) -> Individual:
     return Individual(nodes)
 
 
-def _nodes_of(expression: Expression, ret: type, grammar: Grammar) -> list[Node] | None:
+def nodes_of(
+    expression: Expression,
+    ret: type,
+    grammar: Grammar,
+    stand_in: Callable[[str, type], Leaf | None] = lambda name, ret: None,
+) -> list[Node] | None:
+    """Nodes of an expression of type `ret`, or None where the grammar has none; `stand_in` may name a leaf
+    for a variable of its own.
+    """
     if isinstance(expression, Constant):
         leaf = next((leaf for leaf in grammar.leaves(ret) if leaf.feature is None), None)
         return None if leaf is None else [leaf.holding(expression.value)]
     if isinstance(expression, Variable):
-        leaf = _leaf_of(expression.name, ret, grammar)
-        return None if leaf is None else [leaf if leaf.constant is None else leaf.holding(1.0)]
+        leaf = stand_in(expression.name, ret) or _leaf_of(expression.name, ret, grammar)
+        return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]
     weighted = _weighted_leaf(expression, ret, grammar)
     if weighted is not None:
         return [weighted]
@@ -203,7 +282,8 @@ def _nodes_of(expression: Expression, ret: type, grammar: Grammar) -> list[Node]
                 : 1 + (expression.operator == "mul")
             ]:
                 parts = [
-                    _nodes_of(part, cls, grammar) for part, cls in zip(arguments, operation.args, strict=True)
+                    nodes_of(part, cls, grammar, stand_in)
+                    for part, cls in zip(arguments, operation.args, strict=True)
                 ]
                 if all(part is not None for part in parts):
                     return [operation, *chain.from_iterable(part for part in parts if part)]
@@ -211,7 +291,7 @@ def _nodes_of(expression: Expression, ret: type, grammar: Grammar) -> list[Node]
 
 
 def _leaf_of(name: str, ret: type, grammar: Grammar) -> Leaf | None:
-    own = [leaf for leaf in grammar.leaves(ret) if leaf.feature == name]
+    own = [leaf for leaf in grammar.leaves(ret) if name in (leaf.feature, leaf.name)]
     return min(own, key=lambda leaf: leaf.token & 255 != VARIABLE, default=None)
 
 

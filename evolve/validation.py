@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from trainlaw.evolve.constraints import keeps_constraints
 from trainlaw.evolve.problem import Problem
-from trainlaw.evolve.search import SearchState, front_of
+from trainlaw.evolve.search import SearchState
 from trainlaw.evolve.simpler import round_exact
-from trainlaw.evolve.trees import prune, to_expression
+from trainlaw.evolve.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.variation import Individual
 from trainlaw.formulas import (
     Expression,
     Formula,
+    GroupedConstant,
     ParetoFront,
     ScoredFormula,
     complexity,
@@ -33,12 +35,15 @@ EXACT_LOSS = 1e-12
 
 @dataclass(frozen=True)
 class Candidate:
-    """One polished formula: expression, training loss, complexity, losses (n_groups,) of held-out groups."""
+    """One polished formula: expression, training loss, complexity, losses (n_groups,) of held-out groups,
+    grouped constants.
+    """
 
     expression: Expression
     loss: float
     complexity: int
     held_out: NDArray[np.float64]
+    grouped: tuple[GroupedConstant, ...] = ()
 
     @property
     def validation_loss(self) -> float:
@@ -52,50 +57,69 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
     chosen = _contenders(state, problem)
     if not chosen:
         return []
-    polished, _ = problem.fit(chosen, steps, start=False)
-    polished = [tree for tree in map(_pruned, polished) if math.isfinite(tree.loss)]
-    expressions = [to_expression(tree) for tree in polished]
-    sound = [is_sound(expression, problem) for expression in expressions]
-    polished = [tree for tree, keep in zip(polished, sound, strict=True) if keep]
-    expressions = [expression for expression, keep in zip(expressions, sound, strict=True) if keep]
-    held_out = held_out_losses_of(polished, problem, steps)
-    found = [
-        _candidate(expression, tree.loss, losses, problem)
-        for tree, expression, losses in zip(polished, expressions, held_out, strict=True)
+    polished = [_pruned(tree, problem) for tree in problem.fit(chosen, steps, start=False)]
+    sound = [
+        tree
+        for tree in polished
+        if math.isfinite(tree.loss) and is_sound(tree, problem) and keeps_constraints(tree, problem)
     ]
+    held_out = held_out_losses_of(sound, problem, steps)
+    found = [_candidate(tree, losses, problem) for tree, losses in zip(sound, held_out, strict=True)]
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
 
 
-def _candidate(
-    expression: Expression, loss: float, held_out: NDArray[np.float64], problem: Problem
-) -> Candidate:
+def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
     """The candidate, with round constants and without vanished terms where it is exact to rounding errors."""
+    expression, loss = to_expression(tree), tree.loss
+    grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
-        expression, loss = round_exact(expression, lambda trial: squares_loss(trial, problem), 1e-3)
+        expression, loss = round_exact(
+            expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3
+        )
     expression = tidy(expression)
-    return Candidate(expression, loss, complexity(expression), held_out)
+    return Candidate(expression, loss, complexity(expression), held_out, grouped)
 
 
-def squares_loss(expression: Expression, problem: Problem) -> float:
+def values_of(
+    expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values (n_rows,) on the training rows as given, and whether each is valid."""
+    columns = dict(zip([spec.name for spec in problem.features], problem.columns, strict=False))
+    first = len(problem.features)
+    for place, name in enumerate(problem.settings.grouped_constants):
+        levels = np.array(problem.grammar.levels[name])[problem.columns[first + place].astype(int)]
+        for constant in grouped:
+            if constant.key == name:
+                columns[constant.name] = constant.column({name: levels}, levels.size)
+    names = variables(expression)
+    return evaluate(expression, {name: column for name, column in columns.items() if name in names})
+
+
+def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> float:
     """Weighted mean square of the residuals on the training rows, infinite where a value is not valid."""
     rows = problem.rows
-    columns = {spec.name: column for spec, column in zip(problem.features, rows.columns, strict=True)}
-    values, valid = evaluate(expression, columns)
-    if not np.all(valid) or (rows.logarithmic and not np.all(values > 0.0)):
+    values, valid = values_of(expression, grouped, problem)
+    values = np.broadcast_to(values, problem.columns.shape[1:])
+    if not np.all(valid):
         return math.inf
-    residuals = (np.log(values) - rows.target) if rows.logarithmic else (values - rows.target) * rows.scale
+    found = (values if problem.sums is None else problem.sums.apply(values))[problem.order]
+    if rows.logarithmic and not np.all(found > 0.0):
+        return math.inf
+    residuals = (np.log(found) - rows.target) if rows.logarithmic else (found - rows.target) * rows.scale
     return float(np.sum(rows.weight * residuals**2))
 
 
-def _pruned(tree: Individual) -> Individual:
+def _pruned(tree: Individual, problem: Problem) -> Individual:
     smaller = prune(tree)
+    if not problem.structure.accepts(smaller):
+        return tree
     smaller.loss = tree.loss
     return smaller
 
 
 def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
     """Of the archive, those that beat all simpler ones by score or by loss; evenly fewer where too many."""
-    found = {id(tree): tree for measure in ("score", "loss") for tree in front_of(state, measure)}
+    found = {id(tree): tree for measure in ("score", "loss") for tree in state.front(measure)}
     required = set(problem.settings.required_features)
     usable = [
         tree for tree in found.values() if required <= {node.feature for node in tree if node.arity == 0}
@@ -106,15 +130,13 @@ def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
     return usable[:: math.ceil(len(usable) / MOST_CANDIDATES)] + usable[-1:]
 
 
-def is_sound(expression: Expression, problem: Problem) -> bool:
-    """Whether every node of the expression is finite on every training row, as the printed formula
+def is_sound(tree: Individual, problem: Problem) -> bool:
+    """Whether every node of the tree's expression is finite on every training row, as the printed formula
     demands.
     """
-    names = variables(expression)
-    columns = {
-        spec.name: problem.rows.columns[i] for i, spec in enumerate(problem.features) if spec.name in names
-    }
-    return bool(np.all(evaluate(expression, columns)[1]))
+    return bool(
+        np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1])
+    )
 
 
 def held_out_losses_of(
@@ -122,11 +144,11 @@ def held_out_losses_of(
 ) -> list[NDArray[np.float64]]:
     """Per tree, the loss (n_groups,) of each group with constants refitted on all others."""
     groups = problem.case_count
-    if groups < 2:
+    if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
     copies = [tree for tree in trees for _ in range(groups)]
     skip = np.tile(np.arange(groups), len(trees))
-    refitted, _ = problem.fit(copies, steps, start=False, skip=skip)
+    refitted = problem.fit(copies, steps, start=False, skip=skip)
     losses = [tree.cases[group] for tree, group in zip(refitted, skip.tolist(), strict=True)]
     return list(np.array(losses).reshape(len(trees), groups))
 
@@ -142,8 +164,10 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
         candidate.expression,
         template.features,
         template.target,
+        candidate.grouped,
         ranges=template.ranges,
         provenance=template.provenance,
+        summed_over=template.summed_over,
     )
     held_out = candidate.validation_loss
     return ScoredFormula(

@@ -61,11 +61,21 @@ def vary(first: Individual, second: Individual, grammar: Grammar, max_nodes: int
     """One child of two parents: crossover in two of five births, else one or two mutations of the first."""
     child = Individual(list(first))
     if len(first) > 1 and len(second) > 1 and random.random() < 0.4:
-        child, _ = gp.cxOnePoint(child, Individual(list(second)))
+        child = cross(child, second)
     else:
         for _ in range(1 if random.random() < 0.75 else 2):
             child = random.choices(MOVES, MOVE_WEIGHTS)[0](child, grammar)
     return child if len(child) <= max_nodes else Individual(list(first))
+
+
+def cross(tree: Individual, other: Individual) -> Individual:
+    """A subtree of `tree`, not the whole, gives way to one of its type from `other`. Source: Koza, 1992."""
+    begin = random.randrange(1, len(tree))
+    ret = tree[begin].ret
+    places = [i for i, node in enumerate(other) if node.ret is ret and i > 0]
+    if places:
+        tree[tree.searchSubtree(begin)] = other[other.searchSubtree(random.choice(places))]
+    return tree
 
 
 def replace_subtree(tree: Individual, grammar: Grammar) -> Individual:
@@ -129,13 +139,13 @@ def swap_leaf(tree: Individual, grammar: Grammar) -> Individual:
 
 def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
     """One fitted number starts again from elsewhere."""
-    i = _place(tree, lambda node: node.constant is not None)
+    i = _place(tree, lambda node: isinstance(node.constant, float))
     if i is not None:
         leaf = tree[i]
         moved = leaf.constant * random.lognormvariate(0.0, 1.0) + (
-            0.0 if leaf.lower >= 0.0 else random.gauss(0.0, 1.0)
+            0.0 if leaf.rule.lower >= 0.0 else random.gauss(0.0, 1.0)
         )
-        tree[i] = leaf.holding(min(max(moved, leaf.lower), leaf.upper))
+        tree[i] = leaf.holding(min(max(moved, leaf.rule.lower), leaf.rule.upper))
     return tree
 
 
@@ -172,7 +182,10 @@ def make_factor(grammar: Grammar) -> list[Node]:
     number.
     """
     number = grammar.number
-    features = [leaf for leaf in grammar.leaves(number) if leaf.feature]
+    grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
+    if grouped and random.random() < 0.3:
+        return [random.choice(grouped)]
+    features = [leaf for leaf in grammar.leaves(number) if leaf.feature and leaf not in grouped]
     power = grammar.operation("pow", number, number, grammar.exponent)
     exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:

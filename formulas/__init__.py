@@ -38,6 +38,7 @@ from trainlaw.formulas.operators import OPERATORS, Operator, operator_named
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
 from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
 from trainlaw.formulas.rounding import RoundedExpression, round_constants
+from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.simplification import simplify, simplify_all
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 from trainlaw.formulas.term_naming import term_names
@@ -64,6 +65,7 @@ __all__ = [
     "ParetoFront",
     "Proof",
     "RoundedExpression",
+    "RowSums",
     "ScoredFormula",
     "TrainlawError",
     "Unit",

@@ -13,6 +13,7 @@ from trainlaw.formulas.expression import Expression, additive_terms, check_size,
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
 from trainlaw.formulas.json_form import from_json, to_json
+from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.text import parse_text, to_text
 
 FORMAT = "trainlaw formula 1"
@@ -62,8 +63,9 @@ class Formula:
     """A closed form of `target` in `features`, in the units that they state.
 
     grouped : constants that differ by group. ranges : smallest and largest value of a feature in training,
-    in its unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. The last
-    two are plain JSON. Raises UnknownNameError when a variable is neither a feature nor a grouped constant,
+    in its unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. These
+    two are plain JSON. summed_over : what the target is a sum over, such as "layer": then the expression is
+    of one layer, and features and labels have a row per layer; empty where it is of a run. Raises UnknownNameError when a variable is neither a feature nor a grouped constant,
     InputError for two features of one name.
     """
 
@@ -74,6 +76,7 @@ class Formula:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, Any] = field(default_factory=dict)
+    summed_over: str = ""
 
     def __post_init__(self) -> None:
         """Check that every variable is explained once."""
@@ -96,19 +99,24 @@ class Formula:
         return tuple(spec for spec in self.features if spec.name in used)
 
     def predict(
-        self, columns: Mapping[str, ArrayLike], labels: Mapping[str, ArrayLike] | None = None
+        self,
+        columns: Mapping[str, ArrayLike],
+        labels: Mapping[str, ArrayLike] | None = None,
+        sums: RowSums | None = None,
     ) -> NDArray[np.float64]:
         """Return the target per run, float64, shape (n_runs,), in the target's unit; nan where invalid.
 
-        columns : the used features by name (mapping or data frame), each of shape (n_runs,), in their units.
-        labels : the label columns of the grouped constants, each of shape (n_runs,).
-        Raises UnknownNameError for a missing column.
+        columns : the used features by name (mapping or data frame), each of shape (n_rows,), in their units;
+        a row is a run, or a layer where the formula is summed over layers. labels : the label columns of
+        the grouped constants, each of shape (n_rows,). sums : which rows make up each run; None gives the
+        value per row. Raises UnknownNameError for a missing column.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
         grouped = {constant.name: constant.column(labels, length) for constant in self.grouped}
         values, valid = evaluate(self.expression, needed | grouped)
-        return np.broadcast_to(np.where(valid, values, np.nan), length).copy()
+        rows = np.broadcast_to(np.where(valid, values, np.nan), length)
+        return rows.copy() if sums is None else sums.apply(rows)
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
         """Return, per used feature with a training range, where a run lies outside it: bool, shape (n_runs,).
@@ -133,7 +141,8 @@ class Formula:
 
     def to_json(self) -> dict[str, Any]:
         """Return the formula as plain JSON; `text` repeats `expression` for people."""
-        return {
+        summed = {"summed_over": self.summed_over} if self.summed_over else {}
+        return summed | {
             "format": FORMAT,
             "text": to_text(self.expression),
             "expression": to_json(self.expression),
@@ -166,6 +175,7 @@ class Formula:
             ranges=fields.take_mapping("ranges", number_pair),
             errors=fields.take("errors", dict),
             provenance=fields.take("provenance", dict),
+            summed_over=fields.take_optional("summed_over", str, ""),
         )
         fields.finish()
         return formula

@@ -30,6 +30,10 @@ class JsonFields:
             raise InputError(f"expected {kind.__name__} as {name!r} of a {self.kind}, came {shown(value)}")
         return value
 
+    def take_optional(self, name: str, kind: type, missing: Any) -> Any:
+        """Return the field `name` as `take` does, or `missing` where it is absent."""
+        return self.take(name, kind) if name in self.value else missing
+
     def take_number(self, name: str, missing: float | None = None) -> float:
         """Return the finite number in field `name`, or `missing` where it is null and `missing` is given."""
         value = self.take(name, object)

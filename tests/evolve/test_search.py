@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search import run, start_state, step
+from trainlaw.evolve.islands import start_island, step
+from trainlaw.evolve.search import run, start_state
 from trainlaw.evolve.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.simpler import round_exact, simpler_trees
 from trainlaw.evolve.trees import from_expression, to_expression
@@ -109,9 +110,10 @@ def test_seconds_end_a_search(typed_problem):
 
 
 def test_a_step_tells_its_generation(untyped_problem):
-    state = step(start_state(untyped_problem), untyped_problem)
-    assert state.generation == 1
-    assert state.evaluations > untyped_problem.settings.population // 2
+    island = start_island(untyped_problem, 0)
+    step(island, untyped_problem)
+    assert island.generation == 1
+    assert island.evaluations > untyped_problem.settings.population // 2
 
 
 def test_simpler_neighbours_are_smaller(typed_problem):
