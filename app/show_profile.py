@@ -82,8 +82,13 @@ def layers_text(means: Means, measured: int, asked: int) -> str:
 
 def micro_text(means: Means, rows: int) -> str:
     """What the micro-benchmarks left."""
-    sizes = f"{means.beside('micro-sizes')}: every size"
-    return f"{means.beside('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}\n{sizes}"
+    return "\n".join(
+        (
+            f"{means.beside('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
+            f"{means.beside('micro-sizes')}: every size",
+            f"{means.beside('rates')}: for trainlaw study --rates",
+        )
+    )
 
 
 def _number_text(measured: int, asked: int) -> str:

@@ -29,8 +29,18 @@ MICRO_COLUMNS = (
     "host_overhead_per_layer_s",
     "processes",
     "allreduce_byte_per_s",
+    "allreduce_link_byte_per_s",
     "allreduce_latency_s",
     "measured_at",
+)
+# What a study reads to calibrate a formula: one row per device and precision, the newest.
+RATE_COLUMNS = (
+    "gpu",
+    "precision",
+    "achieved_matmul_flop_per_s",
+    "achieved_copy_byte_per_s",
+    "launch_latency_s",
+    "allreduce_byte_per_s",
 )
 
 
@@ -144,15 +154,17 @@ def micro_row(
     times: Iterable[MicroTime],
     processes: int = 1,
 ) -> dict[str, object]:
-    """Return the row of achieved rates: the best matrix product and convolution, the largest copy.
+    """Return the row of achieved rates: best matrix product and convolution, largest copy and message.
 
     `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
+    The all-reduce has the rate of its message's bytes, and beside it that of the link that explains it.
     """
     by_name: dict[str, list[MicroTime]] = {}
     for one in times:
         by_name.setdefault(one.benchmark, []).append(one)
     rate, latency = line_of_messages(by_name.get("allreduce", []), processes)
-    copies = sorted(by_name.get("copy", []), key=lambda copy: copy.amount)
+    copies = sorted(by_name.get("copy", []), key=_amount)
+    messages = sorted(by_name.get("allreduce", []), key=_amount)
     return {
         "gpu": gpu,
         "threads": threads,
@@ -163,9 +175,14 @@ def micro_row(
         "launch_latency_s": _seconds(by_name, "launch"),
         "host_overhead_per_layer_s": _seconds(by_name, "layer"),
         "processes": processes,
-        "allreduce_byte_per_s": rate,
+        "allreduce_byte_per_s": messages[-1].rate if messages else nan,
+        "allreduce_link_byte_per_s": rate,
         "allreduce_latency_s": latency,
     }
+
+
+def _amount(measured: MicroTime) -> float:
+    return measured.amount
 
 
 def _seconds(by_name: Mapping[str, Sequence[MicroTime]], name: str) -> float:

@@ -1,18 +1,23 @@
 """The micro-benchmarks of a device: achieved rates in one row, and every size beside it."""
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.means import Means, host_of, torch_package, torch_part
 from trainlaw.datasets.profiler.micro import (
     DETAIL_COLUMNS,
     MICRO_COLUMNS,
+    RATE_COLUMNS,
     MicroTime,
     detail_row,
     micro_row,
 )
 from trainlaw.datasets.profiler.row_files import RowFile
 from trainlaw.datasets.profiler.run_rows import now_text
+from trainlaw.formulas.files import write_text_atomically
 
 
 def profile_micro(
@@ -26,9 +31,10 @@ def profile_micro(
 ) -> int:
     """Run the micro-benchmarks for each number of threads and precision; return how many rows that gave.
 
-    Beside `means.out` appear files ending in `-micro` (one row each) and `-micro-sizes` (every size). With
-    several `processes` their all-reduce is measured too. `on_time` is called with the device's name after
-    each benchmark. Raises MissingDependencyError without torch.
+    Beside `means.out` appear files ending in `-micro` (one row each), `-micro-sizes` (every size) and
+    `-rates` (what a study's calibration reads). With several `processes` their all-reduce is measured too.
+    `on_time` is called with the device's name after each benchmark. Raises MissingDependencyError without
+    torch, NotMeasuredError for a precision that the device does not have.
     """
     machine = MachineFile(means.out)
     rows, details = (
@@ -51,7 +57,18 @@ def profile_micro(
                 {**micro_row(host.gpu, number, precision, times, processes), "measured_at": now_text()}
             )
             count += 1
+    _write_rates(rows.rows, means.beside("rates"))
     return count
+
+
+def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
+    """Write the newest row of each device and precision, with the columns of a table of rates."""
+    newest = {(row["gpu"], row["precision"]): row for row in rows}
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, RATE_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(newest.values())
+    write_text_atomically(path, text.getvalue())
 
 
 def _all_reduce(device: str, processes: int) -> list[MicroTime]:

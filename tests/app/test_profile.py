@@ -14,7 +14,10 @@ from trainlaw.app.cli import app
 from trainlaw.app.profile_jobs import ProfileOptions, run_profile
 from trainlaw.app.show_profile import counts_of, layers_text, micro_text, progress_text, words_of
 from trainlaw.datasets.profiler import Configuration, Means, MicroTime, Progress
+from trainlaw.datasets.profiler.micro import micro_row
+from trainlaw.datasets.profiler.micro_profiling import _write_rates
 from trainlaw.formulas import InputError
+from trainlaw.validate import read_rates
 from typer.testing import CliRunner
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -26,7 +29,8 @@ SMALL = [*COMMAND, "--cnns", "lenet5", "--input", "32", "--classes", "10", "--th
 def options(tmp_path, **changed):
     values = {
         "cnns": "lenet5", "batch": "2,4", "input_px": "", "precision": "fp32", "classes": None,
-        "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "", "network": "",
+        "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "",
+        "network": "",
         "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False,
         "micro": False,
     }  # fmt: skip
@@ -129,6 +133,14 @@ def test_without_torch_one_line_and_exit_code_2(monkeypatch, tmp_path):
     assert result.exit_code == 2
     assert result.stderr == "trainlaw: this needs the package torch: pip install 'trainlaw[profile]'\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_reads_the_rates(tmp_path):
+    rates = tmp_path / "rates.csv"
+    row = micro_row("Toy", 1, "fp32", [MicroTime("matmul", "128", 2e9, 0.001)])
+    _write_rates([{name: str(value).replace("nan", "") for name, value in row.items()}], rates)
+    (read,) = read_rates(rates)
+    assert (read.gpu, read.achieved_matmul_flop_per_s, read.launch_latency_s) == ("Toy", 2e12, None)
 
 
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="the extra 'profile' brings torch")

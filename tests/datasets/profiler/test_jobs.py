@@ -129,7 +129,7 @@ def test_layers_go_to_three_files(parts, tmp_path):
         profile_layers(wanted(processes=[2]), own, told.append)
 
 
-def test_micro_goes_to_two_files(parts, tmp_path):
+def test_micro_goes_to_three_files(parts, tmp_path):
     told = []
     own = Means(tmp_path / "runs.csv")
     asked = {"means": own, "on_time": lambda gpu, time: told.append(time.benchmark)}
@@ -139,6 +139,10 @@ def test_micro_goes_to_two_files(parts, tmp_path):
     assert rows["allreduce_byte_per_s"].notna().all()
     assert told == ["matmul", "launch", "allreduce", "allreduce"] * 2
     assert len(pd.read_csv(own.beside("micro-sizes"))) == 8
+    profile_micro("cpu", [1], ["fp32"], 1, **asked)
+    rates = pd.read_csv(own.beside("rates"))
+    assert rates["gpu"].is_unique
+    assert rates["allreduce_byte_per_s"].isna().tolist() == [True, False]
 
 
 def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
