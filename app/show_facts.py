@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from trainlaw.app.fitted_tables import fitted_table
 from trainlaw.app.named_facts import notes_of
 from trainlaw.app.quantities import show_number, show_with_prefix
-from trainlaw.datasets import FEATURES, CnnFacts, Gpu, Link
+from trainlaw.datasets import FEATURES, CnnFacts, Gpu, Link, find_link
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.gpus import FACT_COLUMNS
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_LINKS = ("host_link", "gpu_link")
 _CACHES = ("l1_bytes_per_sm", "l2_bytes")
 _MEMORY_BATCHES = (1, 32, 256)
 
@@ -29,6 +30,8 @@ def gpu_text(gpu: Gpu) -> str:
 
 
 def _value(name: str, value: object, unit: str) -> str:
+    if name in _LINKS and value:
+        return f"{value}, {known_with_prefix(find_link(str(value)).effective_byte_per_s, 'B/s')}"
     if not isinstance(value, float):
         return str(value) or "unknown"
     if math.isnan(value):

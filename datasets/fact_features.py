@@ -25,6 +25,9 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "peak_tf32_flop_per_s", "P_tf", "FLOP/s", "peak tf32 rate; the fp32 rate where there is none"
     ),
     column_feature("peak_fp16_flop_per_s", "P_16", "FLOP/s", "peak dense fp16 rate with fp32 accumulation"),
+    column_feature(
+        "peak_bf16_flop_per_s", "P_b", "FLOP/s", "peak dense bf16 rate; the fp32 rate where there is none"
+    ),
     column_feature("bandwidth_byte_per_s", "B", "B/s", "memory bandwidth"),
     column_feature("memory_bytes", "V", "B", "memory"),
     column_feature("l2_bytes", "L_2", "B", "level 2 cache"),

@@ -55,9 +55,22 @@ def _card(row: dict[str, object], known: Gpu | None, file: str) -> Gpu:
     filled = {name: value for name, value in row.items() if pd.notna(value)}
     source = str(filled.get("source", f"file {file}"))
     if known is None:
-        peak = filled["peak_fp32_flop_per_s"]
-        rates = {"peak_tf32_flop_per_s": peak, "peak_fp16_flop_per_s": peak}
-        return gpu_from_row({"gpu_group": filled["gpu"], **rates, **filled, "source": source})
+        assumed = _assumed(filled)
+        card = gpu_from_row({**assumed, **filled, "source": source})
+        return replace(
+            card, sources={name: "derived: the file gives none" for name in assumed if name not in filled}
+        )
     card = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
     given = {name: getattr(card, name) for name in filled if name != "source"}
     return replace(known, **given, sources={**known.sources, **dict.fromkeys(given, source)})
+
+
+def _assumed(filled: dict[str, object]) -> dict[str, object]:
+    """What a new card is taken to have where its row is silent: the fp32 rate, and a group of its own."""
+    half = filled.get("peak_fp16_flop_per_s", filled["peak_fp32_flop_per_s"])
+    return {
+        "gpu_group": filled["gpu"],
+        "peak_tf32_flop_per_s": filled["peak_fp32_flop_per_s"],
+        "peak_fp16_flop_per_s": half,
+        "peak_bf16_flop_per_s": half,
+    }

@@ -30,6 +30,13 @@ GPU_COLUMNS: tuple[Column, ...] = (
         **_RATE,
         **_UNKNOWN,
     ),
+    Column(
+        "peak_bf16_flop_per_s",
+        "number",
+        "peak bf16 rate, dense, accumulated in fp32; empty: the fp16 rate",
+        **_RATE,
+        **_UNKNOWN,
+    ),
     Column("tensor_fp16_flop_per_s", "number", "dense fp16 tensor rate as sold", **_RATE, **_UNKNOWN),
     Column("tensor_accumulation", "text", "what tensor cores accumulate in, and at which rate", **_UNKNOWN),
     Column("memory_bytes", "number", "memory as sold, 1e9 bytes a GB", **_MEMORY),

@@ -40,6 +40,7 @@ class Gpu:
     peak_fp32_flop_per_s: float = nan
     peak_tf32_flop_per_s: float = nan
     peak_fp16_flop_per_s: float = nan
+    peak_bf16_flop_per_s: float = nan
     tensor_fp16_flop_per_s: float = nan
     tensor_accumulation: str = ""
     memory_bytes: float = nan

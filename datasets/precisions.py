@@ -25,7 +25,9 @@ _ROWS = (
     ),
     Precision("amp", 2.0, "peak_fp16_flop_per_s", "mixed: 16-bit activations, products accumulated in fp32"),
     Precision("fp16", 2.0, "peak_fp16_flop_per_s", "16-bit floats throughout"),
-    Precision("bf16", 2.0, "peak_fp16_flop_per_s", "16-bit brain floats, at the rate of fp16"),
+    Precision(
+        "bf16", 2.0, "peak_bf16_flop_per_s", "16-bit brain floats; the fp32 rate on cards without them"
+    ),
     Precision("unknown", 4.0, "peak_fp32_flop_per_s", "not stated; treated as fp32"),
 )
 PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.precision: row for row in _ROWS})

@@ -12,6 +12,7 @@ DERIVED = {
     "derived: 2 x core_count x base_clock_hz": (lambda g: 2 * g.core_count * g.base_clock_hz, 5e-3),
     "derived: the fp32 rate": (lambda g: g.peak_fp32_flop_per_s, 0),
     "derived: half of peak_fp16_flop_per_s": (lambda g: g.peak_fp16_flop_per_s / 2, 1e-9),
+    "derived: peak_fp16_flop_per_s": (lambda g: g.peak_fp16_flop_per_s, 0),
     "derived: tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s, 0),
     "derived: half of tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s / 2, 3e-3),
     "derived: twice the fp32 rate": (lambda g: 2 * g.peak_fp32_flop_per_s, 1e-2),
