@@ -1,8 +1,8 @@
 """The workbook in a form that Google Sheets takes over whole: `plan.gsheet.xlsx`.
 
 What differs from the ordinary workbook, and why:
-- names stand for plain ranges only: Google Sheets drops a name that is an expression, such as a list that grows
-  with its rows, and with it every cell that uses it;
+- names stand for plain ranges only: Google Sheets drops a name that is an expression, such as a list that
+  grows with its rows, and with it every cell that uses it;
 - drop-downs name the range itself, with its empty rows, which Google Sheets leaves out of the list;
 - no bars inside cells, which it does not know; shares stay as numbers;
 - a function that it lacks is refused when the file is written.
@@ -42,9 +42,7 @@ def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
     for place, cell in sheet.cells.items():
         missing = missing_functions(cell.formula) if cell.formula else []
         if missing:
-            raise InputError(
-                f"expected functions that Google Sheets has, came {', '.join(missing)} in {sheet.name} {place}: "
-                "export to .xlsx instead"
-            )
+            where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
+            raise InputError(f"expected functions that Google Sheets has, came {where}: export to .xlsx")
     drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
     return replace(sheet, drop_downs=drop_downs, bars=[])

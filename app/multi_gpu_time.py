@@ -4,7 +4,8 @@ Assumptions, stated wherever the result is shown: every GPU computes its own bat
 one; then the gradients (4 bytes per learned element) are exchanged in the closed form of the run's algorithm
 over its links' rates and latencies; nothing of the exchange is hidden behind the backward pass, unless a
 share is given. A formula evolved on runs of several GPUs has features of its own: nothing is added to it.
-Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU Platform", IEEE Access 7, 2019.
+Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU Platform", IEEE Access 7,
+2019.
 """
 
 import numpy as np

@@ -7,7 +7,7 @@ from trainlaw.app.ods_styles import NAMESPACES
 from trainlaw.app.sheet_writer import Chart, SheetPlan, quoted
 from xlsxwriter.utility import xl_range_abs
 
-_COLOR = "#2F75B5"
+_BAR = '<style:graphic-properties draw:fill="solid" draw:fill-color="#2F75B5" draw:stroke="none"/>'
 _PIXEL_CM = 2.54 / 96
 
 
@@ -27,8 +27,10 @@ def chart_object(sheet: SheetPlan, chart: Chart) -> str:
         '<chart:axis chart:dimension="x" chart:name="primary-x" chart:style-name="names">'
         f"<chart:categories table:cell-range-address={labels}/></chart:axis>"
         '<chart:axis chart:dimension="y" chart:name="primary-y" chart:style-name="values">'
-        f'<chart:title><text:p>{escape(chart.unit)}</text:p></chart:title><chart:grid chart:class="major"/></chart:axis>'
-        f'<chart:series chart:style-name="bars" chart:values-cell-range-address={values} chart:class="chart:bar"/>'
+        f"<chart:title><text:p>{escape(chart.unit)}</text:p></chart:title>"
+        '<chart:grid chart:class="major"/></chart:axis>'
+        f'<chart:series chart:style-name="bars" chart:values-cell-range-address={values} '
+        'chart:class="chart:bar"/>'
         '<chart:wall chart:style-name="wall"/></chart:plot-area></chart:chart></office:chart></office:body>'
         "</office:document-content>"
     )
@@ -55,7 +57,7 @@ def _styles() -> str:
         + style(
             "bars",
             'chart:gap-width="40"',
-            f'<style:graphic-properties draw:fill="solid" draw:fill-color="{_COLOR}" draw:stroke="none"/>',
+            _BAR,
         )
         + "</office:automatic-styles>"
     )

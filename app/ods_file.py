@@ -6,7 +6,7 @@ cells, coloured scales) is left out.
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
@@ -14,12 +14,12 @@ from xml.sax.saxutils import escape, quoteattr
 from trainlaw.app.ods_chart import chart_object
 from trainlaw.app.ods_formula import cell_range, open_formula
 from trainlaw.app.ods_styles import NAMESPACES, STYLES_XML, automatic_styles, column_style, row_style
-from trainlaw.app.sheet_writer import BookPlan, PlannedCell, SheetPlan
+from trainlaw.app.sheet_writer import LINE_POINTS, BookPlan, PlannedCell, SheetPlan
 
 _MEDIA = "application/vnd.oasis.opendocument.spreadsheet"
 _CHART_MEDIA = "application/vnd.oasis.opendocument.chart"
 _DATE = (2000, 1, 1, 0, 0, 0)  # a fixed date, so that equal plans give equal files
-_CELL_POINTS = 15.0
+_BASE = 'table:base-cell-address="$Predict.$A$1"'  # where relative addresses of names start; there are none
 _PIXEL_CM = 2.54 / 96
 
 
@@ -55,8 +55,8 @@ def _content(plan: BookPlan) -> str:
     objects = iter(range(1, 1 + len(_charts(plan))))
     tables = "".join("".join(_table(sheet, rules, objects)) for sheet in plan.sheets)
     lists = "".join(
-        f'<table:content-validation table:name="{name}" table:condition={quoteattr(_condition(plan, listed))} '
-        f'table:allow-empty-cell="true" table:base-cell-address="$Predict.$A$1"/>'
+        f'<table:content-validation table:name="{name}" {_BASE} table:allow-empty-cell="true" '
+        f'table:condition="of:cell-content-is-in-list({listed})"/>'
         for listed, name in rules.items()
     )
     return (
@@ -73,48 +73,51 @@ def _validations(plan: BookPlan) -> dict[str, str]:
     return {listed: f"list{number}" for number, listed in enumerate(lists, start=1)}
 
 
-def _condition(plan: BookPlan, listed: str) -> str:
-    """A drop-down over the whole range of a list: the program leaves its empty cells out."""
-    return f"of:cell-content-is-in-list({listed})"
-
-
 def _names(plan: BookPlan) -> Iterator[str]:
-    base = 'table:base-cell-address="$Predict.$A$1"'
     for name, place in plan.names.items():
         if "(" in place:
             formula = open_formula(place).removeprefix("of:=")
-            yield f'<table:named-expression table:name="{name}" {base} table:expression={quoteattr(formula)}/>'
+            text = quoteattr(formula)
+            yield f'<table:named-expression table:name="{name}" {_BASE} table:expression={text}/>'
         else:
             cells = quoteattr(cell_range(place))
-            yield f'<table:named-range table:name="{name}" {base} table:cell-range-address={cells}/>'
+            yield f'<table:named-range table:name="{name}" {_BASE} table:cell-range-address={cells}/>'
 
 
 def _table(sheet: SheetPlan, rules: Mapping[str, str], objects: Iterator[int]) -> Iterator[str]:
     """The rows of a sheet; empty cells and rows are counted, not written."""
     yield f'<table:table table:name={quoteattr(sheet.name)} table:style-name="ta1">'
     yield from _shapes(sheet, objects)
-    hidden = sheet.hidden_columns or (1, 0)
     for column, width in enumerate(sheet.widths):
-        folded = ' table:visibility="collapse"' if hidden[0] <= column <= hidden[1] else ""
+        folded = _folded(column, sheet.hidden_columns)
         yield f'<table:table-column table:style-name="{column_style(width)}"{folded}/>'
     below = 0
     for row, line in groupby(sorted(sheet.cells.items()), key=lambda item: item[0][0]):
         if row > below:
-            yield f'<table:table-row table:style-name="ro1" table:number-rows-repeated="{row - below}"><table:table-cell/></table:table-row>'
-        first, last = sheet.hidden_rows or (1, 0)
-        folded = ' table:visibility="collapse"' if first <= row <= last else ""
-        yield f'<table:table-row table:style-name="{row_style(sheet.heights.get(row, _CELL_POINTS))}"{folded}>'
-        beside = 0
-        for (_, column), cell in line:
-            if column > beside:
-                yield f'<table:table-cell table:number-columns-repeated="{column - beside}"/>'
-            listed = sheet.drop_downs.get((row, column))
-            rule = f' table:content-validation-name="{rules[listed]}"' if listed else ""
-            yield _cell(cell, rule)
-            beside = column + 1
+            repeated = f'table:style-name="ro1" table:number-rows-repeated="{row - below}"'
+            yield f"<table:table-row {repeated}><table:table-cell/></table:table-row>"
+        style = row_style(sheet.heights.get(row, LINE_POINTS))
+        yield f'<table:table-row table:style-name="{style}"{_folded(row, sheet.hidden_rows)}>'
+        yield from _row(
+            (((column, cell), sheet.drop_downs.get((row, column), "")) for (_, column), cell in line), rules
+        )
         yield "</table:table-row>"
         below = row + 1
     yield "</table:table>"
+
+
+def _folded(position: int, hidden: tuple[int, int] | None) -> str:
+    inside = hidden is not None and hidden[0] <= position <= hidden[1]
+    return ' table:visibility="collapse"' if inside else ""
+
+
+def _row(cells: Iterable[tuple[tuple[int, PlannedCell], str]], rules: Mapping[str, str]) -> Iterator[str]:
+    beside = 0
+    for (column, cell), listed in cells:
+        if column > beside:
+            yield f'<table:table-cell table:number-columns-repeated="{column - beside}"/>'
+        yield _cell(cell, f' table:content-validation-name="{rules[listed]}"' if listed else "")
+        beside = column + 1
 
 
 def _shapes(sheet: SheetPlan, objects: Iterator[int]) -> Iterator[str]:
@@ -123,7 +126,7 @@ def _shapes(sheet: SheetPlan, objects: Iterator[int]) -> Iterator[str]:
     yield "<table:shapes>"
     for chart in sheet.charts:
         number = next(objects)
-        height = sum(sheet.heights.get(row, _CELL_POINTS) for row in range(chart.row)) / 72 * 2.54
+        height = sum(sheet.heights.get(row, LINE_POINTS) for row in range(chart.row)) / 72 * 2.54
         size = f'svg:width="{chart.size[0] * _PIXEL_CM:.2f}cm" svg:height="{chart.size[1] * _PIXEL_CM:.2f}cm"'
         yield (
             f'<draw:frame draw:name="chart{number}" svg:x="0.2cm" svg:y="{height:.2f}cm" {size}>'
@@ -145,8 +148,9 @@ def _cell(cell: PlannedCell, rule: str) -> str:
         text = _text(value)
         return f'{style} office:value-type="string"><text:p>{text}</text:p></table:table-cell>'
     if not math.isfinite(value):
-        return f'{style} office:value-type="string" office:string-value=""><text:p>#NUM!</text:p></table:table-cell>'
-    return f'{style} office:value-type="float" office:value="{value!r}"><text:p>{value:.6g}</text:p></table:table-cell>'
+        return f'{style} office:value-type="string"><text:p>#NUM!</text:p></table:table-cell>'
+    number = f'office:value-type="float" office:value="{value!r}"'
+    return f"{style} {number}><text:p>{value:.6g}</text:p></table:table-cell>"
 
 
 def _text(value: str) -> str:

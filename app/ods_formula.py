@@ -1,7 +1,7 @@
 """A spreadsheet formula as we write it, in the OpenFormula syntax of .ods files.
 
-Differences: an address stands in brackets with a point before its cell, arguments are separated by semicolons,
-and the whole begins with "of:=". OASIS, "Open Document Format for Office Applications 1.3, Part 4", 2021.
+Differences: an address stands in brackets with a point before its cell, semicolons separate arguments, and
+the whole begins with "of:=". OASIS, "Open Document Format for Office Applications 1.3, Part 4", 2021.
 """
 
 import re

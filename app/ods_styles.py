@@ -91,7 +91,8 @@ def automatic_styles(plan: BookPlan) -> str:
     heights = sorted({LINE_POINTS, *(points for sheet in plan.sheets for points in sheet.heights.values())})
     rows = "".join(
         f'<style:style style:name="{row_style(points)}" style:family="table-row">'
-        f'<style:table-row-properties style:row-height="{points:g}pt" style:use-optimal-row-height="false"/></style:style>'
+        f'<style:table-row-properties style:row-height="{points:g}pt" '
+        'style:use-optimal-row-height="false"/></style:style>'
         for points in heights
     )
     numbers = "".join(text for _, text in _NUMBERS.values())

@@ -161,7 +161,7 @@ def workbook_model(formula: Formula) -> Model:
     for name in model.raw:
         if kind_of(name) == "unknown":
             raise InputError(
-                f"the workbook cannot compute {name!r}, which the formula needs; export to .py or .json instead"
+                f"the workbook cannot compute {name!r}, which the formula needs: export to .py or .json"
             )
     names = [cell_name(name) for name in {*model.raw, *features, *model.numbers}]
     if len(set(names)) < len(names):

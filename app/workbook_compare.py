@@ -76,7 +76,7 @@ def _choices(sheet: SheetWriter) -> None:
 def pair_columns(
     model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
 ) -> dict[str, np.ndarray]:
-    """Return the raw columns for all pairs and the first choice, of shapes that broadcast to (n_cnns, n_gpus)."""
+    """Return the raw columns of all pairs for the first choice; they broadcast to (n_cnns, n_gpus)."""
     columns: dict[str, np.ndarray] = {}
     for name in model.raw:
         if name == PEAK:

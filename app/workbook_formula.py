@@ -1,6 +1,6 @@
 """The sheets Formula (terms, constants to be changed, symbols, facts) and Provenance (origin, self-check)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -162,7 +162,7 @@ def _unit(unit: object) -> str:
 
 
 def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
-    """Write features with value, unit, training range and meaning; return the cell formula that tells whether all are known."""
+    """Write features with value, unit, training range and meaning; return the check that all are known."""
     sheet.text(row, 0, "Symbols of the formula", "section")
     _symbol_heads(sheet, row + 1)
     first, names = row + 2, cell_names(model.raw)
@@ -230,26 +230,28 @@ _RAW_MEANINGS: Mapping[str, str] = {
 
 def fact_formula(name: str) -> str:
     """Return the cell formula that looks a raw column up for the choice; "" for what a person enters."""
+    kind = kind_of(name)
     if name in INPUTS or name in COUNTS:
-        return ""
-    if name in OF_PRECISION:
-        return _option("precision", name)
-    if name == PEAK:
-        return _look_up("gpu", _option("precision", "peak_column"))
-    if name in OF_LINK or name in OF_NETWORK:
-        return link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"))
-    if name == ROUNDS:
-        return f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
-    if kind_of(name) == "choice":
-        return f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
-    return _look_up(kind_of(name), f'"{name}"')
+        text = ""
+    elif name in OF_PRECISION:
+        text = _option("precision", name)
+    elif name in OF_LINK or name in OF_NETWORK:
+        text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"))
+    elif name == ROUNDS:
+        # Rounded first: a logarithm may miss a whole number in its last place.
+        text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
+    elif kind == "choice":
+        text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+    else:
+        text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
+    return text
 
 
-def link_formula(name: str, look_up: partial[str]) -> str:
+def link_formula(name: str, look_up: Callable[[str], str]) -> str:
     """Return the cell formula of a fact of a link, 0 where nothing crosses it."""
     nothing = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
-    rate = look_up(column='"effective_byte_per_s"')
-    known = {"latency_s": look_up(column='"latency_s"'), "byte_per_s": rate, "s_per_byte": f"1/{rate}"}
+    rate = look_up('"effective_byte_per_s"')
+    known = {"latency_s": look_up('"latency_s"'), "byte_per_s": rate, "s_per_byte": f"1/{rate}"}
     return f"IF({nothing},0,{known[name.split('_', 1)[1]]})"
 
 

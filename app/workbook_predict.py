@@ -4,37 +4,28 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 from trainlaw.app.error_tables import LEVEL, interval_of
-from trainlaw.app.lookup_tables import cnn_label, gpu_rows
+from trainlaw.app.lookup_tables import gpu_rows
 from trainlaw.app.memory_need import MEANING as MEMORY_MEANING
 from trainlaw.app.memory_need import MEMORY_NEED
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
 from trainlaw.app.sheet_writer import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook_cells import (
     FIRST_BATCH,
-    FIRST_CNN,
     FIRST_GPU,
-    FIRST_PRECISION,
     PREFIX,
     Model,
-    cell_name,
     cell_names,
-    values_of,
 )
-from trainlaw.app.workbook_gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking
-from trainlaw.app.workbook_tables import ORDERS, OWN_LINK
+from trainlaw.app.workbook_choices import FIRST_EPOCHS, write_choices
+from trainlaw.app.workbook_gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_need
+from trainlaw.app.workbook_tables import NO_LINK, OWN_LINK, gpu_table_rows
 from trainlaw.formulas import variables
 from trainlaw.formulas.printers import excel_expression
 
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
-_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
 _CHARTED = 25  # best GPUs in the chart
-FIRST_EPOCHS = 90.0
-FIRST_NETWORK = "ethernet-10g"
-FIRST_ALGORITHM = "ring"
-ANY_OTHER = "(any other)"
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
 FITS, TOO_LARGE, NO_MEMORY = (
@@ -56,17 +47,6 @@ _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-class _Choice(NamedTuple):
-    """One yellow cell: name, title, first value, list of its drop-down ("" for a number), unit, note."""
-
-    name: str
-    title: str
-    value: str | float
-    listed: str
-    unit: str
-    note: str
-
-
 class _Result(NamedTuple):
     """One line of the prediction: name ("" where no formula needs it), title, formula, value, unit, style."""
 
@@ -85,7 +65,7 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking) -> None
         "Time and cost of training a CNN",
         "Choose in the yellow cells; everything else is computed from them.",
     )
-    row = _choices(sheet, model) + 1
+    row = write_choices(sheet, model) + 1
     row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
     row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
     labels, values = _RANKED + 1, _RANKED + 2
@@ -100,107 +80,14 @@ def new_predict(book: BookPlan) -> SheetWriter:
     return SheetWriter(book, "Predict", _WIDTHS)
 
 
-def _choices(sheet: SheetWriter, model: Model) -> int:
-    """Write the yellow cells from row 4 on; return the next free row."""
-    sheet.text(3, 0, "Choose", "section")
-    row = 4
-    for choice in (*_named_choices(model), *_numbers(model)):
-        sheet.text(row, 0, choice.title)
-        if isinstance(choice.value, str):
-            sheet.text(row, 1, choice.value, "input")
-            sheet.drop_down(row, 1, choice.listed)
-        else:
-            sheet.number(row, 1, choice.value, _INPUT_STYLES.get(choice.unit, "input_count"))
-        sheet.text(row, 2, choice.unit, "unit")
-        sheet.text(row, 3, choice.note, "note")
-        sheet.define(cell_name(choice.name), row, 1)
-        row += 1
-    return row
-
-
-def _named_choices(model: Model) -> list[_Choice]:
-    def choice(name: str, title: str, value: str, listed: str, note: str) -> _Choice:
-        return _Choice(name, title, value, PREFIX + listed, "", note)
-
-    keys = dict.fromkeys(item.key for item in model.formula.grouped)
-    groups = {key: next(item.name for item in model.formula.grouped if item.key == key) for key in keys}
-    return [
-        choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add your own as a row of sheet CNNs"),
-        choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add your own as a row of sheet GPUs"),
-        choice("precision", "precision", FIRST_PRECISION, "options_precision", "as used by the GPU"),
-        choice(
-            "link",
-            "link between the GPUs of a node",
-            OWN_LINK,
-            "links_listed",
-            "add your own as a row of sheet Links",
-        ),
-        choice(
-            "network", "network between nodes", FIRST_NETWORK, "networks_listed", "used from two nodes on"
-        ),
-        choice(
-            "algorithm",
-            "exchange of gradients",
-            FIRST_ALGORITHM,
-            "options_algorithm",
-            "used from two GPUs on",
-        ),
-        *(
-            _Choice(
-                f"label_{key}",
-                key,
-                ANY_OTHER,
-                cell_name(f"options_group_{name}"),
-                "",
-                "group of the constants, sheet Options",
-            )
-            for key, name in groups.items()
-        ),
-        choice("order", "best GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
-    ]
-
-
-def _numbers(model: Model) -> list[_Choice]:
-    flags = {
-        "has_optimizer": ("with the optimizer step", 1.0, "1: the time includes the update of the weights"),
-        "has_input_copy": ("with the copy of the images", 0.0, "1: the time includes their copy to the GPU"),
-    }
-    return [
-        _Choice(
-            "batch_per_gpu",
-            "batch per GPU",
-            float(FIRST_BATCH),
-            "",
-            "images",
-            "images per iteration on one GPU",
-        ),
-        _Choice("n_gpus", "GPUs in all", 1.0, "", "GPUs", ""),
-        _Choice("n_nodes", "nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
-        *(
-            _Choice(name, title, value, "", "1 or 0", note)
-            for name, (title, value, note) in flags.items()
-            if name in model.raw
-        ),
-        _Choice(
-            "hidden", "exchange hidden by computing", 0.0, "", "%", "0 %: computing and exchange take turns"
-        ),
-        _Choice(
-            "images", "images per epoch", FIRST_IMAGES, "", "images", "1,281,167 are those of ImageNet-1k"
-        ),
-        _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs", ""),
-        _Choice(
-            "price",
-            "price of a GPU",
-            FIRST_PRICE,
-            "",
-            "USD/h",
-            "an example: enter yours; a price on sheet GPUs goes first",
-        ),
-    ]
-
-
 def _live(formula: str) -> str:
     return f'IF(ISNUMBER({PREFIX}time_s),{formula},"")'
+
+
+def _of_chosen_gpu(column: str) -> str:
+    return (
+        f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("{column}",{PREFIX}gpu_columns,0))'
+    )
 
 
 def _times(model: Model) -> list[_Result]:
@@ -221,6 +108,9 @@ def _times(model: Model) -> list[_Result]:
             ),
             _Result("", "interval to", _live(f"{time}*{of_interval}"), seconds * factor, "s", "result"),
         ]
+    own = _of_chosen_gpu("link")
+    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
+    first_link = str(gpu_table_rows()[FIRST_GPU]["link"])
     images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
     efficiency = f"{PREFIX}single_s/{time}"
     return [
@@ -242,6 +132,15 @@ def _times(model: Model) -> list[_Result]:
             "result_share",
             "time of one GPU alone over this time",
         ),
+        _Result(
+            "link_used",
+            "link that applies",
+            link,
+            first_link,
+            "",
+            "result_text",
+            "used from two GPUs of a node on",
+        ),
     ]
 
 
@@ -249,9 +148,8 @@ def _costs(model: Model) -> list[_Result]:
     time, factor = f"{PREFIX}time_s", interval_of(model.formula)
     steps = math.ceil(FIRST_IMAGES / FIRST_BATCH)
     hours = model.seconds * steps / 3600.0
-    price = f"IF(ISNUMBER({PREFIX}own_price),{PREFIX}own_price,{PREFIX}price)"
-    column = f'MATCH("price_usd_per_hour",{PREFIX}gpu_columns,0)'
-    own = f"INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),{column})"
+    own = _of_chosen_gpu("price_usd_per_hour")
+    price = f"IF(ISNUMBER({own}),{own},{PREFIX}price)"
     per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used"
     lines = [
         _Result(
@@ -281,7 +179,7 @@ def _costs(model: Model) -> list[_Result]:
         _Result(
             "price_used",
             "price of a GPU that applies",
-            price.replace(f"{PREFIX}own_price", own),
+            price,
             FIRST_PRICE,
             "USD/h",
             "result_money",
@@ -326,10 +224,8 @@ def _checks(model: Model) -> list[_Result]:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     count = f"(SUM({PREFIX}outside)+1-{trained})"
     outside = outside_count(model)
-    need = float(
-        values_of(MEMORY_NEED, {name: np.array([model.values[name]]) for name in variables(MEMORY_NEED)})[0]
-    )
-    memory = f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("memory_bytes",{PREFIX}gpu_columns,0))'
+    need = memory_need(model)
+    memory = _of_chosen_gpu("memory_bytes")
     fits = f'IF({memory}="","{NO_MEMORY}",IF({PREFIX}memory_need<={memory},"{FITS}","{TOO_LARGE}"))'
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     shown = FITS if need <= held else TOO_LARGE

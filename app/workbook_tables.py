@@ -26,6 +26,8 @@ from xlsxwriter.utility import xl_col_to_name
 SPARE_ROWS = 1000  # rows that look-ups reach, so that a person can add to a table
 HEAD = 3  # row of the header of each table
 OWN_LINK = "own link of the card"
+NO_LINK = "pcie3-x16"  # of a card without a known link, as `configuration` takes it
+ANY_OTHER = "(any other)"  # group of a grouped constant
 ORDERS = ("cost per epoch", "iteration time")
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
@@ -158,7 +160,7 @@ def write_options(book: BookPlan, formula: Formula) -> None:
     row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
     for constant in formula.grouped:
         sheet.text(row, 0, f"{constant.name}: a constant of its own per {constant.key}", "section")
-        groups = [["(any other)", constant.default], *([*item] for item in constant.values.items())]
+        groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
         row = (
             _named_table(
                 sheet, row + 1, [f"group_{constant.name}", f"of_{constant.name}"], groups, "constant"

@@ -54,7 +54,7 @@ def xlsx_bytes(plan: BookPlan) -> bytes:
 
 
 def _with_inert_texts(file: BytesIO) -> bytes:
-    """Return the file with texts such as "v2_x1_0" guarded: LibreOffice takes _x1_ for a sign by its number."""
+    """Return the file with texts such as "v2_x1_0" guarded: LibreOffice takes _x1_ for sign number 1."""
     source, target = zipfile.ZipFile(file), BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in source.namelist():

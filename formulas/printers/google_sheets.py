@@ -4,7 +4,7 @@ What differs from the Excel form, and why: it uses addresses of cells, since Goo
 defined names; it calls only functions of `FUNCTIONS`, which both have with one meaning; it never uses a name
 that stands for an expression, which Google Sheets drops; arguments are separated by commas and numbers have
 a decimal point, so the sheet needs a locale that has them (File, Settings: United States). Nothing limits
-the nesting there, but long formulas are split for Excel's limits all the same, so that they survive a way back.
+the nesting there, but long formulas are split for Excel's limits all the same, to survive a way back.
 """
 
 import re
@@ -17,8 +17,8 @@ from trainlaw.formulas.printers.naming import as_formula, header, identifiers, i
 
 # Google, "Google Sheets function list": those of our forms, and those that a workbook needs.
 FUNCTIONS = frozenset(
-    "ABS AND COS COUNT COUNTA EXP IF IFERROR INDEX INT ISNUMBER LN LOG LOG10 MATCH MAX MIN MOD NA OR POWER ROUND "
-    "ROUNDUP ROWS SIGN SIN SQRT SUM SUMPRODUCT SUMSQ TANH TRUNC".split()
+    "ABS AND COS COUNT COUNTA EXP IF IFERROR INDEX INT ISNUMBER LN LOG LOG10 MATCH MAX MIN MOD NA OR POWER "
+    "ROUND ROUNDUP ROWS SIGN SIN SQRT SUM SUMPRODUCT SUMSQ TANH TRUNC".split()
 )
 _STARTS = ("=", "+", "-", "@")
 _CALL = re.compile(r"([A-Z][A-Z0-9.]*)\(")
@@ -35,7 +35,7 @@ def missing_functions(formula: str) -> list[str]:
 
 
 def print_google_sheets(formula: Formula | Expression) -> str:
-    """Return lines to paste at A1; the last one is the target, the yellow ones to fill in come first.
+    """Return lines to paste at A1; inputs to fill in come first, the target comes last.
 
     Raises InputError for a function that Google Sheets may not have.
     """
