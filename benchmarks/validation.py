@@ -70,8 +70,8 @@ def show(result: StudyResult, title: str, over: str) -> None:
         macro = errors[errors["estimator"] == name]["mape"].mean()
         covered = conformal_coverage(result.measured_s, result.predicted_s(name), groups)["covered_percent"]
         print(
-            f"  {title_of(name):40} {row['mape_percent']:6.1f} / {row['median_ape_percent']:5.1f} / {macro:6.1f}"
-            f"   covered {covered.mean():5.1f}"
+            f"  {title_of(name):40} {row['mape_percent']:6.1f} / {row['median_ape_percent']:5.1f}"
+            f" / {macro:6.1f}   covered {covered.mean():5.1f}"
         )
 
 

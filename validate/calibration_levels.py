@@ -93,7 +93,7 @@ def _with_rates(
         rows = [keys[index] for index in part.index]
         known = np.array([key in slower for key in rows])
         if len(others) >= _LEAST_OTHERS and known.any():
-            predicted = _predicted(formula, columns, rows, slower, np.nanmedian(others, axis=0))
+            predicted = _predicted(formula, columns, rows, slower, _usual(others))
             measured.extend(
                 (str(group), one, other) for one, other in zip(seconds[known], predicted[known], strict=True)
             )
@@ -105,6 +105,12 @@ def _with_rates(
         },
         dtype=float,
     )
+
+
+def _usual(slowdowns: np.ndarray) -> np.ndarray:
+    """Return the median slowdown of GPUs, (n_gpus, 3) to (3,); nan for what none of them has measured."""
+    known = [values[np.isfinite(values)] for values in slowdowns.T]
+    return np.array([np.median(values) if len(values) else np.nan for values in known])
 
 
 def _slowdown(rates: MeasuredRates, sheet: pd.Series) -> tuple[float, float, float]:

@@ -1,5 +1,6 @@
 """One and the same formula with its constants fitted anew: what transfers is its form, not its numbers."""
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -24,9 +25,7 @@ class RefittedFormula:
 
     def __init__(self, formula: Formula) -> None:
         """Keep the formula, without the errors and the provenance that it carries."""
-        self.formula = Formula(
-            formula.expression, formula.features, formula.target, formula.grouped, formula.ranges
-        )
+        self.formula = replace(formula, errors={}, provenance={})
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `formula_` to seconds `y`, shape (n_runs,); `groups` give the weights."""
@@ -50,7 +49,7 @@ class RefittedFormula:
                 tolerance=1e-6,
             )
         expression = with_constants(self.formula.expression, start * np.exp(fitted.parameters))
-        self.formula_ = Formula(expression, self.formula.features, self.formula.target)
+        self.formula_ = replace(self.formula, expression=expression)
         return self
 
     def _columns(self, X: pd.DataFrame) -> dict[str, np.ndarray]:

@@ -121,4 +121,4 @@ class _Layers:
 
 
 def _flat(layers: list[LayerFacts], name: str) -> np.ndarray:
-    return np.concatenate([getattr(facts, name) for facts in layers]).astype(float)
+    return np.concatenate([np.empty(0), *(getattr(facts, name) for facts in layers)])

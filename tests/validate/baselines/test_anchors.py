@@ -1,0 +1,65 @@
+"""Baselines of pairs of GPUs, and of single layers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import load_layers, load_pairs
+from trainlaw.validate import ANCHOR_BASELINES, LAYER_BASELINES, run_pair_study
+from trainlaw.validate.baselines.operation_groups import grouped_profile, groups_of_names
+
+
+@pytest.fixture(scope="module")
+def two_pairs():
+    table = load_pairs()
+    frame = table.frame
+    gpus = ["T4", "V100-SXM2-16GB"]
+    return table.where((frame["anchor_gpu"].isin(gpus) & frame["target_gpu"].isin(gpus)).to_numpy())
+
+
+def test_the_cheap_legs_by_pair(two_pairs):
+    cheap = {
+        name: ANCHOR_BASELINES[name] for name in ("anchor_ratio", "profet_line", "operations_nonnegative")
+    }
+    result = run_pair_study(two_pairs, cheap)
+    assert len(result.predictions) == len(two_pairs)
+    assert sorted(result.predictions["row"]) == list(range(len(two_pairs)))
+    errors = result.summary().set_index("estimator")["mape_percent"]
+    assert errors["operations_nonnegative"] < errors["profet_line"]
+    assert errors["operations_nonnegative"] < 15
+
+
+def test_the_ensemble_is_the_median_of_its_legs(two_pairs):
+    frame = two_pairs.frame
+    X = two_pairs.profile().assign(anchor_time_s=frame["anchor_time_s"])
+    some = np.flatnonzero((frame["anchor_gpu"] == "T4").to_numpy())[::4]
+    X, seconds = X.iloc[some].reset_index(drop=True), two_pairs.seconds[some]
+    fitted = ANCHOR_BASELINES["profet_ensemble"]().fit(X, seconds, np.zeros(len(X)))
+    predicted = fitted.predict(X)
+    assert np.median(np.abs(predicted / seconds - 1)) < 0.15
+    legs = [fitted.line_.predict(X), fitted.forest_.predict(grouped_profile(X))]
+    assert (predicted >= np.minimum(*legs) - 1e-12).all()
+    assert (predicted <= np.maximum(*legs) + 1e-12).all()
+
+
+def test_names_far_apart_stay_apart():
+    groups = groups_of_names(("Relu", "Relu6", "MaxPool", "AvgPool", "Conv2DBackpropFilter"))
+    assert ("Relu", "Relu6") == groups[0][:2]
+    assert ("Conv2DBackpropFilter",) in groups
+    assert sorted(sum(groups, ())) == sorted(("Relu", "Relu6", "MaxPool", "AvgPool", "Conv2DBackpropFilter"))
+
+
+def test_grouping_keeps_the_total():
+    X = pd.DataFrame({"device_Relu_s": [1.0], "device_Relu6_s": [2.0], "host_Wait_s": [4.0]})
+    assert grouped_profile(X).tolist() == [[3.0, 4.0]]
+
+
+@pytest.mark.parametrize("name", LAYER_BASELINES)
+def test_layers_in_sample(name):
+    table = load_layers("cde-layers")
+    some = np.random.default_rng(0).permutation(len(table))[:1500]
+    X, seconds = table.features().iloc[some].reset_index(drop=True), table.seconds[some]
+    groups = table.labels()["gpu_group"].to_numpy(dtype=str)[some]
+    predicted = LAYER_BASELINES[name]().fit(X, seconds, groups).predict(X)
+    assert (predicted > 0).all()
+    errors = np.abs(np.log(predicted / seconds))
+    assert np.median(errors) < (1.0 if name == "layer_null" else 0.35)

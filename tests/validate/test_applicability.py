@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.validate import JointRange, joint_range_of, jointly_outside
+
+GROUPS = np.repeat(list("abcdef"), 40)
+
+
+def columns_in_step(seed=0):
+    """Two features that rise together over four decades; shape (240,)."""
+    random = np.random.default_rng(seed)
+    first = 10.0 ** random.uniform(-4, 0, len(GROUPS))
+    return {"first": first, "second": first * random.uniform(0.5, 2.0, len(GROUPS))}
+
+
+def test_an_unusual_combination_within_both_ranges_is_outside():
+    columns = columns_in_step()
+    joint = JointRange.fit(columns, GROUPS)
+    corner = {"first": [columns["first"].min()], "second": [columns["second"].max()]}
+    assert joint.outside(corner).tolist() == [True]
+    usual = {"first": [0.01], "second": [0.01]}
+    assert joint.outside(usual).tolist() == [False]
+
+
+def test_nine_tenths_of_the_training_rows_are_inside():
+    columns = columns_in_step()
+    inside = ~JointRange.fit(columns, GROUPS).outside(columns)
+    assert 0.8 <= inside.mean() <= 1.0
+
+
+def test_json_keeps_seven_digits():
+    columns = columns_in_step()
+    joint = JointRange.fit(columns, GROUPS)
+    again = JointRange.from_json(json.loads(json.dumps(joint.to_json())))
+    assert again.distance(columns) == pytest.approx(joint.distance(columns), rel=1e-4)
+    assert again.names == joint.names
+
+
+@given(st.floats(1e-3, 1e3))
+def test_the_unit_of_a_feature_does_not_matter(scale):
+    columns = columns_in_step()
+    scaled = {**columns, "first": columns["first"] * scale}
+    usual, other = (JointRange.fit(table, GROUPS).distance(table) for table in (columns, scaled))
+    assert other == pytest.approx(usual, rel=1e-6)
+
+
+def test_zeros_have_a_place_and_constant_features_are_left_out():
+    columns = {**columns_in_step(), "flag": np.ones(len(GROUPS))}
+    columns["second"] = np.where(np.arange(len(GROUPS)) % 3 == 0, 0.0, columns["second"])
+    joint = JointRange.fit(columns, GROUPS)
+    assert joint.names == ("first", "second")
+    assert np.isfinite(joint.distance(columns)).all()
+
+
+def test_unfit_input_is_refused():
+    with pytest.raises(InputError, match="at least one feature"):
+        JointRange.fit({"flag": np.ones(3)}, ["a", "b", "c"])
+    with pytest.raises(InputError, match="none negative"):
+        JointRange.fit({"x": np.array([-1.0, 2.0])}, ["a", "b"])
+    with pytest.raises(InputError, match="no joint range"):
+        JointRange.from_json({"names": ["x"]})
+    with pytest.raises(InputError, match="expected 1 floors"):
+        JointRange.from_json(
+            {"names": ["x"], "floors": [1], "centre": [1], "whitening": [[1, 2]], "limit": 1}
+        )
+
+
+def test_a_formula_carries_it():
+    name = "conv_output_memory_s"
+    columns = {name: np.geomspace(1e-5, 1e-2, len(GROUPS))}
+    joint = JointRange.fit(columns, np.tile(list("abcd"), 60))
+    formula = Formula(
+        parse_text(f"3 * {name}"), feature_specs([name]), TARGET, errors={"joint_range": joint.to_json()}
+    )
+    assert joint_range_of(formula).names == (name,)
+    assert jointly_outside(formula, {name: [1e-3, 1e3]}).tolist() == [False, True]
+    bare = Formula(parse_text(f"3 * {name}"), feature_specs([name]), TARGET)
+    assert joint_range_of(bare) is None
+    assert jointly_outside(bare, {name: [1e-3, 1e3]}).tolist() == [False, False]

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from trainlaw.validate import MeasuredRates, calibration_levels, leave_one_group_out, run_study
+from trainlaw.validate.baselines.closed_form_5 import cf5
+
+
+@pytest.fixture(scope="module")
+def study(few_runs):
+    """A study in which each GPU reaches its own share of its data sheet's rates."""
+    groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
+    names = np.unique(groups)
+    slower = dict(zip(names, np.geomspace(0.5, 2.0, len(names)), strict=True))
+    compute = ["conv_other_compute_s", "im2col_compute_s", "conv_weight_compute_s"]
+    factors = np.array([slower[name] for name in groups])
+    seconds = factors * (few_runs.X[compute].to_numpy() @ [1.5, 59.0, 1160.0]) + 1e-4
+    result = run_study(few_runs.X, seconds, few_runs.labels, leave_one_group_out(groups), {"cf5": cf5})
+    return result, few_runs, slower
+
+
+def test_measured_runs_lower_the_error(study):
+    result, runs, _ = study
+    levels = calibration_levels(result, "cf5", runs.X, draws=2)
+    assert [level.level[0] for level in levels] == list("01222")
+    sheet, none, one, *_, five = levels
+    assert none.n_groups == 0
+    assert np.isnan(none.macro_mape_percent)
+    assert one.macro_mape_percent < 0.8 * one.sheet_percent
+    assert five.macro_mape_percent < 0.5 * five.sheet_percent
+    assert sheet.low_percent <= sheet.macro_mape_percent <= sheet.high_percent
+
+
+def test_achieved_rates_lower_the_error(study):
+    result, runs, slower = study
+    labels = runs.labels.drop_duplicates("gpu")
+    rates = [
+        MeasuredRates(
+            gpu,
+            precision,
+            achieved_matmul_flop_per_s=0.7 * runs.X["peak_flop_per_s"].loc[row] / slower[group],
+        )
+        for row, gpu, group, precision in zip(
+            labels.index, labels["gpu"], labels["gpu_group"], labels["precision"], strict=True
+        )
+    ]
+    level = calibration_levels(result, "cf5", runs.X, rates=rates, n_anchors=(), draws=1)[1]
+    assert level.n_groups == len(slower)
+    assert level.macro_mape_percent < 0.4 * level.sheet_percent
+
+
+def test_rates_of_too_few_other_gpus_are_no_data(study):
+    result, runs, _ = study
+    rates = [MeasuredRates("T4", "fp32", 4e12), MeasuredRates("K80", "fp32", 1e12)]
+    assert calibration_levels(result, "cf5", runs.X, rates=rates, n_anchors=(), draws=1)[1].n_groups == 0
