@@ -2,6 +2,7 @@
 
 import sys
 from math import isfinite
+from pathlib import Path
 
 from trainlaw.app.quantities import show_seconds, show_with_prefix
 from trainlaw.datasets.profiler import Means, MicroTime, Progress
@@ -60,6 +61,8 @@ def print_micro_time(gpu: str, time: MicroTime) -> None:
 def finished_text(means: Means, measured: int, asked: int) -> str:
     """What a sweep left, and what to do next."""
     lines = [f"{means.out}: {_number_text(measured, asked)}"]
+    if measured and not Path(means.out).exists():
+        return f"no run was kept in {means.out}: all failed, or the first host has them"
     if means.beside("failed").exists():
         lines.append(f"{means.beside('failed')}: what could not be measured, and why")
     known = ""

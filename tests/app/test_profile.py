@@ -56,6 +56,9 @@ def jobs(monkeypatch):
 
 
 def test_options_become_configurations_and_a_rule(jobs, tmp_path):
+    assert "no run was kept" in run_profile(options(tmp_path))
+    jobs.clear()
+    (tmp_path / "runs.csv").write_text("")
     text = run_profile(options(tmp_path, interval=5.0))
     ((name, (wanted, means, _), _),) = jobs
     assert (name, len(wanted)) == ("profile_runs", 4)
@@ -65,7 +68,7 @@ def test_options_become_configurations_and_a_rule(jobs, tmp_path):
 
 
 def test_a_machine_file_and_failures_are_named(jobs, tmp_path):
-    for name in ("runs-machine.csv", "runs-failed.csv"):
+    for name in ("runs.csv", "runs-machine.csv", "runs-failed.csv"):
         (tmp_path / name).write_text("")
     text = run_profile(options(tmp_path))
     assert "what could not be measured, and why" in text
