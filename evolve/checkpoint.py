@@ -132,7 +132,6 @@ def _tree_of(content: dict[str, Any], nodes: list[Node]) -> Individual:
     tree.affine = tuple(content["affine"])
     tree.loss, tree.score, tree.complexity = content["loss"], content["score"], content["complexity"]
     tree.cases = np.array(content["cases"])
-    tree.fitness.values = (tree.score, tree.complexity)
     return tree
 
 

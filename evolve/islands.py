@@ -191,7 +191,6 @@ def _received(
         tree.complexity = cost
         tree.score = case_mean(tree.cases) if held_out else tree.loss
         _remember(island, tree, problem)
-        tree.fitness.values = (tree.score, cost)
     return tidy
 
 

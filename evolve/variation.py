@@ -10,33 +10,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from deap import base, gp
+from deap import gp
 from trainlaw.evolve.grammar import Grammar, Leaf, Node, draw
 
 _RANDOM_LOCK = threading.Lock()
-
-
-class Fitness(base.Fitness):
-    """Loss and complexity, both to be small."""
-
-    weights = (-1.0, -1.0)
 
 
 class Individual(gp.PrimitiveTree):
     """A tree with what is known of it.
 
     loss : training loss. cases : loss per group. score : what survival compares. complexity : of the
-    expression. key : hash of the structure. affine : offset and slope around the tree (0, 1 in typed
+    expression. affine : offset and slope around the tree (0, 1 in typed
     mode).
     """
 
     def __init__(self, nodes: list[Node]) -> None:
         super().__init__(nodes)
-        self.fitness = Fitness()
         self.loss = self.score = float("inf")
         self.cases: Any = None
         self.complexity = 0
-        self.key = 0
         self.affine = (0.0, 1.0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Individual":

@@ -30,7 +30,6 @@ def test_survivors_are_not_dominated_and_not_alike():
     for score, complexity in ((1.0, 1), (0.5, 3), (0.5, 3), (0.9, 5), (0.1, 9)):
         tree = Individual([])
         tree.score, tree.complexity = score, complexity
-        tree.fitness.values = (score, complexity)
         pool.append(tree)
     kept = survivors(pool, 3)
     assert sorted((tree.score, tree.complexity) for tree in kept) == [(0.1, 9), (0.5, 3), (1.0, 1)]
