@@ -11,7 +11,9 @@ from trainlaw.datasets.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus, gpu_from_row
 from trainlaw.datasets.mapping import absence_faults
 from trainlaw.datasets.table_files import read_table_file
+from trainlaw.formulas.errors import InputError, unknown_name
 
+_NAMES = tuple(column.name for column in GPU_COLUMNS)
 _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
 _NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
 # A row that corrects a known card may leave all but the name empty.
@@ -23,13 +25,17 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
 
     A row with the name of a known card corrects it: only its filled cells count. A row with a new name needs
     at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError,
-    with one fault per cell, InputError when the file is no table.
+    with one fault per cell, InputError when the file is no table or has a column that is no fact of a card.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=_TEXTS)
     catalog = gpus or built_in_gpus()
     if "gpu" not in table:
         raise FaultsError(name, tuple(absence_faults(table, GPU_COLUMNS[:1])))
+    # A misspelt column would be lost in silence.
+    for column in table:
+        if str(column) not in _NAMES:
+            raise InputError(f"{name}: {unknown_name('column of GPUs', str(column), _NAMES)}")
     typed, faults = typed_frame(table, GPU_COLUMNS)
     known = {gpu.gpu: gpu for gpu in catalog.gpus}
     new = typed[~typed["gpu"].isin(list(known))]

@@ -1,6 +1,7 @@
 """A user's columns under the schema's names: by an explicit mapping, with the unit that a name states."""
 
 from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 from types import MappingProxyType
 
 import pandas as pd
@@ -8,6 +9,8 @@ from trainlaw.datasets.columns import Column
 from trainlaw.datasets.faults import Fault
 from trainlaw.formulas.errors import InputError, unknown_name
 
+# "precison" is "precision" (0.94), "source_url" is not "source" (0.75).
+_LIKENESS = 0.9
 # Endings of names that state a time in another unit than seconds.
 _SECONDS_PER: Mapping[str, float] = MappingProxyType(
     {"_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "_min": 60.0, "_h": 3600.0}
@@ -50,7 +53,7 @@ def _factor(name: str) -> float:
 
 
 def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
-    """Return a fault per column that `table` must have and has not, and per column in another unit."""
+    """Return a fault per column that `table` must have and has not, or has in another unit or spelling."""
     faults = []
     for column in columns:
         if column.name in table:
@@ -59,10 +62,14 @@ def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault
         if other:
             advice = f"seconds in {column.name}; map it with {column.name}={other}, which converts the unit"
             faults.append(Fault(None, other, None, advice))
-        elif column.default is None:
-            near = _near_name(column.name, table)
+        near = "" if other else _near_name(column.name, table)
+        if column.default is None and not other:
             advice = f"; map it with {column.name}={near}" if near else ""
             faults.append(Fault(None, column.name, None, f"this column ({column.meaning}){advice}"))
+        elif near:
+            # Without it the default would be taken in silence, such as the CNN's usual input size.
+            advice = f"the name {column.name} for {column.meaning}; map it with {column.name}={near}"
+            faults.append(Fault(None, near, None, advice))
     return faults
 
 
@@ -79,6 +86,6 @@ def _near_name(name: str, table: pd.DataFrame) -> str:
         stem = theirs.lower()
         for ending in _SECONDS_PER:
             stem = stem.removesuffix(ending)
-        if stem in candidates:
+        if stem in candidates or SequenceMatcher(None, theirs.lower(), name).ratio() > _LIKENESS:
             return theirs
     return ""

@@ -376,3 +376,36 @@ def test_predict_takes_own_files(formula_file, gpu_file, cnn_file):
     arguments = ("--formula", formula_file, "--gpu", "T4", "--cnn", cnn_file, "--batch", "8")
     (row,) = json.loads(output("predict", *arguments, "--gpu-file", gpu_file, "--json"))
     assert row["cnn"] == "my-net" and row["time_s"] > 0
+
+
+HOSTILE = {
+    "empty": b"",
+    "noise": bytes(range(256)) * 40,
+    "prose": b"It was a dark and stormy night;\nthe rain fell in torrents\n",
+    "formula": b"gpu,cnn,batch_per_gpu,time_s\n=HYPERLINK(1),resnet50,8,0.1\n",
+    "path": b"gpu,cnn,batch_per_gpu,time_s\nT4,../../etc/passwd,8,0.1\n",
+    "wide": b",".join([b"a"] * 5000) + b"\n" + b",".join([b"1"] * 5000) + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gpus", "list", "--gpu-file"),
+        ("gpus", "show", "T4", "--gpu-file"),
+        ("cnn", "show"),
+        ("cnn", "layers"),
+        ("data", "outliers"),
+        ("data", "import"),
+        ("data", "check", "RUNS", "--cnn-file"),
+        ("predict", "--gpu", "T4", "--batch", "8", "--cnn"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("ending", [".csv", ".onnx"])
+def test_hostile_files_are_refused_in_one_line(tmp_path, own_runs, command, name, ending):
+    path = tmp_path / f"{name}{ending}"
+    path.write_bytes(HOSTILE[name])
+    arguments = [own_runs if part == "RUNS" else part for part in command]
+    assert len(refusal(*arguments, path)) < 700

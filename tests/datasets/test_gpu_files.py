@@ -45,6 +45,11 @@ def test_a_card_that_is_not_known_needs_its_facts(write):
     assert str(caught.value).startswith("gpus.csv: row 1")
 
 
+def test_a_misspelt_column_is_refused(write):
+    with pytest.raises(InputError, match="bandwidth_byte_per_s"):
+        with_gpus(write("gpu,bandwith_byte_per_s\nT4,3e11\n", "gpus.csv"))
+
+
 def test_a_file_without_names_is_refused(write):
     with pytest.raises(InputError, match="column gpu"):
         with_gpus(write("card,memory\nT4,16\n", "gpus.csv"))

@@ -245,3 +245,18 @@ def test_a_large_table_is_read_and_turned_into_features(tmp_path):
     assert features.shape[0] == len(runs) == 50_000
     assert features.memory_usage(index=False).sum() == features.size * 8
     assert isinstance(features, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "value"),
+    [
+        ("image_size", "input_size_px", "64"),
+        ("precison", "precision", "fp16"),
+        ("frame_work", "framework", "x"),
+    ],
+)
+def test_an_optional_column_in_another_spelling_is_not_lost(write, theirs, ours, value):
+    path = write(f"gpu,cnn,batch_per_gpu,time_s,{theirs},my_note\nT4,resnet50,8,0.1,{value},x\n")
+    (fault,) = check_runs(path)
+    assert fault.column == theirs and f"map it with {ours}={theirs}" in str(fault)
+    assert check_runs(path, {ours: theirs}) == []
