@@ -61,7 +61,9 @@ class Processor:
             "boost_clock_hz": peak / lanes / _FLOP_PER_LANE,
             "base_clock_hz": min(self.clock_hz, peak / lanes / _FLOP_PER_LANE),
             "peak_fp32_flop_per_s": peak,
+            # The only 16-bit floats that a CPU is asked for are bf16, also under autocast.
             "peak_fp16_flop_per_s": peak * self.bf16_gain,
+            "peak_bf16_flop_per_s": peak * self.bf16_gain,
             "memory_bytes": self.memory_bytes,
             "bandwidth_byte_per_s": copy_byte_per_s,
             "l2_bytes": self.l3_bytes,
