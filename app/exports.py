@@ -75,7 +75,8 @@ def _writer(language: str) -> Callable[[Formula, Path], None]:
 def _for_readers(formula: Formula) -> Formula:
     """The formula as the header of a program describes it: features with their forms, the stated error."""
     features = tuple(replace(spec, meaning=_computed(spec)) for spec in formula.features)
-    errors = {"stated": headline(formula), "protocol": formula.errors["protocol"]} if formula.errors else {}
+    stated = headline(formula).removeprefix("stated error: ")
+    errors = {"stated": stated, "protocol": formula.errors["protocol"]} if formula.errors else {}
     return replace(formula, features=features, errors=errors)
 
 

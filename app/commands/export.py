@@ -14,7 +14,11 @@ def export_command(
         ),
     ] = None,
     to: Annotated[
-        Path, typer.Option(help="File to write; its suffix chooses: .py .js .c .sql .tex .json .xlsx .html")
+        Path,
+        typer.Option(
+            help="File to write; its suffix chooses: .py .js .c .sql .tex .onnx .json .csv .xlsx .ods .html; "
+            ".gsheet.xlsx and .gsheet.tsv are for Google Sheets."
+        ),
     ] = ...,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
@@ -23,6 +27,7 @@ def export_command(
     \b
     Examples:
       trainlaw export --to formula.xlsx
+      trainlaw export --to page.html
       trainlaw export trainlaw-run --to iteration_time.py
     """
     from trainlaw.app.exports import export_formula

@@ -6,12 +6,14 @@ const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
 const TICKS = ["has_optimizer", "has_input_copy"];
 const FEW = 15;
 
-const shown = (value, digits = 3) =>
-  !Number.isFinite(value)
-    ? "not defined"
-    : value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e9)
-      ? value.toExponential(digits - 1).replace("e+", "e")
-      : Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+// As `show_number` writes: three digits, but all those of a whole number.
+const shown = (value, digits = 3) => {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value)) return "not defined";
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
+  const decimals = size ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : 0;
+  return value.toLocaleString("en", { maximumFractionDigits: decimals });
+};
 const duration = (seconds) =>
   !Number.isFinite(seconds) ? "not defined" : seconds >= 1 ? `${shown(seconds)} s` : seconds >= 1e-3 ? `${shown(1e3 * seconds)} ms` : `${shown(1e6 * seconds)} µs`;
 const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
@@ -139,6 +141,7 @@ const showResult = (choice, result) => {
   const high = seconds * LAW.factor;
   field("interval").textContent = LAW.factor ? `${LAW.level} % interval: ${duration(low)} to ${duration(high)}` : "no interval: too few GPU groups were held out";
   field("interval").dataset.seconds = LAW.factor ? `${low} ${high}` : "";
+  field("glance").textContent = `${duration(seconds)}, ${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("exchange").textContent = choice.gpus > 1 ? `of it ${duration(exchange)} to exchange gradients; ${shown((100 * (seconds - exchange)) / seconds)} % of perfect scaling` : "";
   const error = LAW.errorOfCnn[CNNS[choice.cnn].cnn_base];
@@ -258,6 +261,8 @@ const start = () => {
       field("shared").textContent = "The address of this page is the link: copy it from the address bar.";
     }
   });
+  // While the form fills a phone's screen, a line at its foot tells the time; readers have the result itself.
+  new IntersectionObserver(([seen]) => (field("glance").hidden = seen.isIntersecting || seen.boundingClientRect.top < 0)).observe(field("time"));
   // Without following the link: the address holds the choice.
   field("skip").addEventListener("click", (event) => {
     event.preventDefault();

@@ -98,6 +98,9 @@ def header(formula: Formula) -> list[str]:
 
 
 def _fact(value: object) -> str:
+    """Return a fact as a text; a plain list without brackets, which would not survive as a comment."""
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

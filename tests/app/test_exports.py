@@ -29,7 +29,7 @@ def truth(formula):
 def export(formula_file, path):
     result = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path)])
     assert result.exit_code == 0, result.output
-    return path.read_text() if path.suffix not in (".xlsx",) else ""
+    return path.read_text() if path.suffix not in (".xlsx", ".onnx") else ""
 
 
 def found_in(folder):
@@ -54,6 +54,18 @@ def test_javascript_runs(formula_file, tmp_path, values, truth):
     assert float(done.stdout) == pytest.approx(truth, rel=1e-12)
 
 
+def test_onnx_runs(formula_file, tmp_path, values, truth):
+    onnx = pytest.importorskip("onnx", reason="needs onnx, which is not installed")
+    from onnx.reference import ReferenceEvaluator
+
+    export(formula_file, tmp_path / "law.onnx")
+    model = onnx.load(tmp_path / "law.onnx")
+    inputs = {name: np.array([value]) for name, value in values.items()}
+    assert ReferenceEvaluator(model).run(None, inputs)[0][0] == pytest.approx(truth, rel=1e-12)
+    for expected in ("15.2 %", "seed", "0.1.0", "batch_per_gpu * im2col_elements / peak_flop_per_s"):
+        assert expected in model.doc_string
+
+
 def test_json_reads_back(formula_file, tmp_path, formula):
     export(formula_file, tmp_path / "law.json")
     assert load_formula(tmp_path / "law.json") == formula
@@ -69,7 +81,7 @@ def test_headers_say_units_ranges_error_and_origin(suffix, formula_file, tmp_pat
             assert expected in text
 
 
-@pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".sql", ".tex", ".json", ".xlsx", ".html"])
+@pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".sql", ".tex", ".onnx", ".json", ".xlsx", ".html"])
 def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
