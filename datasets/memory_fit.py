@@ -1,9 +1,7 @@
 """Whether runs fit into the memory of their GPU."""
 
-from functools import lru_cache
-
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
 from trainlaw.datasets.runs import RunTable
 
 # Cards are sold by GB of 1e9 bytes in our table, and hold that many GiB.
@@ -22,21 +20,21 @@ def memory_warnings(table: RunTable) -> list[str]:
     """
     held = table.matrix(["memory_bytes"])[:, 0] * _HELD_PER_SOLD
     keys = table.frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"]]
-    rows = zip(keys.itertuples(index=False, name=None), held, strict=True)
-    known: dict[tuple[object, ...], str] = {}
+    needs: dict[tuple[object, ...], tuple[TrainingMemory, TrainingMemory]] = {}
     found = []
-    for (cnn, size, classes, batch, precision), memory_bytes in rows:
-        key = (cnn, size, classes, batch, precision, memory_bytes)
-        if key not in known:
-            network = table.facts.cnn((str(cnn), int(size), int(classes))).network
-            known[key] = _warning(network, int(batch), str(precision), float(memory_bytes))
-        found.append(known[key])
+    for key, memory_bytes in zip(keys.itertuples(index=False, name=None), held, strict=True):
+        if key not in needs:
+            needs[key] = _needs(table.facts.cnn(key[:3]).network, *key[3:])
+        found.append(_warning(*needs[key], float(memory_bytes)))
     return found
 
 
-def _warning(network: Cnn, batch: int, precision: str, memory_bytes: float) -> str:
+def _needs(network: Cnn, batch: int, precision: str) -> tuple[TrainingMemory, TrainingMemory]:
     used = "fp32" if precision == "unknown" else precision
-    least, usual = (training_memory(network, batch, used, optimizer) for optimizer in ("none", "momentum"))
+    return training_memory(network, batch, used, "none"), training_memory(network, batch, used, "momentum")
+
+
+def _warning(least: TrainingMemory, usual: TrainingMemory, memory_bytes: float) -> str:
     certain = least.warning(memory_bytes)
     if certain.startswith("cannot") or not usual.total > memory_bytes:
         return certain
