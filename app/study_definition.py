@@ -136,5 +136,12 @@ def _toml(value: object) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(letter if letter >= " " else f"\\u{ord(letter):04x}" for letter in escaped) + '"'
+        return (
+            '"'
+            + "".join(
+                letter if letter >= " " and letter != "\x7f" else f"\\u{ord(letter):04x}"
+                for letter in escaped
+            )
+            + '"'
+        )
     return str(value)

@@ -76,5 +76,5 @@ def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:
     """Return the platform of each run, text, shape (n_runs,); InputError where there is only one."""
     values = labels[by].to_numpy(dtype=str)
     if len(np.unique(values)) < 2:
-        raise InputError(f"by {by}: expected runs on at least two, came only {values[0]!r}")
+        raise InputError(f"by {by}: expected runs on at least two, came only {str(values[0])!r}")
     return values

@@ -39,7 +39,7 @@ def cross_platform(
     names = np.asarray(platforms, dtype=str)
     found, sizes = np.unique(names, return_counts=True)
     if len(found) < 2:
-        raise InputError(f"expected runs on at least two platforms, came only {found[0]!r}")
+        raise InputError(f"expected runs on at least two platforms, came only {str(found[0])!r}")
     trained = [name for name, size in zip(found, sizes, strict=True) if size >= least_runs]
     if not trained:
         raise InputError(f"expected at least {least_runs} runs on one platform, came at most {sizes.max()}")
