@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+_EXIT_INTERRUPTED = 130
+
 
 def profile_command(
     cnns: Annotated[
@@ -68,6 +70,8 @@ def profile_command(
       trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv
     """
+    import sys
+
     from trainlaw.app.profile_jobs import ProfileOptions, run_profile
 
     options = ProfileOptions(
@@ -75,4 +79,10 @@ def profile_command(
         threads=threads, processes=processes, nodes=nodes, rendezvous=rendezvous, link=link, network=network,
         plan=plan, out=out, limit_seconds=limit_seconds, interval=interval, layers=layers, micro=micro,
     )  # fmt: skip
-    print(run_profile(options))
+    try:
+        print(run_profile(options))
+    except KeyboardInterrupt:
+        print(
+            f"trainlaw: interrupted; {out} keeps what was measured, the same command goes on", file=sys.stderr
+        )
+        raise typer.Exit(_EXIT_INTERRUPTED) from None

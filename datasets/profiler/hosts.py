@@ -34,9 +34,8 @@ def card_host(torch: Any, state: CardState, links: tuple[str, str], machine: Mac
     name = known_card(properties.name)
     if name not in machine.names and all(gpu.gpu != name for gpu in built_in_gpus().gpus):
         machine.add(card_row(properties, state, *rates("cuda")))
-    words = (
-        f"{properties.name}, {properties.multi_processor_count} multiprocessors; {_words(read_processor())}"
-    )
+    size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
+    words = f"{properties.name}, {size}; {_words(read_processor())}"
     return Host(name, words, software_of(torch, state), str(torch.__version__), *links)
 
 

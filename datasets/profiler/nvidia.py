@@ -47,14 +47,14 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def card_state(index: int, run: Callable[[Sequence[str]], str] = _run) -> CardState:
-    """Return the state of the card of that index as nvidia-smi tells it; an empty state where it cannot.
+def card_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> CardState:
+    """Return the state of a card as nvidia-smi tells it; an empty state where it cannot.
 
-    run : gives the output of a command.
+    card : its index or, as indices of torch may be others, its UUID. run : gives the output of a command.
     """
     command = (
         "nvidia-smi",
-        f"--id={index}",
+        f"--id={card}",
         f"--query-gpu={','.join(_FIELDS)}",
         "--format=csv,noheader,nounits",
     )

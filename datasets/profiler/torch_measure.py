@@ -25,7 +25,11 @@ _Result = TypeVar("_Result")
 
 def state_of(device: str) -> CardState:
     """Return the state of the card in use, or an empty one for a CPU."""
-    return card_state(torch.cuda.current_device()) if device == "cuda" else CardState()
+    if device == "cpu":
+        return CardState()
+    index = torch.cuda.current_device()
+    unique = getattr(torch.cuda.get_device_properties(index), "uuid", None)
+    return card_state(f"GPU-{unique}" if unique else str(index))
 
 
 def make_ready(configuration: Configuration) -> Cnn:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import distributed
+from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel
@@ -74,6 +75,8 @@ def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> A
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     try:
         return elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments).get(0)
+    except SignalException:
+        raise KeyboardInterrupt from None
     except ChildFailedError as error:
         raise NotMeasuredError(f"a process ended: {_first_reason(error)}") from None
 

@@ -146,6 +146,16 @@ def test_a_study_reads_the_rates(tmp_path):
     assert (read.gpu, read.achieved_matmul_flop_per_s, read.launch_latency_s) == ("Toy", 2e12, None)
 
 
+def test_ctrl_c_says_what_is_kept(monkeypatch, tmp_path):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(profile_jobs, "run_profile", interrupted)
+    result = CliRunner().invoke(app, ["profile", "--out", str(tmp_path / "runs.csv")])
+    assert result.exit_code == 130
+    assert result.stderr.endswith("keeps what was measured, the same command goes on\n")
+
+
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="the extra 'profile' brings torch")
 
 

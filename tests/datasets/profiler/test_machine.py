@@ -98,7 +98,7 @@ def test_card_state_is_read_from_nvidia_smi():
         asked.append(command)
         return LINE
 
-    state = card_state(3, run)
+    state = card_state("GPU-3", run)
     assert (state.name, state.driver, state.clock_hz, state.max_clock_hz) == (
         "NVIDIA H100",
         "550.54",
@@ -107,12 +107,12 @@ def test_card_state_is_read_from_nvidia_smi():
     )
     assert state.throttled == ("power cap", "software thermal slowdown")
     assert state.utilization_percent != state.utilization_percent
-    assert "--id=3" in asked[0]
+    assert "--id=GPU-3" in asked[0]
 
 
 @pytest.mark.parametrize("answer", ["", "No devices were found\n", "a,b,c\n"])
 def test_a_driver_without_an_answer_is_no_fault(answer):
-    assert card_state(0, lambda command: answer).name == ""
+    assert card_state("0", lambda command: answer).name == ""
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(), subprocess.TimeoutExpired("nvidia-smi", 10)])
@@ -120,11 +120,11 @@ def test_a_machine_without_a_driver_is_no_fault(error):
     def run(command):
         raise error
 
-    assert card_state(0, run).throttled == ()
+    assert card_state("0", run).throttled == ()
 
 
 def test_unreadable_reasons_are_none():
-    assert card_state(0, lambda command: LINE.replace("0x0000000000000024", "[N/A]")).throttled == ()
+    assert card_state("0", lambda command: LINE.replace("0x0000000000000024", "[N/A]")).throttled == ()
 
 
 def test_watch_tells_other_load_and_heat(linux, monkeypatch):
