@@ -7,10 +7,10 @@ from string import Template
 from trainlaw.app.error_tables import BY_CNN, METRIC_TITLES, OURS, error_lines, estimators, overall_error
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
-from trainlaw.app.page_script import page_script, template
+from trainlaw.app.page_script import script_of, template
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
-from trainlaw.app.term_words import term_words
+from trainlaw.app.term_words import words_of_terms
 from trainlaw.app.terms import plain_expression, terms_of
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
@@ -25,7 +25,7 @@ def page_html(formula: Formula) -> str:
 
     Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
     """
-    script, style = page_script(formula), template("page.css")
+    script, style = script_of(formula), template("page.css")
     facts = formula.provenance
     version = escape(facts.get("trainlaw_version", ""))
     return Template(template("page.html")).substitute(
@@ -75,7 +75,7 @@ def _equation(formula: Formula) -> str:
 def _terms(formula: Formula) -> str:
     rows = [
         _term(str(index), words.name, words.sentence, _filled(term, formula))
-        for index, (term, words) in enumerate(zip(terms_of(formula), term_words(formula), strict=True))
+        for index, (term, words) in enumerate(zip(terms_of(formula), words_of_terms(formula), strict=True))
     ]
     if not knows_several_gpus(formula):
         rows.append(_term("exchange", "all-reduce time", f"{ASSUMPTION}.", ""))

@@ -42,7 +42,7 @@ _FIRST = {
 }
 
 
-def page_script(formula: Formula) -> str:
+def script_of(formula: Formula) -> str:
     """Return the script of a formula's page, inert inside a script element.
 
     Raises InputError where a feature of the formula does not follow from what the page lets one choose.

@@ -32,6 +32,7 @@ from trainlaw.validate import (
     mape_percent,
     run_study,
 )
+from trainlaw.validate.applicability import KEY
 from trainlaw.validate.refit import RefittedFormula
 
 
@@ -74,43 +75,46 @@ def score_formula(
     ours = partial(RefittedFormula if refit else GivenFormula, formula)
     result = run_study(X, seconds, labels, splits, {OURS: ours, **rivals}, progress=on_fit)
     final = RefittedFormula(formula).fit(X, seconds, groups).formula_ if refit else formula
-    facts = {
-        **formula.provenance,
+    delivered = replace(
+        final,
+        grouped=formula.grouped,
+        ranges={name: (float(np.min(column)), float(np.max(column))) for name, column in columns.items()},
+        provenance={**formula.provenance, **_facts(table, labels, definition, len(splits))},
+        errors={
+            **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
+            KEY: JointRange.fit(columns, groups).to_json(),
+        },
+    )
+    error = mape_percent(seconds, delivered.predict(columns, dict(labels))) / 100
+    return StudyOutcome(
+        formula=delivered,
+        front=ParetoFront((ScoredFormula(delivered, error, complexity(delivered.expression)),)),
+        result=result,
+        held_out={split.name: split.held_out for split in splits},
+        shares=mean_shares(delivered, columns),
+        training_loss=error,
+        columns=columns,
+        returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
+        definition=definition,
+        absent=absent,
+        provenance=delivered.provenance,
+    )
+
+
+def _facts(
+    table: RunTable, labels: pd.DataFrame, definition: StudyDefinition, splits: int
+) -> dict[str, object]:
+    """What the result depends on."""
+    return {
         "trainlaw_version": version("trainlaw"),
         "table": table.name,
         "table_sha256": table.sha256,
         "rows": len(table),
         "seed": definition.seed,
         "split": definition.split,
-        "folds": len(splits),
+        "folds": splits,
         "precisions": sorted(map(str, labels["precision"].unique())),
     }
-    delivered = replace(
-        final,
-        grouped=formula.grouped,
-        ranges={name: (float(np.min(column)), float(np.max(column))) for name, column in columns.items()},
-        provenance=facts,
-        errors={
-            **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
-            "joint_range": JointRange.fit(columns, groups).to_json(),
-        },
-    )
-    error = mape_percent(seconds, delivered.predict(columns, dict(labels)))
-    scored = ScoredFormula(delivered, error / 100, complexity(delivered.expression))
-    folds = [one for (_, name), one in result.formulas.items() if name == OURS]
-    return StudyOutcome(
-        formula=delivered,
-        front=ParetoFront((scored,)),
-        result=result,
-        held_out={split.name: split.held_out for split in splits},
-        shares=mean_shares(delivered, columns),
-        training_loss=error / 100,
-        columns=columns,
-        returns=term_returns(delivered, folds),
-        definition=definition,
-        absent=absent,
-        provenance=facts,
-    )
 
 
 def _check_defined(formula: Formula, columns: dict[str, np.ndarray], table: RunTable) -> None:

@@ -16,7 +16,7 @@ from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
 from trainlaw.app.sensitivity import MORE, elasticities, proved_trends
-from trainlaw.app.term_words import TermWords, term_words
+from trainlaw.app.term_words import TermWords, words_of_terms
 from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Expression, Formula, to_text
@@ -70,7 +70,7 @@ def shares_text(formula: Formula, run: RunTable) -> str:
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
-    return list(zip(term_words(formula), terms_of(formula), strict=True))
+    return list(zip(words_of_terms(formula), terms_of(formula), strict=True))
 
 
 def forms_text(formula: Formula) -> str:

@@ -29,7 +29,7 @@ class TermWords:
     sentence: str
 
 
-def term_words(formula: Formula) -> tuple[TermWords, ...]:
+def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
     """Return name and explanation of each of `terms_of(formula)`.
 
     The name says what the time is spent on, as the rates in it tell: compute, memory, all-reduce, launch or

@@ -81,11 +81,11 @@ def wanted_runs(
     if file is not None:
         if cnn or gpu or batch or pixels or all_gpus or given:
             raise InputError(
-                "--runs names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
+                "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
             )
         return runs_of_csv(file, gpus)
     if cnn is None or batch is None or (gpu is None) != all_gpus:
-        raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --runs FILE)")
+        raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
     if gpu is None:
         return on_all_gpus(cnn, batch, pixels, gpus=gpus, **given)
     return one_run(cnn, gpu, batch, pixels, gpus=gpus, **given)

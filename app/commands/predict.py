@@ -40,7 +40,7 @@ def predict_command(
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
     runs: Annotated[
         Path | None,
-        typer.Option("--from", "--runs", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
+        typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
     ] = None,
     gpu_file: Annotated[
         Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")

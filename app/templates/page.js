@@ -225,7 +225,11 @@ const show = () => {
   showResult(choice, result);
   showTerms(choice, result);
   showGpus(choice);
-  history.replaceState(null, "", addressOf(choice));
+  try {
+    history.replaceState(null, "", addressOf(choice));
+  } catch {
+    // A browser may refuse, in a frame or after a hundred changes in a moment; the page works all the same.
+  }
 };
 
 const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));

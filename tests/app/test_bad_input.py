@@ -160,7 +160,7 @@ def test_prediction_of_what_is_not_known(arguments, expected, formula_file):
 def test_faulty_csv_of_configurations(content, expected, formula_file, tmp_path):
     path = tmp_path / "plans.csv"
     path.write_text(content)
-    line = fails_in_one_line(run("predict", "--formula", formula_file, "--runs", path), "plans.csv")
+    line = fails_in_one_line(run("predict", "--formula", formula_file, "--from", path), "plans.csv")
     assert expected in line or "missing" in line
 
 

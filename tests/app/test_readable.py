@@ -8,7 +8,7 @@ from trainlaw.app.predict import BUILT_IN, predict_runs
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
 from trainlaw.app.sensitivity import elasticities, in_raw_columns, proved_trends
 from trainlaw.app.show_formula import formula_text
-from trainlaw.app.term_words import term_words
+from trainlaw.app.term_words import words_of_terms
 from trainlaw.app.terms import terms_of
 from trainlaw.app.wanted import one_run
 from trainlaw.datasets import FEATURES, TARGET, configuration, feature_specs, load
@@ -51,22 +51,22 @@ def built_in():
     ],
 )
 def test_terms_are_named_by_what_they_are_spent_on(text, name):
-    assert [words.name for words in term_words(law(text))] == [name]
+    assert [words.name for words in words_of_terms(law(text))] == [name]
 
 
 def test_names_are_unique_and_sentences_explain(built_in):
-    words = term_words(built_in)
+    words = words_of_terms(built_in)
     assert len({word.name for word in words}) == len(words) == len(terms_of(built_in))
-    twice = term_words(law("conv_compute_s + conv_compute_s * clock_ratio"))
+    twice = words_of_terms(law("conv_compute_s + conv_compute_s * clock_ratio"))
     assert [word.name for word in twice] == ["compute time (conv) 1", "compute time (conv) 2"]
     assert twice[1].sentence.endswith("; scaled by clock_ratio.")
-    assert term_words(law("7 * kernel_launch_s"))[0].sentence.startswith("7 times kernel_launch_s (")
-    assert term_words(law("0.002"))[0].sentence == "2 ms in every iteration."
+    assert words_of_terms(law("7 * kernel_launch_s"))[0].sentence.startswith("7 times kernel_launch_s (")
+    assert words_of_terms(law("0.002"))[0].sentence == "2 ms in every iteration."
 
 
 def test_features_of_a_user_have_words_too():
     mine = Formula(parse_text("3 * mine"), (FeatureSpec("mine", "m", SECOND, "my own"),), TARGET)
-    assert term_words(mine)[0].sentence == "3 times mine (my own)."
+    assert words_of_terms(mine)[0].sentence == "3 times mine (my own)."
 
 
 def test_forms_agree_and_the_shortest_is_first(built_in):
