@@ -14,6 +14,7 @@ DERIVED = {
     "derived: half of peak_fp16_flop_per_s": (lambda g: g.peak_fp16_flop_per_s / 2, 1e-9),
     "derived: peak_fp16_flop_per_s": (lambda g: g.peak_fp16_flop_per_s, 0),
     "derived: tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s, 0),
+    "derived: 4 x peak_fp32_flop_per_s": (lambda g: 4 * g.peak_fp32_flop_per_s, 1e-9),
     "derived: half of tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s / 2, 3e-3),
     "derived: twice the fp32 rate": (lambda g: 2 * g.peak_fp32_flop_per_s, 1e-2),
 }
