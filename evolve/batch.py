@@ -46,7 +46,7 @@ def rescale(
     if factor > 0.0 and factor < math.inf:
         for p in range(theta.size):
             if scaling[p]:
-                theta[p] *= factor
+                theta[p] = min(max(theta[p] * factor, work.lower[p]), work.upper[p])
 
 
 @summing
@@ -144,6 +144,8 @@ def fit_some(
         work.lower[: own.size] = programs.lower[begin:end]
         work.upper[: own.size] = programs.upper[begin:end]
         work.pull[: own.size] = programs.pull[begin:end]
+        for p in range(own.size):
+            own[p] = min(max(own[p], work.lower[p]), work.upper[p])
         link(program, rows.levels, work)
         if start_mode == RESCALE:
             rescale(program, own, programs.scaling[begin:end], rows, skip[index], work)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, Unit, unknown_name
+from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit, unknown_name
 from trainlaw.formulas.units import BASES
 
 MOST_UNITS = 24
@@ -173,9 +173,11 @@ def make_grammar(
     y: NDArray[np.float64],
     settings: SearchSettings,
     levels: Mapping[str, tuple[str, ...]] = NO_LEVELS,
+    sums: RowSums | None = None,
 ) -> Grammar:
     """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_observations,) in the
-    target's; `levels` are the values of each label that a grouped constant may follow.
+    target's; `levels` are the values of each label that a grouped constant may follow, `sums` tell which rows
+    make up an observation.
 
     Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown
     feature.
@@ -191,7 +193,8 @@ def make_grammar(
     for operation in _operations(names, types, exponent, logarithm):
         primitive_set._add(operation)
         primitive_set.prims_count += 1
-    leaves = _feature_leaves(features, units, goal, types, logarithm, columns, y, allowed, settings)
+    amounts = columns if sums is None else np.array([sums.apply(column) for column in columns])
+    leaves = _feature_leaves(features, units, goal, types, logarithm, amounts, y, allowed, settings)
     leaves += _constant_leaves(types, goal, exponent, y, settings)
     leaves += _grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
     ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
@@ -299,7 +302,7 @@ def _feature_leaves(
     allowed: list[int],
     settings: SearchSettings,
 ) -> list[Leaf]:
-    """Amounts with a weight, rates without, dimensionless features both ways."""
+    """Of `columns` (n_features, n_observations): amounts with a weight, rates without, dimensionless features both ways."""
     least = 0.0 if settings.nonnegative else -np.inf
     leaves = []
     for i in allowed:

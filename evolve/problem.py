@@ -137,18 +137,19 @@ def make_problem(
     name = loss_name(settings, target, y)
     levels, level_columns = _levels(settings, labels, X.shape[0])
     columns = np.ascontiguousarray(np.vstack([X.T, level_columns]))
-    group = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if sums is None:
-        columns, y, group, weight = _merged(columns, y, group, weight, always=sample_weight is not None)
+    used = np.flatnonzero(weight > 0.0)
+    y, weight = y[used], weight[used]
+    group = None if groups is None else np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+    if sums is not None:
+        sums = sums.of(used)
     else:
-        used = np.flatnonzero(weight > 0.0)
-        y, weight, sums = y[used], weight[used], sums.of(used)
-        group = None if group is None else group[used]
+        columns = np.ascontiguousarray(columns[:, used])
+        columns, y, group, weight = _merged(columns, y, group, weight, always=sample_weight is not None)
     case, weight = _cases(group, weight, settings)
     rows = _weighed_rows(columns, y, weight, case, name, settings, sums, _level_counts(levels, X.shape[1]))
     own = columns[: X.shape[1]]
-    grammar = make_grammar(features, target, own, y, settings, levels)
+    grammar = make_grammar(features, target, own, y, settings, levels, sums)
     box = {
         spec.name: (float(column.min()), float(column.max()))
         for spec, column in zip(features, own, strict=True)
@@ -195,18 +196,16 @@ def _merged(
 
     Where neither weights (`always`) nor equal rows occur, all stays as it is.
     """
-    used = weight > 0.0
-    parts = [*columns[:, used], y[used], *([] if group is None else [group[used].astype(np.float64)])]
-    keys = np.zeros(int(used.sum()), np.uint64)
+    parts = [*columns, y, *([] if group is None else [group.astype(np.float64)])]
+    keys = np.zeros(y.size, np.uint64)
     for part in parts:
         keys = (keys ^ (part + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
     if not always and first.size == keys.size:
         return columns, y, group, weight
-    place = np.flatnonzero(used)[first]
-    summed = np.bincount(owner, weights=weight[used])
-    return np.ascontiguousarray(columns[:, place]), y[place], None if group is None else group[place], summed
+    summed = np.bincount(owner, weights=weight)
+    return np.ascontiguousarray(columns[:, first]), y[first], None if group is None else group[first], summed
 
 
 def _cases(
