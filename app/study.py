@@ -19,7 +19,7 @@ from trainlaw.app.platform_study import platform_matrices
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
-from trainlaw.app.study_splits import study_labels, study_splits, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS, STUDY_FEATURES, RunTable
 from trainlaw.evolve import SearchSettings
@@ -95,7 +95,7 @@ def study_table(
 
 def _material(table: RunTable, definition: StudyDefinition) -> _Material:
     labels = study_labels(table)
-    splits = study_splits(definition, labels, table.name)
+    splits = defined_splits(definition, labels, table.name)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
     return _Material(table.features(), table.seconds, labels, splits, rates)
 

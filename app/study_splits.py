@@ -26,7 +26,7 @@ def study_labels(table: RunTable) -> pd.DataFrame:
     return labels
 
 
-def study_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
+def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
     """Return what the definition holds out; `labels` as `study_labels` gives them, `name` is the table's.
 
     InputError where there is nothing to hold out, UnknownNameError for a label of the own list that does not

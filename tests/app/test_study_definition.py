@@ -11,7 +11,7 @@ from trainlaw.app.study_definition import (
     definition_text,
     read_definition,
 )
-from trainlaw.app.study_splits import platforms_of, study_labels, study_splits
+from trainlaw.app.study_splits import defined_splits, platforms_of, study_labels
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError
@@ -94,7 +94,7 @@ def labels():
 
 @pytest.mark.parametrize("split", [name for name in SPLITS if name != "list"])
 def test_every_split_holds_out_what_it_says(split, labels):
-    splits = study_splits(definition_of({"split": split}, "here"), labels, "default")
+    splits = defined_splits(definition_of({"split": split}, "here"), labels, "default")
     tested = np.concatenate([part.test for part in splits])
     assert len(tested) == len(set(tested.tolist()))
     if split != "newest":
@@ -108,7 +108,7 @@ def test_every_split_holds_out_what_it_says(split, labels):
 
 
 def test_the_newest_are_newer(labels):
-    (split,) = study_splits(definition_of({"split": "newest"}, "here"), labels, "default")
+    (split,) = defined_splits(definition_of({"split": "newest"}, "here"), labels, "default")
     # A group is as new as its newest card.
     years = labels["gpu_year"].astype(float).groupby(labels["gpu_group"]).transform("max").to_numpy()
     assert years[split.train].max() < years[split.test].min()
@@ -118,7 +118,7 @@ def test_an_own_list(labels, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('label = "gpu"\n[held_out]\n"new cards" = ["T4", "A40"]\n"old" = ["K80"]\n')
     wanted = definition_of({"split": "list", "held_out": str(path)}, "here")
-    splits = study_splits(wanted, labels, "default")
+    splits = defined_splits(wanted, labels, "default")
     assert [part.name for part in splits] == ["new cards", "old"]
     assert set(labels["gpu"].iloc[splits[0].test]) == {"T4", "A40"}
 
@@ -139,7 +139,7 @@ def test_faulty_lists(labels, tmp_path, text, fault):
     path.write_text(text)
     wanted = definition_of({"split": "list", "held_out": str(path)}, "here")
     with pytest.raises((InputError, UnknownNameError), match=fault):
-        study_splits(wanted, labels, "default")
+        defined_splits(wanted, labels, "default")
 
 
 def test_platforms(labels):

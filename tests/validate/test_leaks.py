@@ -124,7 +124,8 @@ def test_the_other_baselines_are_blind_to_the_held_out_rows():
         for factory in baselines.values():
             asked = list(getattr(factory(), "label_columns", ()))
 
-            def procedure(X, seconds, labels, split, factory=factory, asked=asked, held_out=held_out):
+            def procedure(X, seconds, labels, split, factory=factory, asked=asked, given=(held_out, labels)):
+                held_out, true = given
                 train = {"labels": labels[asked].iloc[split.train].astype(str)} if asked else {}
                 # What is held out is replaced by nonsense; an algorithm of a held-out run is not.
                 test = {"labels": true[asked].iloc[split.test]} if asked else {}
@@ -132,5 +133,4 @@ def test_the_other_baselines_are_blind_to_the_held_out_rows():
                 fitted = factory().fit(X.iloc[split.train], seconds[split.train], groups, **train)
                 return fitted.predict(X.iloc[split.test], **test)
 
-            true = labels
             assert_blind(procedure, X, seconds, labels, split)
