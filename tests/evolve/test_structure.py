@@ -197,7 +197,7 @@ def test_sums_over_many_blocks_are_those_of_numpy(specs):
     problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups, sums=sums)
     assert problem.rows.block_size.size > 4
     tree = problem.fit([from_expression(parse_text("compute_s + memory_s"), problem.grammar)], 50)[0]
-    assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-4)
+    assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-3)
 
 
 @pytest.mark.parametrize(
