@@ -12,7 +12,7 @@ from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
-from trainlaw.app.study_splits import study_labels, study_splits, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import (
@@ -68,7 +68,7 @@ def score_formula(
     """
     X, seconds, labels = table.features(), table.seconds, study_labels(table)
     groups = labels[BY_GPU].to_numpy(dtype=str)
-    splits = study_splits(definition, labels, table.name)
+    splits = defined_splits(definition, labels, table.name)
     columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
     _check_defined(formula, columns, table)
     rivals, absent = _rivals(definition)
