@@ -127,7 +127,7 @@ def _errors(formula: Formula) -> str:
         for line in lines
     ]
     numbers = ["n"] * len(names)
-    first = table_html("Error on GPUs that were held out, %.", ["", *names], overall, ["", *numbers])
+    first = table_html("Error on GPUs that were held out, %.", ["measure", *names], overall, ["", *numbers])
     header = ["architecture", "runs", *names]
     second = table_html("Mean error per architecture on such GPUs, %.", header, each, ["", "n", *numbers])
     protocol = escape(formula.errors.get("protocol", ""))
