@@ -76,6 +76,16 @@ def faults_of_runs(
     return []
 
 
+def own_files(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:
+    """Return the options that name a person's GPUs and networks again, with a space before each.
+
+    >>> own_files(Path("my-gpus.csv"), None)
+    ' --gpu-file my-gpus.csv'
+    """
+    gpus = f" --gpu-file {gpu_file}" if gpu_file else ""
+    return gpus + "".join(f" --cnn-file {file}" for file in cnn_files or ())
+
+
 def merged_text(table: RunTable, other: RunTable) -> str:
     """Return how many runs a merge brings together, and how many configurations are in both tables."""
     keys = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "precision"]

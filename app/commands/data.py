@@ -75,7 +75,7 @@ def check_file(
       trainlaw data check my-runs.csv --column time_s=latency_ms
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-net.onnx
     """
-    from trainlaw.app.run_tables import columns_of_options, faults_of_runs
+    from trainlaw.app.run_tables import columns_of_options, faults_of_runs, own_files
     from trainlaw.formulas import InputError
 
     faults = faults_of_runs(file, columns_of_options(column), gpu_file, cnn_file)
@@ -84,7 +84,7 @@ def check_file(
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
-    print(f"{file}: no fault; next: trainlaw data outliers {file}, trainlaw study {file}")
+    print(f"{file}: no fault; next: trainlaw data outliers {file}{own_files(gpu_file, cnn_file)}")
 
 
 @app.command("outliers")
@@ -134,7 +134,14 @@ def import_file(
       trainlaw data import my-runs.csv --column time_s=latency_ms --to runs.csv
       trainlaw data import my-runs.csv --merge-with default --to all-runs.csv
     """
-    from trainlaw.app.run_tables import any_table, columns_of_options, merged_text, read_runs, write_table
+    from trainlaw.app.run_tables import (
+        any_table,
+        columns_of_options,
+        merged_text,
+        own_files,
+        read_runs,
+        write_table,
+    )
 
     runs = read_runs(file, columns_of_options(column), gpu_file, cnn_file)
     target = to or file.with_name(f"{file.stem}-imported.csv")
@@ -144,4 +151,5 @@ def import_file(
         said = merged_text(runs, others)
         runs = runs.merged(others)
     write_table(runs, target)
-    print(f"{target}: {said}; next: trainlaw study {target}")
+    own = own_files(gpu_file, cnn_file)
+    print(f"{target}: {said}; next: trainlaw {'data outliers' if own else 'study'} {target}{own}")
