@@ -12,7 +12,7 @@ from trainlaw.formulas import Apply, Expression, Formula, complexity, round_cons
 from trainlaw.formulas.simplification import agree
 
 LIMIT_POINTS = 0.1
-_SECONDS = 5.0  # for sympy, in all
+_SECONDS = 10.0  # for sympy, in all: several times what it takes
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,12 @@ from trainlaw.formulas import (
     variables,
 )
 
+Box = Mapping[str, tuple[float, float]]
 MORE = 0.1
 _LEAST = 5e-4  # a change below a twentieth of a per cent moves nothing that a person plans
-_BOXES = 512  # of a proof: a moment's work
+_LIMITS = {"max_boxes": 512, "simplify_seconds": 0.0}  # of a proof: a moment's work
+# What a person who plans can choose.
+_PLANNED = ("batch_per_gpu", "peak_flop_per_s", "bandwidth_byte_per_s", "params", "n_layers", "n_gpus")
 
 
 # Counts of a CNN by the end of their names.
@@ -100,15 +103,35 @@ def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
     box = {name: formula.ranges[name] for name in variables(expression) if name in formula.ranges}
     if set(box) != set(variables(expression)):
         return False, []
-    limits = {"max_boxes": _BOXES, "simplify_seconds": 0.0}
-    positive = prove_sign(expression, box, 1, **limits).status == "proved"
-    trends = []
-    for name in box:
+    positive = prove_sign(expression, box, 1, **_LIMITS).status == "proved"
+    return positive, _trends(expression, box, box)
+
+
+def proved_raw_trends(formula: Formula) -> list[Trend]:
+    """Return what is proved of batch, rates and sizes, over the ranges that the training rows have in them.
+
+    Empty where those rows are not at hand.
+    """
+    table = training_rows(formula)
+    if table is None:
+        return []
+    expression = in_raw_columns(formula)
+    names = variables(expression)
+    columns = table.matrix(names).T
+    box = {
+        name: (float(column.min()), float(column.max())) for name, column in zip(names, columns, strict=True)
+    }
+    return _trends(expression, box, [name for name in _PLANNED if name in box])
+
+
+def _trends(expression: Expression, box: Box, names: Iterable[str]) -> list[Trend]:
+    found = []
+    for name in names:
         for direction, claim in ((1, "never falls"), (-1, "never rises")):
-            if prove_monotone(expression, name, box, direction, **limits).status == "proved":
-                trends.append(Trend(name, claim))
+            if prove_monotone(expression, name, box, direction, **_LIMITS).status == "proved":
+                found.append(Trend(name, claim))
                 break
-    return positive, trends
+    return found
 
 
 def training_rows(formula: Formula) -> RunTable | None:

@@ -1,5 +1,7 @@
 """A formula as text for a terminal: terms with shares, symbols with units, errors beside the rivals'."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from trainlaw.app.error_tables import (
     BY_CNN,
@@ -15,7 +17,7 @@ from trainlaw.app.error_tables import (
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
-from trainlaw.app.sensitivity import MORE, elasticities, proved_trends
+from trainlaw.app.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.term_words import TermWords, words_of_terms
 from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
@@ -100,10 +102,14 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
 def trends_text(formula: Formula) -> list[str]:
     """Return what is proved over the training ranges, as lines with an empty last one; none, no line."""
     positive, trends = proved_trends(formula)
-    claims = {claim: [row.name for row in trends if row.claim == claim] for claim in _CLAIMS}
     lines = ["  the time is never negative"] if positive else []
-    lines += [f"  the time {claim} with {', '.join(names)}" for claim, names in claims.items() if names]
+    lines += _claims(proved_raw_trends(formula)) + _claims(trends)
     return ["proved everywhere within the training ranges:", *lines, ""] if lines else []
+
+
+def _claims(trends: Sequence[Trend]) -> list[str]:
+    named = {claim: [row.name for row in trends if row.claim == claim] for claim in _CLAIMS}
+    return [f"  the time {claim} with {', '.join(names)}" for claim, names in named.items() if names]
 
 
 _CLAIMS = ("never falls", "never rises")

@@ -280,7 +280,7 @@ def test_gpus_are_sorted_and_complete(opened, page_file):
 CONTRASTS = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
   const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = colour => [0.2126, 0.7152, 0.0722].reduce((sum, w, i) => sum + w * linear(colour[i] / 255), 0);
+  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
   const ground = item => {
     const colour = parts(getComputedStyle(item).backgroundColor);
     if (colour.length === 3 || colour[3] === 1) return colour;

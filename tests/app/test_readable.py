@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.app.predict import BUILT_IN, predict_runs
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
-from trainlaw.app.sensitivity import elasticities, in_raw_columns, proved_trends
+from trainlaw.app.sensitivity import elasticities, in_raw_columns, proved_raw_trends, proved_trends
 from trainlaw.app.show_formula import formula_text
 from trainlaw.app.term_words import words_of_terms
 from trainlaw.app.terms import terms_of
@@ -128,6 +128,13 @@ def test_raw_columns_are_no_features_of_features(built_in):
 def test_what_is_proved_holds(built_in):
     positive, trends = proved_trends(built_in)
     assert positive and len(trends) > 5
+    raw = {(row.name, row.claim) for row in proved_raw_trends(built_in)}
+    assert raw >= {
+        ("batch_per_gpu", "never falls"),
+        ("peak_flop_per_s", "never rises"),
+        ("bandwidth_byte_per_s", "never rises"),
+    }
+    assert proved_raw_trends(replace(built_in, provenance={})) == []
     falling = law("conv_compute_s / (clock_ratio + 0.1) + 0.001")
     assert ("clock_ratio", "never rises") in {(row.name, row.claim) for row in proved_trends(falling)[1]}
     negative, _ = proved_trends(law("conv_compute_s - 0.001"))
