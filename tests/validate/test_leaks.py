@@ -60,19 +60,31 @@ class MedianTime:
 
 # A hash of few labels agrees with some feature by chance, here by up to a quarter over three hashes; a leak
 # of the key would leave less than a third of the error, as the next test shows.
-SPLITS = ["gpu", "cnn", "cnn-family", "both", "source", "harness", "generation", "newest"]
-
-
-@pytest.mark.parametrize("scheme", SPLITS)
+@pytest.mark.parametrize("scheme", ["gpu", "cnn", "both", "source", "generation"])
 def test_a_hash_of_the_held_out_key_cannot_be_predicted(few_runs, scheme):
-    splits, keys = splits_and_keys(few_runs, scheme)
-    errors = {name: 0.0 for name in ("median", *BASELINES)}
-    for salt in range(3):
+    assert better_than_the_median(few_runs, scheme, BASELINES, range(3)) == {}
+
+
+# With about ten labels chance does more, so more hashes are averaged, for the baselines that fit at once.
+@pytest.mark.parametrize("scheme", ["cnn-family", "harness", "newest"])
+def test_a_hash_of_few_labels_cannot_be_predicted(few_runs, scheme):
+    quick = {name: factory for name, factory in BASELINES.items() if name not in SLOW}
+    assert better_than_the_median(few_runs, scheme, quick, range(10)) == {}
+
+
+SLOW = ("random_forest", "perceptron", *(name for name in BASELINES if "boosting" in name))
+
+
+def better_than_the_median(runs, scheme, baselines, salts):
+    """Baselines with less than 0.7 of the error of one constant for all, summed over hashes."""
+    splits, keys = splits_and_keys(runs, scheme)
+    errors = {name: 0.0 for name in ("median", *baselines)}
+    for salt in salts:
         seconds = secret_times(keys, salt)
-        result = run_study(few_runs.X, seconds, few_runs.labels, splits, {"median": MedianTime, **BASELINES})
+        result = run_study(runs.X, seconds, runs.labels, splits, {"median": MedianTime, **baselines})
         for name in errors:
             errors[name] += mean_log_error(result, name)
-    assert {name: error for name, error in errors.items() if error < 0.7 * errors["median"]} == {}
+    return {name: error for name, error in errors.items() if error < 0.7 * errors["median"]}
 
 
 def test_the_hash_is_learnt_where_rows_are_split_at_random(few_runs):
@@ -106,7 +118,8 @@ def other_tables():
     several = load("multi")
     several = several.where(several.frame["single_gpu_time_s"].notna().to_numpy())
     labels = several.labels().assign(algorithm=several.frame["algorithm"].astype(str))
-    yield MULTI_GPU_BASELINES, as_runs(several.features(), several.seconds, labels), "gpu_group"
+    X = several.features().assign(single_gpu_time_s=several.frame["single_gpu_time_s"].astype(float))
+    yield MULTI_GPU_BASELINES, as_runs(X, several.seconds, labels), "gpu_group"
     pairs = load_pairs()
     pairs = pairs.where(
         ((pairs.frame["anchor_gpu"] == "T4") & (pairs.frame["target_gpu"] == "K80")).to_numpy()
