@@ -101,7 +101,8 @@ def run_row(
         "source_path": "trainlaw profile",
         "licence": "own",
         "bench_year": datetime.date.today().year,
-        "pool": 1,
+        # What was measured beside other programs is not fit for pooling with other sources.
+        "pool": int(not measured.surroundings.remark),
         "optimizer": OPTIMIZER,
         "hardware": host.hardware,
         "software": host.software,

@@ -42,6 +42,7 @@ def test_rows_pass_the_check_and_become_a_run_table(tmp_path, host):
     table = import_runs(path, gpus=with_gpus(machine.path))
     assert table.seconds.tolist() == pytest.approx([0.2, 0.4, 0.8])
     assert table.frame["n_repeats"].tolist() == [6, 6, 6]
+    assert table.frame["pool"].tolist() == [1, 1, 1]
     assert (table.features(["peak_flop_per_s"]) == 1.6e11).all(axis=None)
     assert set(table.labels()["gpu_group"]) == {"Toy CPU, 1 thread"}
 
@@ -61,6 +62,7 @@ def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
     own = pd.read_csv(path)
     assert own["all_reduce_share"].tolist()[1] == pytest.approx(0.1)
     assert own["all_reduce_overlap"].tolist()[1] == pytest.approx(0.5)
+    assert own["pool"].tolist() == [0, 0]
     assert own["remark"].tolist() == ["hot; other programs used 50 % of the processors"] * 2
 
 
