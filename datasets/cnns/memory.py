@@ -45,8 +45,8 @@ _INDEX_BYTES = 8
 _MASK_BYTES = 1
 # A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a card.
 CONTEXT_BYTES = 450_000_000
-# Frameworks differ in what they keep: five of the 3,204 shipped runs keep up to 5.1 % more by this estimate than
-# their card has.
+# Frameworks differ in what they keep: five of the 3,204 shipped runs keep up to 5.1 % more by this estimate
+# than their card has.
 _MARGIN = 1.06
 # Libraries choose convolution algorithms by the memory left; frameworks allow them tens to hundreds of MB.
 MAX_WORKSPACE_BYTES = 256 * 2**20

@@ -188,3 +188,15 @@ def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
     else:
         expected = 6 * b * work[stem] / peak if kind == "compute" else b * e * work[stem] / rate
     assert np.array_equal(table.features([name])[name].to_numpy(), expected)
+
+
+# Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.
+BATCH_COUNTS = {"rows", "weights", "input_elements", "output_elements", "macs"}
+
+
+@pytest.mark.parametrize("name", [name for name, row in LAYER_FEATURES.items() if name not in BATCH_COUNTS])
+def test_a_definition_of_a_layer_feature_has_its_unit(name):
+    units = {other: row.spec.unit for other, row in LAYER_FEATURES.items()}
+    row = LAYER_FEATURES[name]
+    constant_units(row.expression, units, row.spec.unit)
+    assert infer_unit(row.expression, units) in (None, row.spec.unit)

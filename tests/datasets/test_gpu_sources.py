@@ -1,5 +1,7 @@
 """Each value of a card has a source, and what a source claims to be derived can be derived."""
 
+from math import isnan
+
 import pytest
 from trainlaw.datasets import built_in_gpus, find_gpu
 from trainlaw.datasets.gpus import FACT_COLUMNS, NUMBER_COLUMNS
@@ -32,7 +34,7 @@ def test_lines_name_known_cards_and_columns():
 def test_every_value_has_a_source_and_unknown_values_are_unknown(gpu):
     for column in FACT_COLUMNS:
         value = getattr(gpu, column)
-        is_known = value == value and value != ""
+        is_known = not isnan(value) if isinstance(value, float) else bool(value)
         assert (gpu.source_of(column) != "unknown") == is_known, column
 
 
