@@ -35,8 +35,9 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names of
-    cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, the algorithm to a ring.
+    `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names
+    of cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, the algorithm
+    to a ring.
     Raises UnknownNameError for an unknown name, InputError for a number out of range.
 
     >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
