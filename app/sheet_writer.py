@@ -96,7 +96,8 @@ class SheetPlan:
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
     per cell. expected : the text that a cell shows when nothing is to be warned of. frozen : rows and columns
-    that stay in view. scale : range of cells that is coloured from least to most.
+    that stay in view. scale : range of cells that is coloured from least to most. head_row : the first row that
+    is printed on every page. many_pages : whether pages stand side by side; else one is as wide as the sheet.
     """
 
     name: str
@@ -109,6 +110,8 @@ class SheetPlan:
     charts: list[Chart] = field(default_factory=list)
     frozen: tuple[int, int] = (0, 0)
     scale: tuple[int, int, int, int] | None = None
+    head_row: int = 0
+    many_pages: bool = False
     hidden_rows: tuple[int, int] | None = None
     hidden_columns: tuple[int, int] | None = None
 

@@ -1,6 +1,7 @@
 """What the workbook computes: quantities over facts of GPU, CNN and choice, and their values."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
+from trainlaw.formulas.printers import split_for_excel
 
 PREFIX = "tl_"  # V100, L2 and FP32 are addresses of cells: without a prefix they are no names
 FIRST_CNN = ("resnet50", 224, 1000)
@@ -149,8 +151,13 @@ def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
-    or two names differ only in signs that no cell name may have.
+    where it is a sum over layers, or two names differ only in signs that no cell name may have.
     """
+    if formula.summed_over:
+        raise InputError(
+            f"expected a formula of a whole run, came one of each {formula.summed_over}, which a workbook "
+            "cannot sum: export to .py or .json"
+        )
     # As features the grouped constants stay in the expression, each a cell of its own.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
     law = replace(formula, features=(*formula.features, *grouped), grouped=())
@@ -181,3 +188,41 @@ def kind_of(name: str) -> str:
         return "cnn"
     chosen = (*INPUTS, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
+
+
+def cell_form(expression: Expression) -> "CellForm":
+    """Return an expression as cells whose addresses are filled in later, the same number at every place."""
+    names = variables(expression)
+    gaps = {name: _gap("name", number) for number, name in enumerate(names)}
+    cells = split_for_excel(expression, gaps, lambda number: _gap("step", number))
+    texts = (*(text for _, text in cells.helpers), cells.formula)
+    return CellForm(names, texts, cells.expressions)
+
+
+@dataclass(frozen=True)
+class CellForm:
+    """Cells without addresses: steps, if one cell is not enough, and the result last.
+
+    names : the variables, by their number. meanings : what each step stands for.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    meanings: tuple[Expression, ...]
+
+    def filled(self, number: int, names: Mapping[str, str], step: Callable[[int], str]) -> str:
+        """Return text `number` (-1: the result); names : addresses of variables, step : of step 0, 1, ..."""
+
+        def address(gap: re.Match[str]) -> str:
+            place = int(gap[2])
+            return names[self.names[place]] if gap[1] == "name" else step(place)
+
+        return _GAP.sub(address, self.texts[number])
+
+
+# As long as an address on another sheet, so that what is filled in is no longer than what was split.
+_GAP = re.compile(r"(name|step)_(\d{6})_{29}")
+
+
+def _gap(kind: str, number: int) -> str:
+    return f"{kind}_{number:06d}{'_' * 29}"

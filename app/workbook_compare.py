@@ -1,7 +1,8 @@
 """The sheet Compare: every CNN on every GPU, one live cell each, for a batch and precision of its own."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.lookup_tables import cnn_rows
@@ -11,7 +12,9 @@ from trainlaw.app.workbook_cells import (
     FIRST_PRECISION,
     PEAK,
     PREFIX,
+    CellForm,
     Model,
+    cell_form,
     cell_names,
     kind_of,
     values_of,
@@ -19,7 +22,6 @@ from trainlaw.app.workbook_cells import (
 from trainlaw.app.workbook_factors import COLUMN, ROW, SHARED, Factors, taken_apart
 from trainlaw.app.workbook_tables import HEAD, SHOWN, gpu_table_rows
 from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 SPARE = 16  # rows and columns for CNNs and GPUs that a person adds
@@ -37,13 +39,14 @@ def write_compare(book: BookPlan, model: Model) -> None:
         lambda name: SHARED if name in model.numbers or _is_link(name) else side.get(kind_of(name), SHARED),
     )
     cnns, gpus = cnn_rows(), gpu_table_rows()
-    left, top = 2 + len(factors.rows), _HEADER + 2 + len(factors.columns)
+    rows, columns = _lines(factors.rows), _lines(factors.columns)
+    left = 2 + len(rows)
     sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * (len(gpus) + SPARE)])
     sheet.title(
         "Every CNN on every GPU", "One GPU, live: choose in the yellow cells. Empty: a fact is not known."
     )
     _choices(sheet)
-    matrix = _Matrix(sheet, model, factors, left, top)
+    matrix = _Matrix(sheet, model, factors, rows, columns)
     matrix.write_columns(gpus)
     matrix.write_rows(cnns)
     matrix.write_cells(_seconds(model, cnns, gpus))
@@ -104,11 +107,42 @@ def _facts(table: Mapping[str, Mapping[str, object]], name: str) -> np.ndarray:
     return np.array([row[name] for row in table.values()], dtype=float)
 
 
+class _Line(NamedTuple):
+    """One helper cell per row or column: text `number` of a form (-1: its result), the first step's line."""
+
+    meaning: Expression
+    form: CellForm
+    number: int
+    first: int
+
+    def written(self, names: Mapping[str, str], place: Callable[[int], str]) -> str:
+        """Return the cell formula; place : address of another line's cell."""
+        return self.form.filled(self.number, names, lambda step: place(self.first + step))
+
+
+def _lines(factors: Sequence[Expression]) -> list[_Line]:
+    """The factors, each after the steps that it needs where it is too long for one cell."""
+    lines: list[_Line] = []
+    for factor in factors:
+        form, first = cell_form(factor), len(lines)
+        lines += [_Line(meaning, form, number, first) for number, meaning in enumerate(form.meanings)]
+        lines.append(_Line(factor, form, -1, first))
+    return lines
+
+
 class _Matrix:
     """The matrix under construction: factors of GPUs above it, factors of CNNs to its left."""
 
-    def __init__(self, sheet: SheetWriter, model: Model, factors: Factors, left: int, top: int) -> None:
-        self.sheet, self.model, self.factors, self.left, self.top = sheet, model, factors, left, top
+    def __init__(
+        self,
+        sheet: SheetWriter,
+        model: Model,
+        factors: Factors,
+        rows: Sequence[_Line],
+        columns: Sequence[_Line],
+    ) -> None:
+        self.sheet, self.model, self.factors, self.rows, self.columns = sheet, model, factors, rows, columns
+        self.left, self.top = 2 + len(rows), _HEADER + 2 + len(columns)
         self.gpu_facts = ["gpu", *next(iter(gpu_table_rows().values()))]
         self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
         self.places = cell_names({*model.raw, *model.numbers}) | dict(_ONE_GPU)
@@ -118,7 +152,6 @@ class _Matrix:
         self.places |= {"batch_per_gpu": f"Compare!{_BATCH}"}
         for name in ("bytes_per_element", "is_tensor_precision"):
             self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
-        self.known_gpus: list[bool] = []
 
     def _of_gpu(self, number: int) -> dict[str, str]:
         row = HEAD + 2 + number
@@ -137,20 +170,21 @@ class _Matrix:
             name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)
         ]
         sheet.text(_HEADER + 1, self.left - 1, "facts known", "small")
-        values = _first_values(self.model, self.factors.columns, gpus)
-        for index, _ in enumerate(self.factors.columns):
-            sheet.text(_HEADER + 2 + index, self.left - 1, f"GPU factor {index + 1}", "small")
+        values = _first_values(self.model, self.columns, gpus)
+        complete = np.all([np.isfinite(_facts(gpus, _table_fact(name))) for name in needed] or [True], axis=0)
         for number in range(len(names) + SPARE):
             column, places, known = self.left + number, self._of_gpu(number), number < len(names)
             label = f'IF({places["gpu"]}="","",{places["gpu"]})'
             sheet.formula(_HEADER, column, label, names[number] if known else "", "head_right")
-            flag = float(known and all(np.isfinite([values_.get(number, math.nan) for values_ in values])))
+            flag = float(known and np.broadcast_to(complete, len(names))[number])
             self._flag(_HEADER + 1, column, [places[name] for name in needed], flag)
-            for index, factor in enumerate(self.factors.columns):
-                text = excel_expression(factor, self.places | places)
-                switch = xl_rowcol_to_cell(_HEADER + 1, column)
-                shown = values[index].get(number, 0.0)
-                self._factor(_HEADER + 2 + index, column, switch, text, shown if flag else 0.0)
+            switch, letter = xl_rowcol_to_cell(_HEADER + 1, column), xl_col_to_name(column)
+            for index, line in enumerate(self.columns):
+                text = line.written(self.places | places, lambda n, at=letter: f"{at}${_HEADER + 3 + n}")
+                shown = values[index].get(number, 0.0) if flag else 0.0
+                self._factor(_HEADER + 2 + index, column, switch, text, shown)
+        for index in range(len(self.columns)):
+            sheet.text(_HEADER + 2 + index, self.left - 1, f"GPU factor {index + 1}", "small")
         sheet.plan.heights[_HEADER] = 45
         sheet.plan.hidden_rows = (_HEADER + 1, self.top - 1)
 
@@ -160,17 +194,19 @@ class _Matrix:
         needed = [name for name in self.model.raw_of_features if kind_of(name) == "cnn"]
         sheet.text(_HEADER, 0, "CNN", "head")
         sheet.text(_HEADER, 1, "facts known", "head_right")
-        values = _first_values(self.model, self.factors.rows, cnns)
-        for index, _ in enumerate(self.factors.rows):
+        values = _first_values(self.model, self.rows, cnns)
+        for index in range(len(self.rows)):
             sheet.text(_HEADER, 2 + index, f"CNN factor {index + 1}", "head_right")
         for number in range(len(names) + SPARE):
             row, places, known = self.top + number, self._of_cnn(number), number < len(names)
             label = f'IF({places["label"]}="","",{places["label"]})'
             sheet.formula(row, 0, label, names[number] if known else "", "text")
             self._flag(row, 1, [places[name] for name in needed], float(known))
-            for index, factor in enumerate(self.factors.rows):
-                text = excel_expression(factor, self.places | places)
-                switch = xl_rowcol_to_cell(row, 1, col_abs=True)
+            switch = xl_rowcol_to_cell(row, 1, col_abs=True)
+            for index, line in enumerate(self.rows):
+                text = line.written(
+                    self.places | places, lambda n, at=row: f"${xl_col_to_name(2 + n)}{at + 1}"
+                )
                 self._factor(row, 2 + index, switch, text, values[index].get(number, 0.0))
         if self.left > 2:
             sheet.plan.hidden_columns = (2, self.left - 1)
@@ -185,11 +221,19 @@ class _Matrix:
     def write_cells(self, seconds: np.ndarray) -> None:
         """Write one cell per pair."""
         n_cnns, n_gpus = seconds.shape
-        places = {f"row_{n + 1}": f"${xl_col_to_name(2 + n)}{{row}}" for n in range(len(self.factors.rows))}
-        for number in range(len(self.factors.columns)):
-            places[f"column_{number + 1}"] = f"{{letter}}${_HEADER + 3 + number}"
+        rows = [number for number, line in enumerate(self.rows) if line.number == -1]
+        columns = [number for number, line in enumerate(self.columns) if line.number == -1]
+        places = {f"row_{n}": f"${xl_col_to_name(2 + line)}{{row}}" for n, line in enumerate(rows, start=1)}
+        places |= {
+            f"column_{n}": f"{{letter}}${_HEADER + 3 + line}" for n, line in enumerate(columns, start=1)
+        }
         # Written once with gaps for row and column: there are tens of thousands of cells.
-        text = excel_expression(self.factors.cell, self.places | places)
+        cell = cell_form(self.factors.cell)
+        if cell.meanings:
+            note = "This formula is too long for one cell per pair: use sheet Predict."
+            self.sheet.text(2, 0, note, "warning")
+            return
+        text = cell.filled(-1, self.places | places, str)
         shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
         form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}=1,{shown},"")'
         for number in range(n_gpus + SPARE):
@@ -202,19 +246,25 @@ class _Matrix:
         bottom, right = self.top + n_cnns + SPARE - 1, self.left + n_gpus + SPARE - 1
         self.sheet.plan.scale = (self.top, self.left, bottom, right)
         self.sheet.plan.frozen = (self.top, self.left)
+        self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
+
+
+def _table_fact(name: str) -> str:
+    """The column of a table that a raw column is read from for the first choice."""
+    return "peak_fp32_flop_per_s" if name == PEAK else name
 
 
 def _first_values(
-    model: Model, factors: Sequence[Expression], table: Mapping[str, Mapping[str, object]]
+    model: Model, lines: Sequence[_Line], table: Mapping[str, Mapping[str, object]]
 ) -> list[dict[int, float]]:
-    """The factors of each row of a table for the first choice, by row; what is not defined is left out."""
+    """The lines of each row of a table for the first choice, by row; what is not defined is left out."""
     found = []
-    for factor in factors:
+    for line in lines:
         columns = {}
-        for name in variables(factor):
-            fact = "peak_fp32_flop_per_s" if name == PEAK else name
+        for name in variables(line.meaning):
+            fact = _table_fact(name)
             of_table = fact in next(iter(table.values())) and name not in model.numbers
             columns[name] = _facts(table, fact) if of_table else np.full(len(table), model.values[name])
-        values = np.broadcast_to(values_of(factor, columns), len(table))
+        values = np.broadcast_to(values_of(line.meaning, columns), len(table))
         found.append({row: float(value) for row, value in enumerate(values) if math.isfinite(value)})
     return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from trainlaw.app.memory_need import MEMORY_NEED
 from trainlaw.app.sheet_writer import BookPlan, SheetWriter
-from trainlaw.app.workbook_cells import PREFIX, Model, cell_names, kind_of, values_of
+from trainlaw.app.workbook_cells import PREFIX, CellForm, Model, cell_form, cell_names, kind_of, values_of
 from trainlaw.app.workbook_gpu_table import TOP, GpuColumn, GpuTable, shown, with_facts
 from trainlaw.app.workbook_tables import ORDERS
 from trainlaw.datasets import FEATURES
@@ -95,8 +95,9 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     """Add the time on one GPU, in steps where it is too long for one cell, the exchange, and their sum."""
     model, shape = table.model, np.zeros(len(table.rows))
     columns = {**values, **{name: shape + value for name, value in model.numbers.items()}}
-    for index, part in enumerate(split_for_excel(model.expression, _places(table, own, 1), str).expressions):
-        step = partial(_step, table, own, index)
+    form = cell_form(model.expression)
+    for index, part in enumerate(form.meanings):
+        step = partial(_step, table, own, form, index)
         found = shown(values_of(part, columns) + shape)
         table.add(GpuColumn(f"step {index}", f"step {index + 1}", "", "general", step, found))
     single = shown(values_of(model.expression, columns) + shape)
@@ -112,7 +113,7 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
         return table.live(f"COUNT({','.join(parts)})=2", "+".join(parts))
 
     for key, title, formula, found in (
-        ("single", "time on one GPU", partial(_step, table, own, None), single),
+        ("single", "time on one GPU", partial(_step, table, own, form, -1), single),
         ("exchange", "exchange between GPUs", exchange, none),
         ("time", "iteration time", total, single),
     ):
@@ -124,11 +125,10 @@ def _places(table: GpuTable, own: Sequence[str], row: int) -> dict[str, str]:
     return shared | {name: table.cell(f"feature {name}", row) for name in own}
 
 
-def _step(table: GpuTable, own: Sequence[str], index: int | None, row: int) -> str:
-    """The formula of the time on one GPU, or of a step on the way to it."""
+def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: int) -> str:
+    """The formula of the time on one GPU (index -1), or of a step on the way to it."""
     places = _places(table, own, row)
-    cells = split_for_excel(table.model.expression, places, lambda other: table.cell(f"step {other}", row))
-    text = cells.formula if index is None else cells.helpers[index][1]
+    text = form.filled(index, places, lambda other: table.cell(f"step {other}", row))
     features = ",".join(places[name] for name in own)
     known = f"{table.cell('known', row)}=1"
     known = f"AND({known},COUNT({features})={len(own)})" if own else known

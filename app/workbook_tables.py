@@ -117,7 +117,7 @@ def _look_up_table(
                 sheet.number(row, column, value)
             else:
                 sheet.text(row, column, str(value))
-    sheet.plan.frozen = (HEAD + 1, 1)
+    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (HEAD + 1, 1), HEAD, True
     _define_look_up(sheet, kind, left, len(header))
     return len(header)
 
@@ -186,7 +186,7 @@ def _named_table(
 
 def write_errors(book: BookPlan, formula: Formula) -> None:
     """Write the sheet Errors: how wrong the formula was on GPUs that it had not seen, beside its rivals."""
-    sheet = SheetWriter(book, "Errors", [34, *[16] * 12])
+    sheet = SheetWriter(book, "Errors", [58, *[17] * 12])
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title("Errors on GPUs that were held out", f"Absolute percentage errors; {protocol}.")
     sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
@@ -206,7 +206,7 @@ def write_errors(book: BookPlan, formula: Formula) -> None:
             [_label(line.name, line.members), line.rows, line.low, line.high, *line.errors.values()]
             for line in lines
         ]
-        heads = [title, "runs", "90 % interval from, %", "to, %", *(f"{name}, %" for name in names)]
+        heads = [title, "runs", "90 % from, %", "90 % to, %", *(f"{name}, %" for name in names)]
         row = sheet.table(row, heads, rows, "percent") + 1
 
 

@@ -164,11 +164,16 @@ def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
     sheet.hide_gridlines(2)
     sheet.set_landscape()
     sheet.set_paper(_A4)
-    sheet.fit_to_pages(1, 0)
+    if plan.many_pages:
+        sheet.set_print_scale(60)
+    else:
+        sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
     sheet.set_footer(f"&L{quoted(plan.name)}&RPage &P of &N")
     rows, columns = plan.frozen
     if rows or columns:
         sheet.freeze_panes(rows, columns)
+    if columns and plan.many_pages:
+        sheet.repeat_columns(0, columns - 1)
     if rows:
-        sheet.repeat_rows(0, rows - 1)
+        sheet.repeat_rows(plan.head_row, rows - 1)

@@ -19,6 +19,8 @@ from trainlaw.formulas.text import number_text
 # Microsoft, "Excel specifications and limits": length of formula contents, nested levels of functions.
 MAX_LENGTH = 8192
 MAX_LEVELS = 64
+# What a caller may wrap around a formula, such as IFERROR, without exceeding the limits.
+ROOM, ROOM_LEVELS = 600, 6
 
 # A power below 1E-307.6 is nothing: Excel takes it for 0, LibreOffice for an error.
 VANISHING = 307.6
@@ -131,7 +133,7 @@ def split_for_excel(
 
 
 def _fits(text: str) -> bool:
-    return len(text) <= MAX_LENGTH and _levels(text) <= MAX_LEVELS
+    return len(text) <= MAX_LENGTH - ROOM and _levels(text) <= MAX_LEVELS - ROOM_LEVELS
 
 
 def _levels(text: str) -> int:

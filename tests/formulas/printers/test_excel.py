@@ -5,9 +5,16 @@ from numbers import Real
 
 import numpy as np
 import pytest
-from trainlaw.formulas import OPERATORS, Apply, InputError, Variable, evaluate, parse_text, variables
+from openpyxl.utils import get_column_letter
+from trainlaw.formulas import OPERATORS, Apply, InputError, Variable, evaluate, parse_text
 from trainlaw.formulas.expression import nodes
-from trainlaw.formulas.printers import excel_expression, print_excel, split_for_excel
+from trainlaw.formulas.printers import (
+    excel_expression,
+    missing_functions,
+    print_excel,
+    print_google_sheets,
+    split_for_excel,
+)
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
 
 RECALCULATE_ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
@@ -52,51 +59,98 @@ def number(cell):
 
 
 def beyond_excel(expression, points):
-    """Where a sine or cosine is taken of a number that Excel refuses (2^27)."""
+    """Where a sine or cosine is taken of a number that Excel refuses (2^27), or a step is below 2.2E-308.
+
+    Spreadsheets take such a small number for 0.
+    """
     found = np.zeros(60, dtype=bool)
     for node in nodes(expression):
+        values = np.abs(evaluate(node, points)[0])
+        found |= (values > 0) & (values < np.finfo(float).tiny)
         if isinstance(node, Apply) and node.operator in ("sin", "cos"):
             found |= np.abs(evaluate(node.arguments[0], points)[0]) > 1e8
     return found
 
 
-def fits(expression):
-    return not split_for_excel(expression, dict.fromkeys("xyz", "$A$11"), str).helpers
+def overflowing(expression, points):
+    """Where a step is infinite: a spreadsheet shows #NUM!, the second engine goes on with infinity."""
+    return np.logical_or.reduce(
+        [~np.isfinite(evaluate(node, points)[0]) | np.zeros(60, bool) for node in nodes(expression)]
+    )
+
+
+NAMES = [{"x": f"$A{row}", "y": f"$B{row}", "z": f"$C{row}"} for row in range(1, 61)]
+
+
+@pytest.fixture(scope="module")
+def many(random_expressions):
+    """500 random expressions over all operators."""
+    return random_expressions(500, seed=33)
+
+
+def laid_out(expressions, first):
+    """Columns of formulas from column `first` on, helpers first, and the column of each result."""
+    columns, results = [], []
+    for item in expressions:
+        start = first + len(columns)
+        rows = [
+            split_for_excel(item, names, lambda index, line=line, start=start: place(start + index, line))
+            for line, names in enumerate(NAMES)
+        ]
+        for index in range(len(rows[0].helpers)):
+            columns.append([f"={row.helpers[index][1]}" for row in rows])
+        results.append(first + len(columns))
+        columns.append([f"={row.formula}" for row in rows])
+    return columns, results
+
+
+def place(column, row):
+    return f"${get_column_letter(column + 1)}{row + 1}"
 
 
 @needs_office
-def test_cells_compute_the_same(expressions, points, judge, tmp_path):
-    expressions = [item for item in expressions if fits(item)]
-    assert len(expressions) > 90
-    names = [{"x": f"$A{row + 1}", "y": f"$B{row + 1}", "z": f"$C{row + 1}"} for row in range(60)]
-    rows = []
-    for row in range(60):
-        inputs = [float(points[name][row]) for name in "xyz"]
-        rows.append([*inputs, *(f"={excel_expression(item, names[row])}" for item in expressions)])
+def test_cells_compute_the_same(many, points, judge, tmp_path):
+    columns, results = laid_out(many, first=3)
+    rows = [
+        [*(float(points[name][row]) for name in "xyz"), *(column[row] for column in columns)]
+        for row in range(60)
+    ]
     write(tmp_path / "a.xlsx", rows)
     sheet = recalculated(tmp_path / "a.xlsx")
+    table = [[number(cell) for cell in row] for row in sheet.iter_rows()]
     compared = []
-    for column, item in enumerate(expressions, start=4):
-        printed = [number(sheet.cell(row + 1, column)) for row in range(60)]
+    for column, item in zip(results, many, strict=True):
+        printed = [row[column] for row in table]
         compared.append(judge(item, printed, beyond_excel(item, points)))
-    assert np.sum(compared, axis=0)[0] > 1000
+    valid, invalid = np.sum(compared, axis=0)
+    assert len(many) == 500 and valid > 10_000 and invalid > 5_000
 
 
-@pytest.mark.filterwarnings("ignore:overflow")
-def test_a_second_engine_computes_the_same(expressions, points, judge):
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_second_engine_computes_the_same(many, points, judge):
     engine = pytest.importorskip("formulas", reason="needs the package formulas, which is not installed")
     if not hasattr(engine, "Parser"):
         pytest.skip("needs the package formulas; another module of that name was found first")
     names = {name: f"{name.upper()}VAL" for name in "xyz"}
-    for item in [item for item in expressions if variables(item) and fits(item)][:25]:
-        function = engine.Parser().ast("=" + excel_expression(item, names))[1].compile()
-        inputs = [name.lower()[0] for name in function.inputs]
-        found = [np.ravel(function(*(points[name][row] for name in inputs)))[0] for row in range(60)]
-        judge(
-            item,
-            [value if isinstance(value, Real) else np.nan for value in found],
-            beyond_excel(item, points),
-        )
+    for item in many:
+        cells = split_for_excel(item, names, "STEP{}VAL".format)
+        known = {f"{name.upper()}VAL": points[name] for name in "xyz"}
+        for name, text in cells.helpers:
+            known[name] = second_opinion(engine, text, known)
+        beyond = beyond_excel(item, points) | (overflowing(item, points) & ~evaluate(item, points)[1])
+        judge(item, plain(second_opinion(engine, cells.formula, known)), beyond)
+
+
+def second_opinion(engine, text, known):
+    """The values of a cell formula over named columns, shape (60,), as the other engine computes it."""
+    function = engine.Parser().ast("=" + text)[1].compile()
+    inputs = [known[name] for name in function.inputs]
+    rows = zip(*inputs, strict=True) if inputs else [()] * 60
+    return np.array([np.ravel(function(*row))[0] for row in rows], dtype=object)
+
+
+def plain(values):
+    return [value if isinstance(value, Real) else np.nan for value in values]
 
 
 def long_sum(count):
@@ -149,7 +203,7 @@ def test_split_cells_compute_the_same(kind, tmp_path):
 
 def test_one_cell_where_it_fits():
     cells = split_for_excel(parse_text("x * (x + 1) / (x + 1)"), {"x": "A1"}, str)
-    assert cells == ((), "A1 * (A1 + 1) / (A1 + 1)")
+    assert cells == ((), "A1 * (A1 + 1) / (A1 + 1)", ())
 
 
 def test_printed_list_uses_names_that_are_no_cells():
@@ -164,3 +218,40 @@ def test_every_operator_is_written(name):
         Apply(name, (Variable("x"), Variable("y"))[: OPERATORS[name].arity]), {"x": "A1", "y": "B1"}
     )
     assert "A1" in text and "{" not in text
+
+
+@pytest.mark.parametrize("kind", TOO_LARGE)
+def test_helpers_stand_for_what_is_said(kind):
+    expression = TOO_LARGE[kind]
+    cells = split_for_excel(expression, {"x": "A1", "y": "B1"}, str)
+    assert len(cells.expressions) == len(cells.helpers)
+    assert set(cells.expressions) <= set(nodes(expression))
+
+
+@needs_office
+def test_cells_for_google_sheets_compute_the_same(law, tmp_path):
+    text = print_google_sheets(law)
+    rows = [line.split("\t") for line in text.splitlines()]
+    values = {"macs": 4e9, "batch": 64.0, "peak": 1e13, "traffic": 3e9, "bandwidth": 9e11}
+    cells = [[values.get(row[0], 0.0), row[1] if len(row) > 1 and row[1] else 0.0] for row in rows]
+    filled = [
+        [0.0, value if row[1:2] == [""] else formula]
+        for row, (value, formula) in zip(rows, cells, strict=True)
+    ]
+    write(tmp_path / "a.xlsx", filled)
+    found = number(recalculated(tmp_path / "a.xlsx").cell(len(rows), 2))
+    assert found == pytest.approx(law.predict({name: [value] for name, value in values.items()})[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_google_sheets_has_every_function(name):
+    arguments = (Variable("x"), Variable("y"))[: OPERATORS[name].arity]
+    assert missing_functions(excel_expression(Apply(name, arguments), {"x": "A1", "y": "B1"})) == []
+
+
+def test_names_are_inert_in_google_sheets(nasty):
+    lines = [line.split("\t") for line in print_google_sheets(nasty).splitlines()]
+    for row in lines:
+        for column, cell in enumerate(row):
+            assert column == 1 or not cell.startswith(("=", "+", "-", "@")), cell
+        assert len(row) in (1, 4)
