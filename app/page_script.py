@@ -10,7 +10,7 @@ from trainlaw.app.error_tables import BY_CNN, LEVEL, OURS, error_lines, interval
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.multi_gpu_time import ASSUMPTION, EXCHANGE, knows_several_gpus
-from trainlaw.app.terms import plain_expression, terms_of
+from trainlaw.app.terms import check_of_runs, plain_expression, terms_of
 from trainlaw.datasets import built_in_gpus, find_cnn_facts, link_table
 from trainlaw.datasets.algorithms import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
 from trainlaw.datasets.cnns.memory import training_memory
@@ -47,6 +47,7 @@ def script_of(formula: Formula) -> str:
 
     Raises InputError where a feature of the formula does not follow from what the page lets one choose.
     """
+    check_of_runs(formula)
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
     needed = {name for form in (*expressions.values(), exchange) for name in variables(form)}

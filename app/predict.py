@@ -9,6 +9,7 @@ from trainlaw.app.error_tables import interval_of
 from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
+from trainlaw.app.terms import check_of_runs
 from trainlaw.app.wanted import run_warnings
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError, load_formula
@@ -83,6 +84,7 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     formula : a law of the iteration time; runs : configurations, times are not needed.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined.
     """
+    check_of_runs(formula)
     seconds, exchange = iteration_seconds(formula, runs), exchange_seconds(formula, runs)
     factor = interval_of(formula)
     numbers = zip(seconds.tolist(), exchange.tolist(), _warnings(formula, runs, seconds), strict=True)

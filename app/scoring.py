@@ -13,7 +13,7 @@ from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
-from trainlaw.app.terms import mean_shares
+from trainlaw.app.terms import check_of_runs, mean_shares
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import (
     Formula,
@@ -66,6 +66,7 @@ def score_formula(
     refit : fit its constants anew inside each fold, and on all rows for the formula that is returned.
     Raises InputError where the formula has no finite, positive time for a run of the table.
     """
+    check_of_runs(formula)
     X, seconds, labels = table.features(), table.seconds, study_labels(table)
     groups = labels[BY_GPU].to_numpy(dtype=str)
     splits = defined_splits(definition, labels, table.name)

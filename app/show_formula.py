@@ -19,7 +19,7 @@ from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
 from trainlaw.app.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.term_words import TermWords, words_of_terms
-from trainlaw.app.terms import term_values, terms_of
+from trainlaw.app.terms import check_of_runs, term_values, terms_of
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Expression, Formula, to_text
 from trainlaw.validate import title_of
@@ -27,6 +27,7 @@ from trainlaw.validate import title_of
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula read term by term; `run` is one configuration, for which the shares are computed."""
+    check_of_runs(formula)
     rounding = rounded_formula(formula)
     shown = rounding.formula
     digits = 3 if rounding.rounded_percent is None else None

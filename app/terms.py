@@ -11,6 +11,7 @@ from trainlaw.formulas import (
     Constant,
     Expression,
     Formula,
+    InputError,
     Unit,
     UnitError,
     Variable,
@@ -33,6 +34,15 @@ class NamedConstant:
     name: str
     value: float
     unit: Unit | None
+
+
+def check_of_runs(formula: Formula) -> None:
+    """Raise InputError for a formula of parts of a run, whose features no configuration has."""
+    if formula.summed_over:
+        raise InputError(
+            f"expected a formula of whole runs, came one of each {formula.summed_over}, to be summed; "
+            "export it to .py, .c, .js, .sql, .onnx or .json"
+        )
 
 
 def plain_expression(formula: Formula) -> Expression:

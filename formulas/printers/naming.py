@@ -87,6 +87,9 @@ def header(formula: Formula) -> list[str]:
     """Return the lines that every printed form carries: formula, features, units, ranges, errors, origin."""
     target = formula.target
     lines = [f"{target.name} = {formula.text()}", f"{target.name} [{target.unit}] {target.meaning}"]
+    if formula.summed_over:
+        part = formula.summed_over
+        lines.append(f"this is the value of one {part}: {target.name} is its sum over every {part} of a run")
     for spec in formula.used_features:
         known = formula.ranges.get(spec.name)
         span = f", in training {number_text(known[0], 6)} to {number_text(known[1], 6)}" if known else ""

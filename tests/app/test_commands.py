@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from trainlaw.datasets import (
     configuration,
     load,
 )
-from trainlaw.formulas import load_formula
+from trainlaw.formulas import load_formula, save_formula
 from typer.testing import CliRunner
 
 
@@ -238,3 +239,22 @@ def test_precision_and_memory_are_warned_of(formula_file):
     assert row["precision"] == "amp" and "no run in amp was in training" in row["warnings"]
     (row,) = json.loads(output(*arguments, "--batch", 4000))
     assert any("memory" in warning for warning in row["warnings"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--formula"),
+        ("show",),
+        ("validate", "--formula"),
+        ("export", "--to", "page.html"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_formula_of_layers_is_refused_where_runs_are_asked_for(arguments, formula, in_empty_folder):
+    save_formula(replace(formula, summed_over="layer"), in_empty_folder / "layers.json")
+    result = CliRunner().invoke(app, [*map(str, arguments), "layers.json"])
+    assert result.exit_code == 2 and "one of each layer" in result.stderr
+    exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])
+    assert exported.exit_code == 0
+    assert "sum over every layer of a run" in Path("law.py").read_text()
