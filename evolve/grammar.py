@@ -49,7 +49,8 @@ class Leaf(gp.Terminal):
     """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
 
     token : what the machine reads. constant : the fitted number, the numbers of a grouped constant, or None.
-    rule : how it is fitted. start : where its search begins. feature : name or None.
+    rule : how it is fitted. start : where its search begins; of a bare feature its median. feature : name or
+    None.
     """
 
     __slots__ = ("constant", "feature", "rule", "start", "token")
@@ -307,7 +308,7 @@ def _feature_leaves(
     leaves = []
     for i in allowed:
         name, unit = features[i].name, units[i]
-        plain = Leaf(VARIABLE + 256 * i, types[unit], name, name)
+        plain = Leaf(VARIABLE + 256 * i, types[unit], name, name, start=float(np.median(columns[i])))
 
         def weighted(ret: type, rule: Rule, start: float, i: int = i, name: str = name) -> Leaf:
             return Leaf(WEIGHTED + 256 * i, ret, name, "weighted_" + name, 1.0, rule, start)

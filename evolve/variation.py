@@ -170,8 +170,8 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def make_factor(grammar: Grammar) -> list[Node]:
-    """A dimensionless factor: a power of a positive feature, the exponential of a weighted one, or any
-    number.
+    """A dimensionless factor: a power of a positive feature, one that saturates with it (1 + c / x), the
+    exponential of a weighted one, or any number.
     """
     number = grammar.number
     grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
@@ -182,6 +182,10 @@ def make_factor(grammar: Grammar) -> list[Node]:
     exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:
         leaf = random.choice(features)
+        if leaf.feature in grammar.positive and random.random() < 0.25:
+            saturating = _saturating(leaf, grammar)
+            if saturating:
+                return saturating
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
             bare = next(
                 other for other in features if other.feature == leaf.feature and other.constant is None
@@ -196,6 +200,22 @@ def make_factor(grammar: Grammar) -> list[Node]:
             )
             return [exponential, weighted.holding(random.gauss(0.0, 0.1))]
     return grammar.grow(number, 3)
+
+
+def _saturating(leaf: Leaf, grammar: Grammar) -> list[Node] | None:
+    """1 + c / x of the leaf's feature x, as efficiencies that rise with a size have it."""
+    number = grammar.number
+    add = grammar.operation("add", number, number, number)
+    div = grammar.operation("div", number, number, number)
+    free = next((other for other in grammar.leaves(number) if other.feature is None), None)
+    if add is None or div is None or free is None:
+        return None
+    bare = next(
+        other
+        for other in grammar.leaves(number)
+        if other.feature == leaf.feature and other.constant is None
+    )
+    return [add, free.holding(1.0), div, free.holding(bare.start * random.lognormvariate(-1.5, 1.0)), bare]
 
 
 def _is_prototype(node: Leaf, grammar: Grammar) -> bool:

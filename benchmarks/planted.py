@@ -1,0 +1,240 @@
+"""Planted truth: laws of known form on the real feature rows, with noise, searched for again.
+
+A law counts as found when the form that the search chose, its constants fitted anew to the law without noise,
+gives the law back to one percent on every row: equivalent forms count, lucky fits do not.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.datasets import TARGET, feature_specs, load
+from trainlaw.datasets.cnns import Cnn, Layer, build
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.problem import make_problem
+from trainlaw.evolve.trees import from_expression, to_expression
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    OPERATORS,
+    SECOND,
+    FeatureSpec,
+    RowSums,
+    complexity,
+    evaluate,
+    parse_text,
+    variables,
+)
+
+NOISE = 0.05
+# Largest relative distance from the law, anywhere, of a form that is equivalent to it.
+EQUIVALENT = 0.01
+
+SINGLE_GPU_FEATURES = (
+    "conv_other_compute_s", "im2col_compute_s", "conv_weight_compute_s", "conv_output_memory_s",
+    "batchnorm_memory_s", "depthwise_output_memory_s", "parameter_memory_s", "layer_launch_s",
+    "total_compute_s", "activation_memory_s", "clock_ratio", "wide_sm",
+)  # fmt: skip
+SINGLE_GPU_LAWS = {
+    # The nine-term law of hand: sums over two rates, each corrected for the clock and for wide processors.
+    "nine terms": (
+        "(1.48 * conv_other_compute_s + 77.9 * im2col_compute_s + 1070 * conv_weight_compute_s)"
+        " * clock_ratio^(-0.15) * exp(0.71 * wide_sm)"
+        " + (26.8 * conv_output_memory_s + 14.2 * batchnorm_memory_s + 74.6 * depthwise_output_memory_s"
+        " + 11.5 * parameter_memory_s) * exp(0.68 * wide_sm) + 8.0 * layer_launch_s + 0.0014"
+    ),
+    "roofline": "max(2.2 * total_compute_s, 21 * activation_memory_s) + 12 * layer_launch_s + 0.002",
+}
+SINGLE_GPU_TIME = FeatureSpec("single_gpu_time_s", "t_1", SECOND, "measured time on one GPU")
+MULTI_GPU_FEATURES = (
+    "single_gpu_time_s", "node_ring_s", "network_ring_s", "ring_s", "tree_s", "parameter_memory_s",
+    "layer_launch_s",
+)  # fmt: skip
+MULTI_GPU_LAW = (
+    "max(1.02 * single_gpu_time_s, 0.96 * single_gpu_time_s + 0.94 * node_ring_s + 3.2 * network_ring_s)"
+    " + 0.0005"
+)
+LAYER_LAW = "1.3 * gemm_s * (1 + 96 / depth_k) * (1 + 40 / width_n)"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One planted law: features, columns (n_rows, n_features), groups (n_observations,), the law's text and
+    its values (n_observations,) in seconds, and the sums of a law of layers.
+    """
+
+    name: str
+    features: tuple[FeatureSpec, ...]
+    columns: NDArray[np.float64]
+    groups: NDArray[np.str_]
+    law: str
+    truth: NDArray[np.float64]
+    sums: RowSums | None = None
+
+
+def single_gpu_law(name: str) -> Planted:
+    """A law of `SINGLE_GPU_LAWS` on the rows of the default table."""
+    return _on_table("default", name, SINGLE_GPU_FEATURES, SINGLE_GPU_LAWS[name])
+
+
+def multi_gpu_law() -> Planted:
+    """A law with overlapped communication on the rows of the table of several GPUs."""
+    return _on_table("multi", "several GPUs", MULTI_GPU_FEATURES, MULTI_GPU_LAW)
+
+
+def _on_table(table: str, name: str, features: tuple[str, ...], law: str) -> Planted:
+    runs = load(table)
+    frame = runs.features([feature for feature in features if feature != SINGLE_GPU_TIME.name])
+    frame[SINGLE_GPU_TIME.name] = runs.frame.get(SINGLE_GPU_TIME.name)
+    columns = frame[list(features)].to_numpy(np.float64)
+    usable = np.all(np.isfinite(columns), axis=1)
+    columns = columns[usable]
+    values, _ = evaluate(parse_text(law), dict(zip(features, columns.T, strict=True)))
+    groups = runs.labels()["gpu_group"].to_numpy(str)[usable]
+    specs = tuple(
+        SINGLE_GPU_TIME if feature == SINGLE_GPU_TIME.name else feature_specs([feature])[0]
+        for feature in features
+    )
+    return Planted(name, specs, columns, groups, law, values)
+
+
+def layer_law(runs_per_group: int = 24) -> Planted:
+    """A law of one convolution, as a matrix product of M x K by K x N, summed over the real layers of the
+    networks of the default table.
+    """
+    runs = load("default")
+    groups = runs.labels()["gpu_group"].to_numpy(str)
+    generator = np.random.default_rng(0)
+    kept = np.sort(
+        np.concatenate(
+            [
+                generator.permutation(np.flatnonzero(groups == group))[:runs_per_group]
+                for group in np.unique(groups)
+            ]
+        )
+    )
+    peak = runs.features(["peak_flop_per_s"]).to_numpy()[:, 0]
+    known: dict[tuple[float, ...], int] = {}
+    start, row, count, owners = [0], [], [], []
+    for run in kept.tolist():
+        facts = runs.frame.iloc[run]
+        products = _matrix_products(
+            build(facts["cnn"], int(facts["input_size_px"]), int(facts["n_classes"])),
+            int(facts["batch_per_gpu"]),
+        )
+        if not products:
+            continue
+        for (m, n, k), times in products.items():
+            place = known.setdefault((2.0 * m * n * k / peak[run], n, k, groups[run]), len(known))
+            row.append(place)
+            count.append(float(times))
+        start.append(len(row))
+        owners.append(groups[run])
+    columns = np.array([key[:3] for key in known], dtype=np.float64)
+    features = (
+        FeatureSpec("gemm_s", "g", SECOND, "operations of the matrix product over the GPU's peak"),
+        FeatureSpec("width_n", "N", DIMENSIONLESS, "columns of the product, output channels"),
+        FeatureSpec("depth_k", "K", DIMENSIONLESS, "inner length of the product"),
+    )
+    sums = RowSums(np.array(start), np.array(row), np.array(count))
+    names = [spec.name for spec in features]
+    values, _ = evaluate(parse_text(LAYER_LAW), dict(zip(names, columns.T, strict=True)))
+    return Planted("layers", features, columns, np.array(owners), LAYER_LAW, sums.apply(values), sums)
+
+
+def _matrix_products(cnn: Cnn, batch: int) -> dict[tuple[float, float, float], int]:
+    """(M, N, K) of each convolution of the forward pass, with how often it occurs."""
+    found: dict[tuple[float, float, float], int] = {}
+    for layer in cnn.layers:
+        if layer.kind == "conv":
+            shape = _matrix_product(layer, batch)
+            found[shape] = found.get(shape, 0) + layer.groups
+    return found
+
+
+def _matrix_product(layer: Layer, batch: int) -> tuple[float, float, float]:
+    inner = layer.in_channels // layer.groups * layer.kernel_height * layer.kernel_width
+    outputs = batch * layer.out_height * layer.out_width
+    return float(outputs), float(layer.out_channels // layer.groups), float(inner)
+
+
+def is_found(planted: Planted, estimator: FormulaRegressor) -> tuple[bool, float]:
+    """Whether the chosen form, fitted to the law without noise, is the law; and its largest relative
+    distance.
+    """
+    rows = np.arange(planted.columns.shape[0])
+    # Sums over single rows: a fit without the offset and slope of the untyped mode.
+    sums = planted.sums or RowSums(np.append(rows, rows.size), rows, np.ones(rows.size))
+    settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS))
+    problem = make_problem(
+        planted.columns, planted.truth, planted.features, TARGET, settings, planted.groups, sums=sums
+    )
+    tree = from_expression(estimator.formula_.expression, problem.grammar)
+    fitted = problem.fit([tree], 2000, start=False)[0]
+    names = [spec.name for spec in planted.features]
+    values, _ = evaluate(to_expression(fitted), dict(zip(names, planted.columns.T, strict=True)))
+    found = values if planted.sums is None else planted.sums.apply(values)
+    distance = float(np.max(np.abs(found / planted.truth - 1.0)))
+    return distance <= EQUIVALENT, distance
+
+
+def search_once(arguments: tuple[Callable[[], Planted], int, float]) -> dict[str, object]:
+    """One search for one planted law with the noise of a seed, in one thread."""
+    make, seed, seconds = arguments
+    planted = make()
+    noise = np.random.default_rng([seed, 77]).standard_normal(planted.truth.size)
+    settings = SearchSettings(evaluations=None, limit_seconds=seconds, random_seed=seed)
+    estimator = FormulaRegressor(planted.features, TARGET, settings)
+    began = time.perf_counter()
+    estimator.fit(planted.columns, planted.truth * np.exp(NOISE * noise), planted.groups, sums=planted.sums)
+    spent = time.perf_counter() - began
+    found, distance = is_found(planted, estimator)
+    predicted = estimator.predict(planted.columns, sums=planted.sums)
+    return {
+        "law": planted.name,
+        "seed": seed,
+        "found": found,
+        "largest distance of the form %": 100.0 * distance,
+        "mean error against the law %": 100.0 * float(np.mean(np.abs(predicted / planted.truth - 1.0))),
+        "complexity": complexity(estimator.formula_.expression),
+        "complexity of the law": complexity(parse_text(planted.law)),
+        "features": len(variables(estimator.formula_.expression)),
+        "seconds": spent,
+        "formula": estimator.formula_.text(3),
+    }
+
+
+def roofline_law() -> Planted:
+    """The roofline on the default table."""
+    return single_gpu_law("roofline")
+
+
+def nine_term_law() -> Planted:
+    """The nine-term law on the default table."""
+    return single_gpu_law("nine terms")
+
+
+LAWS: dict[str, tuple[Callable[[], Planted], float]] = {
+    "roofline": (roofline_law, 60.0),
+    "nine terms": (nine_term_law, 60.0),
+    "several GPUs": (multi_gpu_law, 60.0),
+    "layers": (layer_law, 120.0),
+}
+
+
+def planted_rows(seeds: int, workers: int, only: str = "", share: float = 1.0) -> list[dict[str, object]]:
+    """One row per law and seed; `share` of the seconds that each law is given."""
+    tasks = [
+        (make, seed, share * seconds)
+        for name, (make, seconds) in LAWS.items()
+        if only in name
+        for seed in range(seeds)
+    ]
+    rows = []
+    with ProcessPoolExecutor(workers) as pool:
+        for row in pool.map(search_once, tasks):
+            rows.append(row)
+            print(" ".join(str(value)[:220] for value in row.values()), flush=True)
+    return rows
