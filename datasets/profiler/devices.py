@@ -1,5 +1,6 @@
 """Devices through torch, which is an argument: which one, its clock, its facts, its precisions."""
 
+import os
 import platform
 from collections.abc import Mapping
 from math import isnan, nan
@@ -88,6 +89,9 @@ def software_of(torch: Any, state: CardState) -> str:
             f"cudnn {torch.backends.cudnn.version()}",
             f"driver {state.driver}",
         ]
+    # Threads that spin while they wait lose their slice to other programs; this switch decides it.
+    if os.environ.get("OMP_WAIT_POLICY"):
+        parts.append(f"OMP_WAIT_POLICY={os.environ['OMP_WAIT_POLICY']}")
     return ", ".join(parts)
 
 

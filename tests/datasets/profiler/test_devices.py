@@ -119,7 +119,10 @@ def test_memory_that_ran_out_is_told_from_defects(error, is_memory):
     assert is_out_of_memory(fake_torch(), error) is is_memory
 
 
-def test_software_names_the_driver_where_there_is_one():
+def test_software_names_the_driver_and_the_wait_policy_where_there_is_one(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    assert software_of(fake_torch(), CardState()).endswith(", OMP_WAIT_POLICY=passive")
+    monkeypatch.delenv("OMP_WAIT_POLICY")
     assert "driver" not in software_of(fake_torch(), CardState())
     assert "cuda 12.4, cudnn 90100, driver 550" in software_of(fake_torch(), CardState(driver="550"))
 
