@@ -18,6 +18,7 @@ from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.report_errors import hue_legend, point_groups
 from trainlaw.app.svg import escape
+from trainlaw.formulas import Formula
 from trainlaw.validate import bootstrap_interval, title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
@@ -51,23 +52,22 @@ def studies_html(outcome: StudyOutcome) -> str:
 
 def _metrics(outcome: StudyOutcome) -> str:
     formula = outcome.formula
-    names = estimators(formula)
-    rows = []
-    for metric, title in _TITLES.items():
-        cells = [title]
-        for name in names:
-            low, high = summary_interval(formula, name, metric)
-            ends = (
-                f" ({_figure(low, metric)} to {_figure(high, metric)})"
-                if np.isfinite([low, high]).all()
-                else ""
-            )
-            cells.append(f"{_figure(overall_error(formula, name, metric), metric)}{ends}")
-        rows.append(cells)
+    rows = [
+        [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
+        for name in estimators(formula)
+    ]
     caption = (
         "All figures of every estimator, in % unless said; in brackets the 90 % interval, groups drawn anew."
     )
-    return table_html(caption, ["", *map(title_of, names)], rows, ["long", *["n"] * len(names)])
+    return table_html(caption, ["", *_TITLES.values()], rows, ["long", *["n wrap"] * len(_TITLES)])
+
+
+def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
+    value = _figure(overall_error(formula, estimator, metric), metric)
+    low, high = summary_interval(formula, estimator, metric)
+    if not np.isfinite([low, high]).all():
+        return value
+    return f"{value} ({_figure(low, metric)} to {_figure(high, metric)})"
 
 
 def _figure(value: float, metric: str) -> str:
