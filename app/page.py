@@ -11,10 +11,10 @@ from trainlaw.app.page_script import script_of, template
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
 from trainlaw.app.term_words import words_of_terms
-from trainlaw.app.terms import plain_expression, terms_of
+from trainlaw.app.terms import terms_of
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
-from trainlaw.formulas.printers.naming import letter
+from trainlaw.formulas.printers.naming import indexed, letter
 
 # Changes of a card's rates, such as `trainlaw predict --gpu "T4 with 2x bandwidth"` knows them.
 _FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
@@ -36,6 +36,7 @@ def page_html(formula: Formula) -> str:
         f"{escape(facts.get('table_sha256', 'unknown'))}",
         summary=escape(_summary(formula)),
         error=escape(_error(formula)),
+        groups=_groups(formula),
         factors="".join(_factor(text) for text in _FACTORS),
         terms=_terms(formula),
         formula=_equation(formula),
@@ -65,9 +66,26 @@ def _factor(text: str) -> str:
     return f'<option value="{text}">{"as it is" if text == "1" else f"{text}&#215;"}</option>'
 
 
+def _groups(formula: Formula) -> str:
+    """One list of choices per constant that differs by group, such as by harness."""
+    fields = []
+    for index, constant in enumerate(formula.grouped):
+        options = "".join(
+            f'<option value="{escape(name)}">{escape(name)}</option>' for name in constant.values
+        )
+        label = f'<label for="group-{index}">{escape(constant.key)}</label>'
+        choices = f'<select id="group-{index}"><option value="">any other</option>{options}</select>'
+        fields.append(f'<div class="field">{label}{choices}</div>')
+    return "".join(fields)
+
+
+def _symbols_of(formula: Formula) -> dict[str, str]:
+    found = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
+    return found | {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
+
+
 def _equation(formula: Formula) -> str:
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
-    written = mathml_expression(plain_expression(formula), symbols)
+    written = mathml_expression(formula.expression, _symbols_of(formula))
     target = mathml_symbol(formula.target.symbol)
     return f'<math display="block"><mrow>{target}<mo>=</mo>{written}</mrow></math>'
 
@@ -75,7 +93,9 @@ def _equation(formula: Formula) -> str:
 def _terms(formula: Formula) -> str:
     rows = [
         _term(str(index), words.name, words.sentence, _filled(term, formula))
-        for index, (term, words) in enumerate(zip(terms_of(formula), words_of_terms(formula), strict=True))
+        for index, (term, words) in enumerate(
+            zip(terms_of(formula, formula.expression), words_of_terms(formula), strict=True)
+        )
     ]
     if not knows_several_gpus(formula):
         rows.append(_term("exchange", "all-reduce time", f"{ASSUMPTION}.", ""))
@@ -94,11 +114,14 @@ def _term(key: str, name: str, sentence: str, mathematics: str) -> str:
 def _filled(term: Expression, formula: Formula) -> str:
     """The term in symbols, and once more with places that the script fills with numbers."""
     used = formula.used_features
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in used}
     places = {
         spec.name: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>' for index, spec in enumerate(used)
     }
-    both = f"{mathml_expression(term, symbols)}<mo>=</mo>{mathml_expression(term, places)}"
+    places |= {
+        constant.name: f'<mrow><mtext data-group="{index}">?</mtext></mrow>'
+        for index, constant in enumerate(formula.grouped)
+    }
+    both = f"{mathml_expression(term, _symbols_of(formula))}<mo>=</mo>{mathml_expression(term, places)}"
     return f"<math><mrow>{both}</mrow></math>"
 
 

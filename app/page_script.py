@@ -10,7 +10,7 @@ from trainlaw.app.error_tables import BY_CNN, LEVEL, OURS, error_lines, interval
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.multi_gpu_time import ASSUMPTION, EXCHANGE, knows_several_gpus
-from trainlaw.app.terms import check_of_runs, plain_expression, terms_of
+from trainlaw.app.terms import check_of_runs, terms_of
 from trainlaw.datasets import built_in_gpus, find_cnn_facts, link_table
 from trainlaw.datasets.algorithms import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
 from trainlaw.datasets.cnns.memory import training_memory
@@ -147,7 +147,7 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
         unit = "" if spec.unit.is_dimensionless else str(spec.unit)
         fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
-    terms = [_function(term) for term in terms_of(formula)]
+    terms = [_function(term) for term in terms_of(formula, formula.expression)]
     used = {name for form in expressions.values() for name in variables(form)}
     fixed = {
         "factor": interval_of(formula),
@@ -155,6 +155,10 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
         "joint": formula.errors.get(KEY),
         "precisions": list(formula.provenance.get("precisions", ["fp32"])),
         "first": _FIRST,
+        "grouped": [
+            {"name": item.name, "values": dict(item.values), "default": item.default}
+            for item in formula.grouped
+        ],
         "ticks": [name for name in _TICKS if name in used],
         "assumption": "" if knows_several_gpus(formula) else f"{ASSUMPTION}; its error was not measured",
         "errorOfCnn": {
@@ -163,7 +167,7 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
     }
     functions = (
         f"features:[{','.join(features)}],terms:[{','.join(terms)}],"
-        f"predict:{_function(plain_expression(formula))},exchange:{_function(exchange)}"
+        f"predict:{_function(formula.expression)},exchange:{_function(exchange)}"
     )
     return f"{{...{literal(fixed)},{functions}}}"
 

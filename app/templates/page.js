@@ -1,7 +1,7 @@
 "use strict";
 // GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and LAW stand above this script; nothing is fetched.
 const field = (id) => document.getElementById(id);
-const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth"];
+const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...LAW.grouped.map((_, index) => `group-${index}`)];
 const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
 const TICKS = ["has_optimizer", "has_input_copy"];
 const FEW = 15;
@@ -52,9 +52,15 @@ const columnsOf = (gpu, choice) => {
     exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
   };
 };
+// A constant that differs by group stands among the features, by its own name.
+const groupConstants = (choice) => LAW.grouped.map(({ name, values, default: other }, index) => {
+  const group = choice[`group-${index}`];
+  return [name, Object.hasOwn(values, group) ? values[group] : other];
+});
 const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
-  const features = Object.fromEntries(LAW.features.map((feature) => [feature.name, feature.compute(columns)]));
+  const constants = groupConstants(choice);
+  const features = Object.fromEntries([...constants, ...LAW.features.map((feature) => [feature.name, feature.compute(columns)])]);
   const exchange = LAW.exchange(columns);
   return { columns, features, exchange, seconds: LAW.predict(features) + exchange };
 };
@@ -122,7 +128,7 @@ const addressOf = (choice) => {
   const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));
   return `#${new URLSearchParams(differing.map((id) => [id, String(choice[id])]))}`;
 };
-const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : LAW.first[id]);
+const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : LAW.first[id] ?? "");
 const readAddress = () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const id of CHOICES) {
@@ -168,6 +174,7 @@ const showTerms = (choice, { features, seconds, exchange }) => {
     place.textContent = quantity(features[feature.name], feature.unit);
     place.classList.toggle("outside", isOutside(feature, features[feature.name]));
   }
+  for (const place of document.querySelectorAll("[data-group]")) place.textContent = shown(features[LAW.grouped[Number(place.dataset.group)].name]);
 };
 let everyGpu = false;
 const showGpus = (choice) => {

@@ -14,7 +14,7 @@ from trainlaw.app.page import page_html
 from trainlaw.app.predict import BUILT_IN
 from trainlaw.datasets import TARGET, built_in_gpus, cnn_table, feature_specs, link_table, load
 from trainlaw.datasets.algorithms import ALGORITHMS
-from trainlaw.formulas import Formula, load_formula, parse_text, save_formula
+from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula, to_text
 from trainlaw.validate.applicability import KEY, JointRange
 from typer.testing import CliRunner
 
@@ -207,6 +207,26 @@ def test_formula_of_several_gpus_needs_no_addition(opened, tmp_path):
             CHOOSE, {name: v if isinstance(v, bool) else str(v) for name, v in wanted.items()}
         )
         assert float(found["time"]) == pytest.approx(row["time_s"], rel=1e-9), choice
+
+
+def test_constants_of_groups_can_be_chosen(opened, formula, tmp_path):
+    constant = GroupedConstant("C[harness]", "harness", {"tf </b>": 2.0, "mxnet": 0.5}, 1.25)
+    expression = parse_text(f"C[harness] * ({to_text(formula.expression)})")
+    law = replace(formula, expression=expression, grouped=(constant,))
+    (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
+    page = opened(tmp_path / "page.html")
+    other = float(page.get_attribute("#time", "data-seconds"))
+    for group, factor in (("tf </b>", 2.0), ("mxnet", 0.5), ("", 1.25)):
+        page.select_option("#group-0", group)
+        assert float(page.get_attribute("#time", "data-seconds")) == pytest.approx(
+            other * factor / 1.25, rel=1e-9
+        )
+    page.select_option("#group-0", "mxnet")
+    again = opened(tmp_path / "page.html", page.evaluate("location.hash.slice(1)"))
+    assert again.input_value("#group-0") == "mxnet"
+    save_formula(law, tmp_path / "law.json")
+    (row,) = predicted([next(random_choices(1, ["fp32"]))], tmp_path / "law.json", tmp_path)
+    assert compare(opened(tmp_path / "page.html"), list(random_choices(1, ["fp32"])), [row]) == 1
 
 
 def test_link_brings_the_choice_back(opened, page_file):
