@@ -96,8 +96,8 @@ class SheetPlan:
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
     per cell. expected : the text that a cell shows when nothing is to be warned of. frozen : rows and columns
-    that stay in view. scale : range of cells that is coloured from least to most. head_row : the first row that
-    is printed on every page. many_pages : whether pages stand side by side; else one is as wide as the sheet.
+    that stay in view. scale : range of cells that is coloured from least to most. head_row : the first row
+    that is printed on every page. many_pages : whether pages stand side by side; else one is as wide as all.
     """
 
     name: str

@@ -91,7 +91,7 @@ def _of_chosen_gpu(column: str) -> str:
 
 
 def _times(model: Model) -> list[_Result]:
-    seconds, factor, time = model.seconds, interval_of(model.formula), f"{PREFIX}time_s"
+    seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
     total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
     assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else ASSUMPTION
@@ -99,125 +99,65 @@ def _times(model: Model) -> list[_Result]:
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
     ]
-    if factor:
+    if interval_of(model.formula):
+        low, high = _interval(model, "interval", time, seconds, ("s", "result"))
         note = f"{100 * LEVEL:g} % interval, from runs on one GPU of kinds held out"
-        of_interval = f"{PREFIX}interval_factor"
-        lines += [
-            _Result(
-                "", "interval from", _live(f"{time}/{of_interval}"), seconds / factor, "s", "result", note
-            ),
-            _Result("", "interval to", _live(f"{time}*{of_interval}"), seconds * factor, "s", "result"),
-        ]
-    own = _of_chosen_gpu("link")
-    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
-    first_link = str(gpu_table_rows()[FIRST_GPU]["link"])
-    images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
-    efficiency = f"{PREFIX}single_s/{time}"
+        lines += [low._replace(note=note), high]
+    rate, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus/{time}", FIRST_BATCH / seconds
+    alone, note = f"{PREFIX}single_s/{time}", "time of one GPU alone over this time"
     return [
         *lines,
-        _Result(
-            "",
-            "throughput, all GPUs",
-            _live(f"{images}/{time}"),
-            FIRST_BATCH / seconds,
-            "images/s",
-            "result_short",
-        ),
-        _Result(
-            "",
-            "efficiency",
-            _live(efficiency),
-            1.0,
-            "",
-            "result_share",
-            "time of one GPU alone over this time",
-        ),
-        _Result(
-            "link_used",
-            "link that applies",
-            link,
-            first_link,
-            "",
-            "result_text",
-            "used from two GPUs of a node on",
-        ),
+        _Result("", "throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
+        _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
+        _link_used(),
     ]
+
+
+def _interval(model: Model, title: str, name: str, value: float, shown: tuple[str, str]) -> list[_Result]:
+    """Both ends of the interval of a time or cost `name`; shown : unit and style."""
+    factor, of_interval = interval_of(model.formula) or 1.0, f"{PREFIX}interval_factor"
+    return [
+        _Result("", f"{title} from", _live(f"{name}/{of_interval}"), value / factor, *shown),
+        _Result("", f"{title} to", _live(f"{name}*{of_interval}"), value * factor, *shown),
+    ]
+
+
+def _link_used() -> _Result:
+    own = _of_chosen_gpu("link")
+    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
+    first, note = str(gpu_table_rows()[FIRST_GPU]["link"]), "used from two GPUs of a node on"
+    return _Result("link_used", "link that applies", link, first, "", "result_text", note)
 
 
 def _costs(model: Model) -> list[_Result]:
-    time, factor = f"{PREFIX}time_s", interval_of(model.formula)
-    steps = math.ceil(FIRST_IMAGES / FIRST_BATCH)
+    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
+    total = hours * FIRST_PRICE * FIRST_EPOCHS
+    count = f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)"
     own = _of_chosen_gpu("price_usd_per_hour")
     price = f"IF(ISNUMBER({own}),{own},{PREFIX}price)"
-    per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used"
+    epoch = _live(f"{PREFIX}time_s*{PREFIX}iterations/3600")
+    per_epoch = _live(f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used")
     lines = [
-        _Result(
-            "iterations",
-            "iterations per epoch",
-            f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)",
-            float(steps),
-            "",
-            "result_count",
-        ),
-        _Result(
-            "epoch_h",
-            "time of an epoch",
-            _live(f"{time}*{PREFIX}iterations/3600"),
-            hours,
-            "h",
-            "result_money",
-        ),
-        _Result(
-            "total_h",
-            "time of all epochs",
-            _live(f"{PREFIX}epoch_h*{PREFIX}epochs"),
-            hours * FIRST_EPOCHS,
-            "h",
-            "result_money",
-        ),
-        _Result(
-            "price_used",
-            "price of a GPU that applies",
-            price,
-            FIRST_PRICE,
-            "USD/h",
-            "result_money",
-        ),
-        _Result(
-            "epoch_cost", "cost of an epoch", _live(per_epoch), hours * FIRST_PRICE, "USD", "result_money"
-        ),
-        _Result(
-            "cost",
-            "cost of all epochs",
-            _live(f"{PREFIX}epoch_cost*{PREFIX}epochs"),
-            hours * FIRST_PRICE * FIRST_EPOCHS,
-            "USD",
-            "result_money",
-        ),
+        _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
+        _amount("epoch_h", "time of an epoch", epoch, hours, "h"),
+        _amount("total_h", "time of all epochs", _all_epochs("epoch_h"), hours * FIRST_EPOCHS, "h"),
+        _amount("price_used", "price of a GPU that applies", price, FIRST_PRICE, "USD/h"),
+        _amount("epoch_cost", "cost of an epoch", per_epoch, hours * FIRST_PRICE, "USD"),
+        _amount("cost", "cost of all epochs", _all_epochs("epoch_cost"), total, "USD"),
     ]
-    if factor:
-        total = hours * FIRST_PRICE * FIRST_EPOCHS
-        of_interval = f"{PREFIX}interval_factor"
-        lines += [
-            _Result(
-                "",
-                "cost of all epochs from",
-                _live(f"{PREFIX}cost/{of_interval}"),
-                total / factor,
-                "USD",
-                "result_money",
-            ),
-            _Result(
-                "",
-                "cost of all epochs to",
-                _live(f"{PREFIX}cost*{of_interval}"),
-                total * factor,
-                "USD",
-                "result_money",
-            ),
-        ]
+    if interval_of(model.formula):
+        shown = ("USD", "result_money")
+        lines += _interval(model, "cost of all epochs", f"{PREFIX}cost", total, shown)
     return lines
+
+
+def _amount(name: str, title: str, formula: str, value: float, unit: str) -> _Result:
+    return _Result(name, title, formula, value, unit, "result_money")
+
+
+def _all_epochs(name: str) -> str:
+    return _live(f"{PREFIX}{name}*{PREFIX}epochs")
 
 
 def _checks(model: Model) -> list[_Result]:

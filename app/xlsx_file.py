@@ -26,7 +26,7 @@ _NUMBERS: Mapping[str, str] = {
     "0 %": "0%",
     "0.0 %": "0.0%",
 }
-_A4 = 9
+_A3, _A4 = 8, 9
 _TEXTS = "xl/sharedStrings.xml"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -163,9 +163,9 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
 def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
     sheet.hide_gridlines(2)
     sheet.set_landscape()
-    sheet.set_paper(_A4)
+    sheet.set_paper(_A3 if plan.many_pages else _A4)
     if plan.many_pages:
-        sheet.set_print_scale(60)
+        sheet.set_print_scale(50)
     else:
         sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)

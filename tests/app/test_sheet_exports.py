@@ -48,8 +48,9 @@ def test_the_table_of_predictions_is_what_predict_says(formula):
     assert len(rows) > 20_000
     for row in random.Random(4).sample(rows, 60):
         run = configuration(
-            cnn=row["cnn"], gpu=row["gpu"], batch_per_gpu=int(row["batch_per_gpu"]), precision=row["precision"],
-            input_size_px=int(row["input_size_px"]), n_classes=int(row["n_classes"]),
+            cnn=row["cnn"], gpu=row["gpu"], precision=row["precision"],
+            batch_per_gpu=int(row["batch_per_gpu"]), input_size_px=int(row["input_size_px"]),
+            n_classes=int(row["n_classes"]),
         )  # fmt: skip
         expected = predict_runs(formula, run)[0]
         if math.isnan(expected.time_s):
