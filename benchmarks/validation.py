@@ -68,10 +68,15 @@ def show(result: StudyResult, title: str, over: str) -> None:
         groups = result.labels(over)
         errors = result.errors_by(over, {"mape": _mape})
         macro = errors[errors["estimator"] == name]["mape"].mean()
-        covered = conformal_coverage(result.measured_s, result.predicted_s(name), groups)["covered_percent"]
+        coverage = conformal_coverage(result.measured_s, result.predicted_s(name), groups)
+        known = np.isfinite(coverage["factor"])
+        # Nine groups are the fewest that a 90 % interval for a tenth can be made from.
+        covered = (
+            f"{coverage['covered_percent'].mean():5.1f}" if known.all() else "no interval: too few groups"
+        )
         print(
             f"  {title_of(name):40} {row['mape_percent']:6.1f} / {row['median_ape_percent']:5.1f}"
-            f" / {macro:6.1f}   covered {covered.mean():5.1f}"
+            f" / {macro:6.1f}   covered {covered}"
         )
 
 
