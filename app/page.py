@@ -121,8 +121,9 @@ def _filled(term: Expression, formula: Formula) -> str:
         constant.name: f'<mrow><mtext data-group="{index}">?</mtext></mrow>'
         for index, constant in enumerate(formula.grouped)
     }
-    both = f"{mathml_expression(term, _symbols_of(formula))}<mo>=</mo>{mathml_expression(term, places)}"
-    return f"<math><mrow>{both}</mrow></math>"
+    symbols, numbers = mathml_expression(term, _symbols_of(formula)), mathml_expression(term, places)
+    # Two elements, between which a narrow screen breaks the line.
+    return f"<math>{symbols}</math> <math><mrow><mo>=</mo>{numbers}</mrow></math>"
 
 
 def _symbols(formula: Formula) -> str:
