@@ -105,21 +105,29 @@ def _look_up_table(
     Returns the number of columns.
     """
     header = ["name", *next(iter(table.values()))]
-    widths = [max(map(len, table)) + 2, *(max(len(name) + 2, 13) for name in header[1:])]
+    widths = [max(30, *(len(label) + 2 for label in table)), *(_width(table, name) for name in header[1:])]
     sheet.plan.widths = [*sheet.plan.widths, *[3] * (left - len(sheet.plan.widths)), *widths]
     for offset, title in enumerate(header):
         numeric = any(isinstance(row.get(title), int | float) for row in table.values())
-        sheet.text(HEAD, left + offset, title, "head_right" if numeric else "head")
-        sheet.text(HEAD - 1, left + offset, _unit_of(title) if numeric else "", "small")
+        sheet.text(HEAD, left + offset, title, "head_right" if numeric else "head_unit" if offset else "head")
+        if numeric:
+            sheet.text(HEAD - 1, left + offset, _unit_of(title), "small")
     for row, (label, values) in enumerate(table.items(), start=HEAD + 1):
-        for column, value in enumerate([label, *values.values()], start=left):
+        sheet.text(row, left, label)
+        for column, (name, value) in enumerate(values.items(), start=left + 1):
             if isinstance(value, int | float):
-                sheet.number(row, column, value)
+                sheet.number(row, column, value, "general" if name == "year" else "amount")
             else:
-                sheet.text(row, column, str(value))
+                sheet.text(row, column, str(value), "unit")
     sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (HEAD + 1, 1), HEAD, True
     _define_look_up(sheet, kind, left, len(header))
     return len(header)
+
+
+def _width(table: Mapping[str, Mapping[str, object]], name: str) -> int:
+    """Characters of a column: numbers with separators fit, long texts are cut by the next cell."""
+    longest = max(len(row[name]) if isinstance(row[name], str) else 18 for row in table.values())
+    return max(len(name) + 3, min(longest + 3, 48))
 
 
 def _unit_of(column: str) -> str:

@@ -145,6 +145,11 @@ def plan(formula):
 
 
 @pytest.fixture(scope="module")
+def small(formula):
+    return small_plan(formula)
+
+
+@pytest.fixture(scope="module")
 def data(plan):
     return xlsx_bytes(plan)
 
@@ -187,8 +192,8 @@ def random_choice(choose):
 
 
 @needs_libreoffice
-def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, folder):
-    choose, plan = random.Random(11), small_plan(formula)
+def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, folder):
+    choose, plan = random.Random(11), small
     choices = {f"choice{number}.xlsx": random_choice(choose) for number in range(12)}
     files = {name: xlsx_bytes(with_values(plan, cells)) for name, (cells, _) in choices.items()}
     books = recalculated(files, folder)
@@ -234,8 +239,8 @@ def edited(book, edits):
 
 
 @needs_libreoffice
-def test_fifty_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, folder):
-    choose, plan = random.Random(5), small_plan(formula)
+def test_fifty_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
+    choose, plan = random.Random(5), small
     book = read(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
@@ -320,8 +325,8 @@ def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
 
 
 @needs_libreoffice
-def test_warnings_where_they_belong(formula, folder):
-    plan = small_plan(formula)
+def test_warnings_where_they_belong(small, folder):
+    plan = small
     changes = {
         "near": {},
         "far": {"tl_batch_per_gpu": 1e7},
@@ -388,8 +393,8 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
 
 
 @needs_libreoffice
-def test_the_order_of_gpus_follows_prices_and_keeps_ties(formula, folder):
-    plan = small_plan(formula)
+def test_the_order_of_gpus_follows_prices_and_keeps_ties(small, folder):
+    plan = small
     prices = {find_cell(plan, "GPUs", "T4", "price_usd_per_hour"): 0.001}
     files = {
         "cost.xlsx": with_values(plan, prices),
