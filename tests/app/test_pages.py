@@ -42,14 +42,17 @@ def outcome(formula):
     simple = replace(formula, expression=parse_text("20 * conv_output_memory_s"))
     front = ParetoFront((ScoredFormula(simple, 0.4, 3), ScoredFormula(formula, 0.1, 40)))
     columns = load("default").features([spec.name for spec in formula.used_features])
-    shares = mean_shares(formula, {name: columns[name].to_numpy() for name in columns})
+    known = {name: columns[name].to_numpy() for name in columns}
+    shares = mean_shares(formula, known)
     provenance = {
         "table": "default",
         "seed": 0,
         "trainlaw_version": "0.1.0",
         "settings": {"population": [1, 2]},
     }
-    return StudyOutcome(carried, front, result, {"fold 1 of 1": ("T4",)}, shares, 0.1, provenance=provenance)
+    return StudyOutcome(
+        carried, front, result, {"fold 1 of 1": ("T4",)}, shares, 0.1, known, provenance=provenance
+    )
 
 
 class Seen(HTMLParser):
@@ -94,7 +97,7 @@ def test_report_needs_nothing_else_and_draws_everything(outcome):
     text = report_html(outcome)
     seen = is_alone(text)
     assert "script" not in seen.tags
-    assert seen.tags.count("svg") == 4
+    assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
     assert len(text) < 3_000_000
     for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
         assert name in text
@@ -104,7 +107,8 @@ def test_report_needs_nothing_else_and_draws_everything(outcome):
 def test_every_run_is_drawn(outcome):
     text = report_html(outcome)
     drawn = sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', text))
-    assert drawn == len(load("default"))
+    # Once by measured time, once by each feature.
+    assert drawn == (1 + len(outcome.formula.used_features)) * len(load("default"))
 
 
 def test_hostile_texts_are_inert(outcome):
@@ -162,7 +166,7 @@ def screenshot_dom(path, fragment=""):
 def test_report_opens_without_a_word_on_the_console(outcome, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(report_html(outcome))
-    assert screenshot_dom(path).count("<svg") == 4
+    assert screenshot_dom(path).count("<svg") == 4 + len(outcome.formula.used_features)
 
 
 def test_page_is_one_small_file(formula):
