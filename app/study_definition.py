@@ -66,7 +66,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     taken: dict[str, object] = {}
     for name, value in values.items():
         if name not in kinds:
-            raise unknown_name(f"{where}: entry", name, kinds)
+            raise unknown_name(f"entry of {where}", name, kinds)
         taken[name] = _checked(f"{where}: {name}", value, kinds[name])
     definition = replace(StudyDefinition(), **taken)  # type: ignore[arg-type]
     for name, (least, most) in _LIMITS.items():
@@ -82,7 +82,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     ):
         for name in given:
             if name not in known:
-                raise unknown_name(f"{where}: {kind}", name, [*known, *(("all",) if kind == "rival" else ())])
+                raise unknown_name(f"{kind} of {where}", name, [*known, *(("all",) if kind == "rival" else ())])
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
             f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"

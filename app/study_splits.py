@@ -53,10 +53,10 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
         raise InputError(f"{path}: expected TOML: {error}") from None
     for entry in value:
         if entry not in ("label", "held_out"):
-            raise unknown_name(f"{path}: entry", entry, ("label", "held_out"))
+            raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))
     label, lists = value.get("label", "gpu_group"), value.get("held_out")
     if label not in labels.columns:
-        raise unknown_name(f"{path}: label", str(label), labels.columns)
+        raise unknown_name(f"label of {path}", str(label), labels.columns)
     if not isinstance(lists, dict) or not lists:
         raise InputError(f'{path}: expected [held_out] with lines such as "new cards" = ["T4", "A40"]')
     for name, keys in lists.items():

@@ -71,7 +71,7 @@ def _json_rows(text: str, path: Path) -> list[Mapping[str, object]]:
 def _rates(row: Mapping[str, object], where: str) -> MeasuredRates:
     for name in row:
         if name not in (*_TEXT_COLUMNS, *RATE_COLUMNS):
-            raise unknown_name(f"{where}: column", str(name), (*_TEXT_COLUMNS, *RATE_COLUMNS))
+            raise unknown_name(f"column of {where}", str(name), (*_TEXT_COLUMNS, *RATE_COLUMNS))
     gpu = str(row.get("gpu") or "").strip()
     if not gpu:
         raise InputError(f"{where}: expected a GPU in column gpu, came nothing")
