@@ -82,7 +82,9 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     ):
         for name in given:
             if name not in known:
-                raise unknown_name(f"{kind} of {where}", name, [*known, *(("all",) if kind == "rival" else ())])
+                raise unknown_name(
+                    f"{kind} of {where}", name, [*known, *(("all",) if kind == "rival" else ())]
+                )
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
             f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"
