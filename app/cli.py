@@ -13,6 +13,7 @@ from trainlaw.app.commands import (
     gpus,
     predict,
     profile,
+    scaling,
     schedule,
     show,
     study,
@@ -70,6 +71,7 @@ app.command("study")(study.study_command)
 app.command("compare")(compare.compare_command)
 app.command("predict")(predict.predict_command)
 app.command("profile")(profile.profile_command)
+app.command("scaling")(scaling.scaling_command)
 app.command("schedule")(schedule.schedule_command)
 app.command("show")(show.show_command)
 app.command("export")(export.export_command)

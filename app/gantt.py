@@ -4,7 +4,7 @@ from trainlaw.app import svg
 from trainlaw.app.quantities import show_seconds
 from trainlaw.app.streams import StreamPlan
 
-_LEFT, _RIGHT, _TOP, _LANE = 34.0, 394.0, 34.0, 20.0
+_LEFT, _RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
 _GAP = 3.0
 _LEAST_LABELLED = 26.0  # user units that a layer's name needs
 # Group of layers -> class; all others share one.
@@ -19,10 +19,10 @@ _TITLES = {
     "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
     "rest": "other",
 }  # fmt: skip
-# Six hues that stay apart for colour-blind eyes (Okabe and Ito); the critical path has a dark edge.
+# Six hues that stay apart for colour-blind eyes (Okabe and Ito).
 _STYLE = (
     ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
-    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{stroke:#000;stroke-width:.7}"
+    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
     ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
 )
 
@@ -31,7 +31,7 @@ def gantt_svg(plan: StreamPlan) -> str:
     """Return the chart of a plan's schedule on all its streams: a lane per stream, time to the right.
 
     Each box names its layer, start, time and share of the GPU when pointed at; backward tasks are paler,
-    tasks on the critical path have a dark edge.
+    tasks on the critical path are underlined in black.
     """
     schedule, critical = plan.chosen, set(plan.critical)
     bottom = _TOP + schedule.streams * (_LANE + _GAP)
@@ -61,12 +61,12 @@ def _title(plan: StreamPlan) -> str:
 
 
 def _legend(height: float) -> list[str]:
-    parts, place = [], _LEFT
+    parts, place = [], 8.0
     for kind, title in _TITLES.items():
         parts.append(svg.box((place, height - 6), (7, 7), kind, title))
         parts.append(svg.text(place + 9, height, title, "start", "tick"))
         place += 16 + 4.2 * len(title)
-    parts.append(svg.box((place, height - 6), (7, 7), "lane critical", "on the critical path"))
+    parts.append(svg.box((place, height - 2), (7, 2.5), "critical", "on the critical path"))
     return [*parts, svg.text(place + 9, height, "critical path", "start", "tick")]
 
 
@@ -78,11 +78,13 @@ def _task(plan: StreamPlan, task: int, across: svg.LinearAxis, critical: bool) -
     left, width = across(start), across(start + seconds) - across(start)
     top = _TOP + schedule.stream[task] * (_LANE + _GAP)
     kind = _CLASSES.get(layer.group, "rest")
-    classes = " ".join([kind, *["back"] * layer.backward, *["critical"] * critical])
+    classes = f"{kind} back" if layer.backward else kind
     share = f"{100 * schedule.tasks.demands[task]:.0f} % of the GPU"
     hint = f"{layer.name} ({layer.kind}): from {show_seconds(start)}, takes {show_seconds(seconds)}, {share}"
-    drawn = [svg.box((left, top + 1), (width, _LANE - 2), classes, hint)]
+    drawn = [svg.box((left, top + 1), (width, _LANE - 5), classes, hint)]
+    if critical:
+        drawn.append(svg.box((left, top + _LANE - 3.5), (width, 2.5), "critical", hint))
     if width >= _LEAST_LABELLED:
         shown = layer.layer[: int(width / 3)]
-        drawn.append(svg.text(left + width / 2, top + 12, shown, "middle", "inside"))
+        drawn.append(svg.text(left + width / 2, top + 10.5, shown, "middle", "inside"))
     return drawn

@@ -65,9 +65,9 @@ def _stated(law: Formula) -> str:
     if not networks:
         return "a law without a stated error"
     return (
-        f"the built-in law of a layer; the sum of a network's layers is wrong by {networks['mape_percent']} "
-        f"% (median {networks['median_ape_percent']}) on GPUs held out; which layers fill how much of the GPU is "
-        "a rule, not measured"
+        f"a law fitted to measured layers; sums over networks are wrong by {networks['mape_percent']} % "
+        f"(median {networks['median_ape_percent']} %) on GPUs held out; the shares of the GPU are a rule, "
+        "not measured"
     )
 
 

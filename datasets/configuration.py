@@ -36,8 +36,8 @@ def configuration(
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
     `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names
-    of cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, the algorithm
-    to a ring.
+    of cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, which also the
+    beginning of its name means ("nvlink2" on a V100), the algorithm to a ring.
     Raises UnknownNameError for an unknown name, InputError for a number out of range.
 
     >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
@@ -50,7 +50,7 @@ def configuration(
     _check_known("precision", precision, PRECISIONS)
     _check_known("algorithm", algorithm or "ring", ALGORITHMS)
     _check_known("timed parts", timed_parts, TIMED_PARTS)
-    used_link = "none" if n_gpus == n_nodes else link or card.gpu_link or card.host_link or "pcie3-x16"
+    used_link = "none" if n_gpus == n_nodes else _link_of(card, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
     row = {
         "gpu": card.gpu,
@@ -72,6 +72,12 @@ def configuration(
     }
     facts = Facts(catalog.with_gpu(card), (known,))
     return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
+
+
+def _link_of(card: Gpu, link: str | None) -> str:
+    """The name of a link; "nvlink2" means the card's own where that is one, such as nvlink2-x6."""
+    own = card.gpu_link or card.host_link or "pcie3-x16"
+    return own if link is None or own.startswith(f"{link.strip().lower()}-") else link
 
 
 def _counted(cnn: str | Cnn | CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:

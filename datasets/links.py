@@ -1,5 +1,6 @@
 """Links between GPUs and between nodes: rate and latency, with their sources."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -9,6 +10,7 @@ import pandas as pd
 from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
+_INFINIBAND = re.compile(r"^ib-")
 _SOURCE_COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "nominal_byte_per_s": "nominal_source",
@@ -71,14 +73,14 @@ def links() -> Mapping[str, Link]:
 
 
 def find_link(text: str) -> Link:
-    """Return the link of that name.
+    """Return the link of that name; "ib" means InfiniBand.
 
     Raises UnknownNameError, with near names.
 
-    >>> find_link("pcie4-x16").effective_byte_per_s
-    24000000000.0
+    >>> find_link("pcie4-x16").effective_byte_per_s, find_link("ib-edr").link
+    (24000000000.0, 'infiniband-edr')
     """
-    name = text.strip().lower().replace(" ", "-").replace("_", "-")
+    name = _INFINIBAND.sub("infiniband-", text.strip().lower().replace(" ", "-").replace("_", "-"))
     if name not in links():
         raise unknown_name("link", text, links())
     return links()[name]
