@@ -1,7 +1,7 @@
-"""Killed searches: a search is killed without warning at random moments and must end as if it never had been.
+"""Killed searches: a search is killed without warning at random moments and must end as if it never was.
 
-`python -m benchmarks.resume --kills 50`. Each search runs in a process of its own that writes checkpoints; the
-budget counts evaluations, so that every run, in one piece or in many, must end with the same formula.
+`python -m benchmarks.resume --kills 50`. Each search runs in a process of its own that writes checkpoints;
+the budget counts evaluations, so that every run, in one piece or in many, must end with the same formula.
 """
 
 import argparse

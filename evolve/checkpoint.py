@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from trainlaw.evolve.grammar import Grammar, Node
+from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.islands import Island
+from trainlaw.evolve.leaves import Node
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.search import SearchState
 from trainlaw.evolve.variation import Individual

@@ -25,9 +25,7 @@ def keeps_constraints(tree: Individual, problem: Problem) -> bool:
     return all(is_kept(constraint, expression, box) for constraint in problem.settings.constraints)
 
 
-def is_kept(
-    constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]
-) -> bool:
+def is_kept(constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]) -> bool:
     """Whether one constraint is proved over `box`; a feature that does not occur neither rises nor falls."""
     if constraint.kind == "nonnegative":
         proof = prove_sign(expression, box, max_boxes=MOST_BOXES, simplify_seconds=0.0)

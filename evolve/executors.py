@@ -69,4 +69,3 @@ def advance_on(executor: Executor, problem: Problem, facts: ProblemFacts) -> Adv
         return [island_of(content, problem) for content in done]
 
     return together
-

@@ -7,89 +7,35 @@ element and byte, and counts of samples differ by constants that a fit finds, so
 of ten times is 19 nodes, not 39.
 """
 
-import math
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-from trainlaw.evolve.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine_kernels import OPERATOR_CODES
+from trainlaw.evolve.leaves import (
+    Leaf,
+    Node,
+    Operation,
+    Shift,
+    constant_leaves,
+    draw,
+    feature_leaves,
+    grouped_leaves,
+    make_shift,
+    within,
+)
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit, unknown_name
 from trainlaw.formulas.units import BASES
 
 MOST_UNITS = 24
-# Pull of a weight towards zero, relative to where its search begins: only what no row determines feels it.
-WEIGHT_PULL = 1e-7
-# A grouped constant multiplies by at most e to this power.
-MOST_LOG_EFFECT = 3.0
 NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 # One of each pair stands for both: the constant between them has a unit, and a fit finds it.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
-
-
-class Rule(NamedTuple):
-    """How a leaf's constant is fitted: its bounds, whether the target is proportional to it, and the weight
-    of its square.
-    """
-
-    lower: float = -np.inf
-    upper: float = np.inf
-    scaling: bool = False
-    pull: float = 0.0
-
-
-class Leaf(gp.Terminal):
-    """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
-
-    token : what the machine reads. constant : the fitted number, the numbers of a grouped constant, or None.
-    rule : how it is fitted. start : where its search begins; of a bare feature its median. feature : name or
-    None.
-    """
-
-    __slots__ = ("constant", "feature", "rule", "start", "token")
-
-    def __init__(
-        self,
-        token: int,
-        ret: type,
-        feature: str | None,
-        label: str,
-        constant: float | tuple[float, ...] | None = None,
-        rule: Rule = Rule(),
-        start: float = 1.0,
-    ) -> None:
-        self.token, self.ret, self.feature, self.name, self.value = token, ret, feature, label, label
-        self.conv_fct = str
-        self.constant, self.rule, self.start = constant, rule, start
-
-    def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
-        """The same leaf with another fitted number."""
-        leaf = Leaf.__new__(Leaf)
-        leaf.token, leaf.ret, leaf.feature, leaf.name = self.token, self.ret, self.feature, self.name
-        leaf.value, leaf.conv_fct = self.value, self.conv_fct
-        leaf.constant, leaf.rule, leaf.start = constant, self.rule, self.start
-        return leaf
-
-
-class Operation(gp.Primitive):
-    """A primitive with the machine's token beside DEAP's fields."""
-
-    __slots__ = ("constant", "token")
-
-    def __init__(self, operator: str, arguments: list[type], ret: type) -> None:
-        super().__init__(operator, arguments, ret)
-        self.token = OPERATOR_CODES[operator]
-        self.constant = None
-
-
-Node = Leaf | Operation
 
 
 def type_unit(unit: Unit) -> Unit:
@@ -111,7 +57,8 @@ class Grammar:
     constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
     pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
     positive : features that are so on every row. silent : features left out since they never change, with
-    their value. levels : per label of a grouped constant, its values.
+    their value. levels : per label of a grouped constant, its values. shifts : per positive pure number, its
+    shift.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -124,6 +71,7 @@ class Grammar:
     positive: frozenset[str]
     silent: Mapping[str, float]
     levels: Mapping[str, tuple[str, ...]]
+    shifts: Mapping[str, Shift]
 
     def leaves(self, ret: type) -> list[Leaf]:
         """The leaves of one type."""
@@ -158,15 +106,6 @@ class Grammar:
         return tree
 
 
-def draw(leaf: Leaf) -> Leaf:
-    """A fresh copy of a leaf, its constant drawn around where its search begins."""
-    if leaf.constant is None or isinstance(leaf.constant, tuple):
-        return leaf
-    spread = random.gauss(0.0, 0.5)
-    value = leaf.start * math.exp(spread) if leaf.rule.lower >= 0.0 else leaf.start + 2.0 * spread
-    return leaf.holding(min(max(value, leaf.rule.lower), leaf.rule.upper))
-
-
 def make_grammar(
     features: tuple[FeatureSpec, ...],
     target: FeatureSpec,
@@ -189,25 +128,26 @@ def make_grammar(
     types = _make_types({units[i] for i in allowed} | {goal, DIMENSIONLESS}, goal, settings.typed)
     exponent = type("exponent", (), {})
     logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
-    primitive_set = gp.PrimitiveSetTyped("law", [], types[goal])
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
-    for operation in _operations(names, types, exponent, logarithm):
-        primitive_set._add(operation)
-        primitive_set.prims_count += 1
     amounts = columns if sums is None else np.array([sums.apply(column) for column in columns])
-    leaves = _feature_leaves(features, units, goal, types, logarithm, amounts, y, allowed, settings)
-    leaves += _constant_leaves(types, goal, exponent, y, settings)
-    leaves += _grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
-    ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
-    for leaf in leaves:
-        primitive_set._add(_within(leaf, ranges))
-        primitive_set.terms_count += 1
-    depths = _least_depths(primitive_set, [*types.values(), exponent, logarithm])
+    leaves = feature_leaves(features, units, goal, types, logarithm, amounts, y, allowed, settings)
+    leaves += constant_leaves(types, goal, exponent, y, settings)
+    leaves += grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
+    positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
+    pure = [i for i in allowed if units[i].is_dimensionless and features[i].name in positive]
+    shifts = {}
+    if settings.typed and "add" in names:
+        shifts = {
+            features[i].name: make_shift(features[i].name, i, columns[i], types[DIMENSIONLESS]) for i in pure
+        }
+    operations = _operations(names, types, exponent, logarithm)
+    primitive_set = _primitive_set(types[goal], operations, leaves, shifts, settings)
+    own = [leaf.ret for shift in shifts.values() for leaf in (shift.feature, shift.amount)]
+    depths = _least_depths(primitive_set, [*types.values(), exponent, logarithm, *own])
     if not np.isfinite(depths[types[goal]]):
         raise InputError(
             f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
         )
-    positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
     return Grammar(
         primitive_set,
         types[goal],
@@ -219,7 +159,27 @@ def make_grammar(
         positive,
         silent,
         levels,
+        shifts,
     )
+
+
+def _primitive_set(
+    goal: type,
+    operations: Iterable[Operation],
+    leaves: Iterable[Leaf],
+    shifts: Mapping[str, Shift],
+    settings: SearchSettings,
+) -> gp.PrimitiveSetTyped:
+    """DEAP's primitive set of the operations and leaves, each leaf within the ranges of the settings."""
+    ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
+    primitive_set = gp.PrimitiveSetTyped("law", [], goal)
+    for operation in [*operations, *(shift.operation for shift in shifts.values())]:
+        primitive_set._add(operation)
+        primitive_set.prims_count += 1
+    for leaf in [*leaves, *(leaf for shift in shifts.values() for leaf in (shift.feature, shift.amount))]:
+        primitive_set._add(within(leaf, ranges))
+        primitive_set.terms_count += 1
+    return primitive_set
 
 
 def _allowed_features(
@@ -290,90 +250,6 @@ def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type
             if ret is not None and not mirrored:
                 found.append(Operation(name, [first_class, second_class], ret))
     return found
-
-
-def _feature_leaves(
-    features: tuple[FeatureSpec, ...],
-    units: list[Unit],
-    goal: Unit,
-    types: dict[Unit, type],
-    logarithm: type,
-    columns: NDArray[np.float64],
-    y: NDArray[np.float64],
-    allowed: list[int],
-    settings: SearchSettings,
-) -> list[Leaf]:
-    """Of `columns` (n_features, n_observations): amounts with a weight, rates without, dimensionless features both ways."""
-    least = 0.0 if settings.nonnegative else -np.inf
-    leaves = []
-    for i in allowed:
-        name, unit = features[i].name, units[i]
-        plain = Leaf(VARIABLE + 256 * i, types[unit], name, name, start=float(np.median(columns[i])))
-
-        def weighted(ret: type, rule: Rule, start: float, i: int = i, name: str = name) -> Leaf:
-            return Leaf(WEIGHTED + 256 * i, ret, name, "weighted_" + name, 1.0, rule, start)
-
-        if unit.is_dimensionless:
-            pull = settings.shrinkage if settings.typed else 0.0
-            # Sums of positive numbers have no poles: a held-out GPU cannot come upon one.
-            rule = Rule(least if settings.typed else -np.inf, pull=pull)
-            leaves += [plain, weighted(types[unit], rule, 1.0)]
-            if settings.typed:
-                leaves.append(weighted(logarithm, Rule(pull=pull), 0.0))
-        elif unit.exponents[0] < 0:
-            leaves.append(plain)
-        else:
-            start = _typical_ratio(y, columns[i]) if unit == goal else 1.0
-            rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
-            leaves.append(weighted(types[unit], rule, start))
-    return leaves
-
-
-def _constant_leaves(
-    types: dict[Unit, type], goal: Unit, exponent: type, y: NDArray[np.float64], settings: SearchSettings
-) -> list[Leaf]:
-    """A free dimensionless number, a bounded exponent, and a number in the target's unit."""
-    least = 0.0 if settings.nonnegative else -np.inf
-    pull = settings.shrinkage if settings.typed else 0.0
-    number = Rule(least if settings.typed else -np.inf, pull=pull)
-    power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
-    leaves = [
-        Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", 1.0, number),
-        Leaf(CONSTANT, exponent, None, "exponent", 1.0, power),
-    ]
-    if not goal.is_dimensionless:
-        start = 0.1 * _typical_ratio(y, np.ones_like(y))
-        rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
-        leaves.append(Leaf(CONSTANT, types[goal], None, "overhead", 1.0, rule, start))
-    return leaves
-
-
-def _grouped_leaves(
-    levels: Mapping[str, tuple[str, ...]], first_column: int, number: type, settings: SearchSettings
-) -> list[Leaf]:
-    """One leaf per label: a factor per level, as its logarithm; the columns of labels follow the features."""
-    rule = Rule(-MOST_LOG_EFFECT, MOST_LOG_EFFECT, pull=settings.group_shrinkage)
-    return [
-        Leaf(GROUPED + 256 * (first_column + i), number, name, f"C[{name}]", (0.0,) * len(values), rule)
-        for i, (name, values) in enumerate(levels.items())
-    ]
-
-
-def _within(leaf: Leaf, ranges: Mapping[str, tuple[float, float]]) -> Leaf:
-    """The leaf, its constant kept in the range that the user gives for its feature or its kind."""
-    name = leaf.feature or leaf.name
-    if leaf.constant is None or isinstance(leaf.constant, tuple) or name not in ranges:
-        return leaf
-    low, high = ranges[name]
-    leaf.rule = leaf.rule._replace(lower=max(low, leaf.rule.lower), upper=min(high, leaf.rule.upper))
-    leaf.start = min(max(leaf.start, leaf.rule.lower), leaf.rule.upper)
-    return leaf
-
-
-def _typical_ratio(y: NDArray[np.float64], column: NDArray[np.float64]) -> float:
-    """Median of y / column over rows where both are positive; 1 where there are none."""
-    usable = (y > 0.0) & (column > 0.0)
-    return float(np.median(y[usable] / column[usable])) if usable.any() else 1.0
 
 
 def _least_depths(primitive_set: gp.PrimitiveSetTyped, types: list[type]) -> dict[type, float]:

@@ -134,7 +134,7 @@ def _child(first: Individual, second: Individual, problem: Problem) -> Individua
 
 
 def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]) -> None:
-    """Fits the new structures among the newborn, a batch while the next is made, and lets the pool compete."""
+    """Fits the new structures among the newborn, each batch while the next is made; then the pool competes."""
     settings = problem.settings
     held_out = settings.held_out_selection and problem.grouped
     pool = list(island.population)
@@ -174,9 +174,7 @@ def _fits(tree: Individual, problem: Problem) -> bool:
     return len(grouped) == len(set(grouped))
 
 
-def _received(
-    island: Island, problem: Problem, fitted: list[Individual], held_out: bool
-) -> list[Individual]:
+def _received(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """The fitted trees without what vanished, scored and remembered."""
     island.evaluations += len(fitted)
     tidy = []

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 from numba import njit
-
 from trainlaw.evolve.vector_maths import (
     cosine,
     cube_root,

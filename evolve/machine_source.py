@@ -112,7 +112,9 @@ def _partials_text(codes: dict[str, int]) -> str:
             used = re.findall(r"\b[abv]\b", partial)
             lines.append(f"        if {child}_live:")
             lines.append("            for i in range(n):")
-            lines += [f"                {letter} = {form}" for letter, form in sources.items() if letter in used]
+            lines += [
+                f"                {letter} = {form}" for letter, form in sources.items() if letter in used
+            ]
             lines.append(f"                adjoints[{child}, i] = adjoints[node, i] * ({partial})")
     return "\n".join(lines) + "\n"
 

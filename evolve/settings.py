@@ -1,7 +1,6 @@
 """What does not change during a search."""
 
 from dataclasses import dataclass
-
 from typing import Literal
 
 from trainlaw.formulas import OPERATORS, Expression, InputError, unknown_name
@@ -63,7 +62,8 @@ class SearchSettings:
     "exponent", "overhead"; low; high). `required_features` occur in every formula offered,
     `forbidden_features` in none. `constraints` are proved for every formula offered. `grouped_constants`
     names labels (given to `fit`) of which a law may have one factor per value, shrunk towards one by
-    `group_shrinkage`; a value that was not trained on gets one. Raises InputError or UnknownNameError when a value makes no sense.
+    `group_shrinkage`; a value that was not trained on gets one. Raises InputError or UnknownNameError when a
+    value makes no sense.
     """
 
     operators: tuple[str, ...] | None = None

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from trainlaw.evolve.arrays import VARIABLE
-from trainlaw.evolve.grammar import Grammar, Leaf
+from trainlaw.evolve.grammar import Grammar
+from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.variation import Individual
 from trainlaw.formulas import Expression, constants, with_constants
 

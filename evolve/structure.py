@@ -4,7 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainlaw.evolve.grammar import Grammar, Leaf, Node
+from trainlaw.evolve.grammar import Grammar
+from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.trees import nodes_of
 from trainlaw.evolve.variation import Individual
@@ -98,5 +99,3 @@ def _nests_at_most(tree: Sequence[Node], outer: str, inner: str, most: int) -> b
             if sum(other.name == inner and other.arity > 0 for other in inside) > most:
                 return False
     return True
-
-

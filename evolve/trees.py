@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.arrays import GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
-from trainlaw.evolve.grammar import Grammar, Leaf, Node, Rule
+from trainlaw.evolve.grammar import Grammar
+from trainlaw.evolve.leaves import Leaf, Node, Rule
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.variation import Individual
 from trainlaw.formulas import (
@@ -71,7 +72,9 @@ def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.
     return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
 
 
-def _in_front(fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+def _in_front(
+    fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]
+) -> tuple[NDArray[Any], ...]:
     """The ragged `items`, `sizes` (n,) of each, with `fronts` (n, k, ...) before each, and the new sizes."""
     extra = fronts.shape[1]
     owners = np.repeat(np.arange(sizes.size), sizes)
@@ -198,7 +201,9 @@ def _prune_from(tree: Sequence[Node], begin: int) -> tuple[list[Node], int]:
 
 
 def _is_zero(part: Sequence[Node]) -> bool:
-    return len(part) == 1 and isinstance(part[0], Leaf) and part[0].constant == 0.0 and part[0].rule.lower == 0.0
+    return (
+        len(part) == 1 and isinstance(part[0], Leaf) and part[0].constant == 0.0 and part[0].rule.lower == 0.0
+    )
 
 
 def to_expression(tree: Individual) -> Expression:
@@ -269,18 +274,21 @@ def nodes_of(
     """
     if isinstance(expression, Constant):
         leaf = next((leaf for leaf in grammar.leaves(ret) if leaf.feature is None), None)
-        return None if leaf is None else [leaf.holding(expression.value)]
+        unfit = leaf is None or expression.value < 0.0 <= leaf.rule.lower
+        return None if unfit else [leaf.holding(expression.value)]
     if isinstance(expression, Variable):
         leaf = stand_in(expression.name, ret) or _leaf_of(expression.name, ret, grammar)
         return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]
     weighted = _weighted_leaf(expression, ret, grammar)
     if weighted is not None:
         return [weighted]
+    operator, written = expression.operator, expression.arguments
+    known = {operation.name for operation in grammar.operations(ret)}
+    if operator == "sub" and operator not in known and isinstance(written[1], Constant):
+        operator, written = "add", (written[0], Constant(-written[1].value))
     for operation in grammar.operations(ret):
-        if operation.name == expression.operator:
-            for arguments in (expression.arguments, expression.arguments[::-1])[
-                : 1 + (expression.operator == "mul")
-            ]:
+        if operation.name == operator:
+            for arguments in (written, written[::-1])[: 1 + (operator in ("mul", "add"))]:
                 parts = [
                     nodes_of(part, cls, grammar, stand_in)
                     for part, cls in zip(arguments, operation.args, strict=True)

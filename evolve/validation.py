@@ -73,9 +73,7 @@ def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem
     expression, loss = to_expression(tree), tree.loss
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
-        expression, loss = round_exact(
-            expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3
-        )
+        expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
     expression = tidy(expression)
     return Candidate(expression, loss, complexity(expression), held_out, grouped)
 
@@ -134,9 +132,7 @@ def is_sound(tree: Individual, problem: Problem) -> bool:
     """Whether every node of the tree's expression is finite on every training row, as the printed formula
     demands.
     """
-    return bool(
-        np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1])
-    )
+    return bool(np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1]))
 
 
 def held_out_losses_of(

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from deap import gp
-from trainlaw.evolve.grammar import Grammar, Leaf, Node, draw
+from trainlaw.evolve.grammar import Grammar
+from trainlaw.evolve.leaves import Leaf, Node, draw
 
 _RANDOM_LOCK = threading.Lock()
 
@@ -170,8 +171,8 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def make_factor(grammar: Grammar) -> list[Node]:
-    """A dimensionless factor: a power of a positive feature, one that saturates with it (1 + c / x), the
-    exponential of a weighted one, or any number.
+    """A dimensionless factor: a power of a positive feature, one that saturates with it, the exponential of a
+    weighted one, or any number.
     """
     number = grammar.number
     grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
@@ -203,19 +204,21 @@ def make_factor(grammar: Grammar) -> list[Node]:
 
 
 def _saturating(leaf: Leaf, grammar: Grammar) -> list[Node] | None:
-    """1 + c / x of the leaf's feature x, as efficiencies that rise with a size have it."""
+    """(x + c) / x of the leaf's feature x: an efficiency that rises with a size, or a share such as
+    (n - 1) / n.
+    """
+    shift = grammar.shifts.get(leaf.feature)
     number = grammar.number
-    add = grammar.operation("add", number, number, number)
     div = grammar.operation("div", number, number, number)
-    free = next((other for other in grammar.leaves(number) if other.feature is None), None)
-    if add is None or div is None or free is None:
+    if shift is None or div is None:
         return None
     bare = next(
-        other
-        for other in grammar.leaves(number)
-        if other.feature == leaf.feature and other.constant is None
+        other for other in grammar.leaves(number) if other.feature == leaf.feature and other.constant is None
     )
-    return [add, free.holding(1.0), div, free.holding(bare.start * random.lognormvariate(-1.5, 1.0)), bare]
+    size = bare.start * random.lognormvariate(-1.5, 1.0)
+    least = shift.amount.rule.lower
+    amount = size if random.random() < 0.6 else least * random.random()
+    return [div, shift.operation, shift.feature, shift.amount.holding(amount), bare]
 
 
 def _is_prototype(node: Leaf, grammar: Grammar) -> bool:

@@ -51,14 +51,14 @@ def test_templates_without_a_hole_or_out_of_the_grammar_are_refused(text, typed_
 
 
 def test_nesting_limits_hold_everywhere(typed_rows, specs):
-    settings = {"operators": ("add", "mul", "max", "pow"), "nesting_limits": (("max", "add", 0), ("max", "max", 1))}
-    problem = problem_with(typed_rows, specs, **settings)
-    island = advance(start_island(problem, 0), problem, 8)
-    texts = [to_text(to_expression(tree)) for tree in island.population]
-    assert any("max(" in text for text in texts)
-    assert all(problem.structure.accepts(tree) for tree in island.population)
-    tree = from_expression(parse_text("max(compute_s + memory_s, launch_s)"), problem.grammar)
-    assert not problem.structure.accepts(tree)
+    limited = problem_with(typed_rows, specs, nesting_limits=(("add", "add", 0), ("max", "add", 0)))
+    island = advance(start_island(limited, 0), limited, 5)
+    assert all(limited.structure.accepts(tree) for tree in island.population)
+    free = problem_with(typed_rows, specs)
+    others = advance(start_island(free, 0), free, 5).population
+    assert not all(limited.structure.accepts(tree) for tree in others)
+    tree = from_expression(parse_text("max(compute_s + memory_s, launch_s)"), limited.grammar)
+    assert not limited.structure.accepts(tree)
 
 
 def test_constants_stay_in_the_ranges_given(typed_rows, specs):
@@ -73,7 +73,11 @@ def test_constants_stay_in_the_ranges_given(typed_rows, specs):
 
 
 def test_constraints_are_proved_for_all_that_is_offered(typed_rows, specs):
-    constraints = (Constraint("nonnegative"), Constraint("rising", "compute_s"), Constraint("falling", "ratio"))
+    constraints = (
+        Constraint("nonnegative"),
+        Constraint("rising", "compute_s"),
+        Constraint("falling", "ratio"),
+    )
     free = searched(typed_rows, specs)
     bound = searched(typed_rows, specs, replace(QUICK, constraints=constraints))
     box = free.formula_.ranges
@@ -229,3 +233,16 @@ def test_a_weight_of_two_is_the_row_twice(typed_rows, specs):
     weighted = searched(typed_rows, specs, sample_weight=weight)
     repeated = searched((columns[again], y[again], groups[again]), specs)
     assert weighted.formula_.expression == repeated.formula_.expression
+
+
+def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
+    generator = np.random.default_rng(3)
+    columns = np.column_stack([generator.uniform(0.1, 1.0, (90, 3)), 2.0 ** (np.arange(90) % 5), np.ones(90)])
+    y = 2.0 * columns[:, 0] * (columns[:, 3] - 1.0) / columns[:, 3] + 0.5 * columns[:, 1]
+    problem = make_problem(columns, y, specs.features, specs.target, QUICK)
+    tree = from_expression(
+        parse_text("compute_s * ((ratio - 0.3) / ratio) + memory_s"), problem.grammar
+    )
+    fitted = problem.fit([tree], 200)[0]
+    assert fitted.loss < 1e-10
+    assert -1.0 in [pytest.approx(node.constant, abs=1e-4) for node in fitted if node.constant is not None]
