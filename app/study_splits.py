@@ -12,7 +12,6 @@ from trainlaw.formulas.files import read_text
 from trainlaw.validate import Split, grouped_k_fold, listed_splits, splits_by_name
 
 _MAX_BYTES = 1_000_000
-_CPU_WORDS = ("Zen", "Cascade Lake", "Ice Lake", "Sapphire Rapids", "Neoverse", "Knights")
 
 
 def study_labels(table: RunTable) -> pd.DataFrame:
@@ -21,7 +20,7 @@ def study_labels(table: RunTable) -> pd.DataFrame:
     cards = [table.facts.gpus.find(str(name)) for name in labels["gpu"]]
     labels["vendor"] = [str(card.vendor) for card in cards]
     labels["gpu_year"] = [str(card.year) for card in cards]
-    labels["device"] = ["CPU" if str(card.generation).startswith(_CPU_WORDS) else "GPU" for card in cards]
+    labels["device"] = [card.device for card in cards]
     labels["batch"] = [f"{batch:g}" for batch in table.frame["batch_per_gpu"]]
     return labels
 

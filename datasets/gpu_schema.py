@@ -13,6 +13,7 @@ GPU_COLUMNS: tuple[Column, ...] = (
     Column("vendor", "text", "who makes it", **_UNKNOWN),
     Column("chip", "text", "chip", **_UNKNOWN),
     Column("generation", "text", "architecture", **_UNKNOWN),
+    Column("device", "text", "GPU or CPU", allowed=("GPU", "CPU"), default="GPU", may_be_empty=True),
     Column("year", "integer", "year of release", "", 1990, 2100, **_UNKNOWN),
     Column("gpu_group", "text", "cards that are held out together: chip and multiprocessors", **_UNKNOWN),
     Column("sm_count", "integer", "multiprocessors, compute units or cores", "", 1, 1e5),

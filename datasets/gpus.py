@@ -20,7 +20,7 @@ _MEMORY_TOLERANCE = 0.08
 class Gpu:
     """Facts of one card as its maker states them; nan or "" where unknown. Dual-die boards: one die.
 
-    `gpu` is the name, `gpu_group` chip and number of multiprocessors (what leaves together in validation).
+    `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves together in validation).
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
@@ -31,6 +31,7 @@ class Gpu:
     vendor: str = ""
     chip: str = ""
     generation: str = ""
+    device: str = "GPU"
     year: float = nan
     gpu_group: str = ""
     sm_count: float = nan
@@ -177,6 +178,7 @@ def gpu_from_row(row: Mapping[str, object]) -> Gpu:
     numbers = {name: float(row.get(name, nan)) for name in NUMBER_COLUMNS}  # type: ignore[arg-type]
     texts = {name: str(row[name]) if isinstance(row.get(name), str) else "" for name in TEXT_COLUMNS}
     aliases = row.get("aliases")
+    texts["device"] = texts["device"] or "GPU"
     split = tuple(part for part in aliases.split(";") if part) if isinstance(aliases, str) else ()
     return Gpu(**numbers, **texts, aliases=split)  # type: ignore[arg-type]
 

@@ -55,6 +55,7 @@ class Processor:
         return {
             "gpu": name,
             "generation": "CPU",
+            "device": "CPU",
             "gpu_group": name,
             "sm_count": min(threads, self.cores),
             "core_count": lanes,
