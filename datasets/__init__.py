@@ -16,6 +16,12 @@ from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.layers import LAYER_FEATURES, LayerTable, layer_feature_specs
 from trainlaw.datasets.links import Link, find_link, link_table
 from trainlaw.datasets.memory_fit import memory_warnings
+from trainlaw.datasets.network_features import (
+    LAYER_STUDY_FEATURES,
+    NETWORK_LAYER_FEATURES,
+    network_layer_specs,
+)
+from trainlaw.datasets.network_layers import LayerRows, Networks, layer_rows
 from trainlaw.datasets.outliers import Outlier, outliers
 from trainlaw.datasets.pairs import PairTable
 from trainlaw.datasets.runs import RunTable
@@ -24,6 +30,8 @@ __all__ = [
     "DATASETS",
     "FEATURES",
     "LAYER_FEATURES",
+    "LAYER_STUDY_FEATURES",
+    "NETWORK_LAYER_FEATURES",
     "STUDY_FEATURES",
     "TARGET",
     "CnnFacts",
@@ -31,8 +39,10 @@ __all__ = [
     "Facts",
     "Gpu",
     "GpuCatalog",
+    "LayerRows",
     "LayerTable",
     "Link",
+    "Networks",
     "Outlier",
     "PairTable",
     "RunTable",
@@ -50,11 +60,13 @@ __all__ = [
     "gpu_table",
     "hypothetical_gpu",
     "layer_feature_specs",
+    "layer_rows",
     "link_table",
     "load",
     "load_layers",
     "load_pairs",
     "memory_warnings",
+    "network_layer_specs",
     "outliers",
     "wanted_gpu",
 ]
