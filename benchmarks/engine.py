@@ -9,42 +9,84 @@ import datetime
 import importlib.metadata
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.first_front import first_front_rows
+from benchmarks.held_out import held_out_rows
 from benchmarks.peers import PEERS
+from benchmarks.planted import planted_rows, planted_summary
 from benchmarks.problems import own_problems, read_problems
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
 
-PARTS = ("raw", "quality", "scaling")
+PARTS = ("raw", "quality", "scaling", "first-front", "planted", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the parts asked for and writes `OUT/*.csv` and, unless told not to, `docs/benchmarks.md`."""
+    """Runs the parts asked for and writes `OUT/*.csv` and, unless told not to, `docs/benchmarks.md`.
+
+    Sections of parts that did not run stay as the last run left them in `OUT`.
+    """
     options = _options(arguments)
-    sections = ["# Benchmarks of the engine", "", _machine(options.threads), ""]
-    if "raw" in options.parts:
-        table = raw_rows(options.threads, options.repeats, "pyoperon" in options.peers)
-        for row in table:
-            row["ratio"] = row["ours"] / row["pyoperon"] if row["pyoperon"] else None
-        sections += _section("raw", "Raw speed (ours in float64, pyoperon in float32)", table, options.out)
-    if "quality" in options.parts:
-        problems = read_problems(options.problems) if options.problems else own_problems()
-        problems = [problem for problem in problems if options.only in problem.name]
-        rows = quality_rows(problems, options.budgets, options.seeds, options.threads, options.peers)
-        _write_csv(options.out / "quality.csv", rows)
-        sections += _section("quality_summary", "Quality at equal time", summary_rows(rows), options.out)
-    if "scaling" in options.parts:
-        sections += _section("scaling", "Scaling of a generation", scaling_rows(options.full), options.out)
+    for part in options.parts:
+        _RUN[part](options)
+    found = [options.out / f"{part}.md" for part in PARTS]
+    sections = ["# Benchmarks of the engine\n", *(path.read_text() for path in found if path.exists())]
     text = "\n".join(sections)
     print(text)
-    (options.out / "benchmarks.md").write_text(text + "\n")
+    (options.out / "benchmarks.md").write_text(text)
     if options.page:
-        PAGE.write_text(text + "\n")
+        PAGE.write_text(text)
+
+
+def _raw(options: argparse.Namespace) -> None:
+    table = raw_rows(options.threads, options.repeats, "pyoperon" in options.peers)
+    for row in table:
+        row["ratio"] = row["ours"] / row["pyoperon"] if row["pyoperon"] else None
+    _section("raw", "Raw speed (ours in float64, pyoperon in float32)", table, options)
+
+
+def _quality(options: argparse.Namespace) -> None:
+    problems = read_problems(options.problems) if options.problems else own_problems()
+    problems = [problem for problem in problems if options.only in problem.name]
+    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, options.peers)
+    _write_csv(options.out / "quality_runs.csv", rows)
+    _section("quality", f"Quality at equal time ({len(problems)} problems)", summary_rows(rows), options)
+
+
+def _scaling(options: argparse.Namespace) -> None:
+    _section("scaling", "Scaling of a generation", scaling_rows(options.full), options)
+
+
+def _first_front(options: argparse.Namespace) -> None:
+    _section("first-front", "From the start of the process to a front", first_front_rows(), options)
+
+
+def _planted(options: argparse.Namespace) -> None:
+    rows = planted_rows(options.planted_seeds, options.threads, options.only)
+    _write_csv(options.out / "planted_runs.csv", rows)
+    title = "Planted laws found again (5 % noise, one thread each)"
+    _section("planted", title, planted_summary(rows), options)
+
+
+def _held_out(options: argparse.Namespace) -> None:
+    rows = held_out_rows(options.fold_seconds, options.threads, len(options.peers) > 1)
+    title = "Errors on GPUs held out (default table, each GPU group a fold, one thread a search)"
+    _section("held-out", title, rows, options)
+
+
+_RUN: dict[str, Callable[[argparse.Namespace], None]] = {
+    "raw": _raw,
+    "quality": _quality,
+    "scaling": _scaling,
+    "first-front": _first_front,
+    "planted": _planted,
+    "held-out": _held_out,
+}
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -57,6 +99,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--problems", type=Path, help="folder with problems.json instead of the own problems")
     parser.add_argument("--only", default="", help="problems whose name contains this")
+    parser.add_argument("--planted-seeds", type=int, default=10)
+    parser.add_argument("--fold-seconds", type=float, default=60.0, help="search per fold, part held-out")
     parser.add_argument("--full", action="store_true", help="scaling up to 1e6 rows")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md too")
@@ -79,12 +123,14 @@ def _machine(threads: int) -> str:
     )
 
 
-def _section(name: str, title: str, table: list[dict[str, object]], out: Path) -> list[str]:
-    _write_csv(out / f"{name}.csv", table)
+def _section(name: str, title: str, table: list[dict[str, object]], options: argparse.Namespace) -> None:
+    """Writes one part's table as CSV and as a section of the page, with the day and the machine."""
+    _write_csv(options.out / f"{name}.csv", table)
     heads = list(table[0])
-    lines = [f"## {title}", "", "| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines = [f"## {title}", "", _machine(options.threads), ""]
+    lines += ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     lines += ["| " + " | ".join(_shown(row[head]) for head in heads) + " |" for row in table]
-    return [*lines, ""]
+    (options.out / f"{name}.md").write_text("\n".join(lines) + "\n")
 
 
 def _shown(value: object) -> str:

@@ -238,3 +238,24 @@ def planted_rows(seeds: int, workers: int, only: str = "", share: float = 1.0) -
             rows.append(row)
             print(" ".join(str(value)[:220] for value in row.values()), flush=True)
     return rows
+
+
+def planted_summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Per law how often it was found, the mean error against the law without noise, and the seconds."""
+    table = []
+    for law in dict.fromkeys(str(row["law"]) for row in rows):
+        own = [row for row in rows if row["law"] == law]
+        table.append(
+            {
+                "law": law,
+                "found": f"{sum(bool(row['found']) for row in own)}/{len(own)}",
+                "mean error against the law %": float(
+                    np.mean([row["mean error against the law %"] for row in own])
+                ),
+                "complexity (of the law)": (
+                    f"{np.median([row['complexity'] for row in own]):.0f} ({own[0]['complexity of the law']})"
+                ),
+                "seconds": float(np.mean([row["seconds"] for row in own])),
+            }
+        )
+    return table

@@ -15,25 +15,29 @@ from trainlaw.validate.baselines.peers import peer_table
 class Operon:
     """Operon on ln(seconds): 1,000 programs, trees of at most 40 nodes, a budget of evaluations, one thread.
 
-    random_seed : of the search. MissingDependencyError without pyoperon (`pip install 'trainlaw[peers]'`).
+    random_seed : of the search. limit_seconds : budget instead of the 200,000 evaluations, in whole
+    seconds. MissingDependencyError without pyoperon (`pip install 'trainlaw[peers]'`).
     """
 
-    def __init__(self, random_seed: int = 0) -> None:
+    def __init__(self, random_seed: int = 0, limit_seconds: float | None = None) -> None:
         """Keep the settings."""
         self.random_seed = random_seed
+        self.limit_seconds = limit_seconds
         self._operon = optional_package("pyoperon.sklearn", "peers")
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit to seconds `y`, shape (n_runs,); `groups` are not used."""
+        budget = {"max_evaluations": 200_000, "generations": 1000}
+        if self.limit_seconds is not None:
+            budget = {"max_evaluations": 10**9, "generations": 10**6, "max_time": round(self.limit_seconds)}
         search = self._operon.SymbolicRegressor(
             allowed_symbols="add,sub,mul,div,constant,variable,sqrt,log,fmax",
             population_size=1000,
             max_length=40,
-            max_evaluations=200_000,
-            generations=1000,
             optimizer_iterations=5,
             n_threads=1,
             random_state=self.random_seed,
+            **budget,
         )
         # C-ordered single precision, as its evaluator wants; otherwise it copies at each call.
         self.model_ = search.fit(np.ascontiguousarray(peer_table(X, "pyoperon")), np.log(y))

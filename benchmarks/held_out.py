@@ -1,0 +1,61 @@
+"""Errors on GPUs held out, at equal time: every GPU group of the default table is a fold of its own."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.validate import BASELINES, PEER_BASELINES, leave_one_group_out, run_study, title_of
+
+# Rivals that need no search, the null model first.
+CHEAP = (
+    "null_compute", "null_memory", "roofline", "nonnegative_linear", "cf9", "cf21", "random_forest",
+    "gradient_boosting",
+)  # fmt: skip
+
+
+class TimedSearch:
+    """Our search with its default settings for some seconds, on one thread."""
+
+    def __init__(self, limit_seconds: float, random_seed: int = 0) -> None:
+        self.settings = SearchSettings(evaluations=None, limit_seconds=limit_seconds, random_seed=random_seed)
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Searches for seconds `y` (n_runs,); `groups` are the GPU groups of the training rows."""
+        self.search_ = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings)
+        self.search_.fit(X[list(STUDY_FEATURES)], y, groups=groups)
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Seconds (n_runs,) by the chosen formula."""
+        return self.search_.predict(X[list(STUDY_FEATURES)])
+
+
+def held_out_rows(limit_seconds: float, workers: int, peers: bool) -> list[dict[str, object]]:
+    """One row per estimator: its held-out error, mean over GPU groups, mean over runs, and median."""
+    runs = load("default")
+    searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
+    if peers:
+        searches |= {
+            name: partial(factory, limit_seconds=limit_seconds) for name, factory in PEER_BASELINES.items()
+        }
+    rivals = {name: BASELINES[name] for name in CHEAP}
+    labels = runs.labels()
+    result = run_study(
+        runs.features(), runs.seconds, labels, leave_one_group_out(labels["gpu_group"]), searches | rivals,
+        workers=workers, progress=lambda done: print(done, flush=True),
+    )  # fmt: skip
+    table = result.summary().set_index("estimator")
+    return [
+        {
+            "estimator": name if name in searches else title_of(name),
+            "seconds a fold": limit_seconds if name in searches else "no search",
+            "mean over GPU groups %": float(table.loc[name, "macro_gpu_group_mape_percent"]),
+            "mean over runs %": float(table.loc[name, "mape_percent"]),
+            "median %": float(table.loc[name, "median_ape_percent"]),
+        }
+        for name in (*searches, *rivals)
+    ]
