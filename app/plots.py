@@ -148,15 +148,20 @@ def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
     return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
 
 
+_LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
+_LEAST_SHARE = 1e-3  # of the largest loss
+
+
 def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
     """Return the front as steps, loss against complexity, and the chosen formula, which need not be on it.
 
-    members : at least one, complexity rising; losses positive.
+    members : at least one, complexity rising; losses at least 0, those near it drawn at the lower end.
     """
     points = [*members, chosen]
     across = svg.LinearAxis(0, max(point.complexity for point in points) * 1.05 + 1, 60, 390)
-    losses = [point.loss for point in points]
-    up = svg.LogAxis(min(losses) / 1.2, max(losses) * 1.2, 228, 10)
+    worst = max(_LEAST_LOSS, *(point.loss for point in points))
+    best = max(worst * _LEAST_SHARE, min(point.loss for point in points))
+    up = svg.LogAxis(best / 1.2, worst * 1.2, 228, 10)
     parts = [svg.text(across(tick), 243, f"{tick:g}", "middle", "tick") for tick in across.ticks()]
     for tick in up.ticks((1.0, 2.0, 5.0)):
         parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))

@@ -12,6 +12,7 @@ from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
+from trainlaw.app.study_runs import own_files_json
 from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
 from trainlaw.app.terms import check_of_runs, mean_shares
 from trainlaw.datasets import RunTable
@@ -115,6 +116,7 @@ def _facts(
         "split": definition.split,
         "folds": splits,
         "precisions": sorted(map(str, labels["precision"].unique())),
+        **own_files_json(definition),
     }
 
 

@@ -19,6 +19,7 @@ from trainlaw.app.platform_study import platform_matrices
 from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
+from trainlaw.app.study_runs import own_files_json
 from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS, STUDY_FEATURES, RunTable
@@ -187,6 +188,7 @@ def _facts(table: RunTable, material: _Material, definition: StudyDefinition) ->
         "folds": len(material.splits),
         "evaluations_per_search": definition.evaluations,
         "precisions": sorted(map(str, material.labels["precision"].unique())),
+        **own_files_json(definition),
     }
 
 

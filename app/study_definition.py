@@ -23,6 +23,7 @@ _ALSO = {
     "leave-one-generation-out": "generation",
     "newest-gpus-out": "newest",
 }
+_PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
 _MAX_BYTES = 1_000_000
 _LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**9), "repeats": (0, 100)}
 
@@ -36,7 +37,8 @@ class StudyDefinition:
     evaluations : formulas tried per search. repeats : further searches on all rows with other seeds, to see
     which terms return. against : rivals by name, or `all`. by : platforms for a matrix of train-on x test-on.
     search_by_platform : search anew on each platform, beside fitting the same formula anew. rates : path of
-    achieved rates, for calibration level 1.
+    achieved rates, for calibration level 1. gpu_file, cnn_file : paths of GPUs and networks of one's own, for
+    a table of one's own.
     """
 
     table: str = "default"
@@ -50,6 +52,8 @@ class StudyDefinition:
     by: tuple[str, ...] = ()
     search_by_platform: bool = False
     rates: str = ""
+    gpu_file: str = ""
+    cnn_file: tuple[str, ...] = ()
 
 
 SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
@@ -107,23 +111,25 @@ def _checked(where: str, value: object, kind: type) -> object:
 def read_definition(path: Path) -> Mapping[str, object]:
     """Return the entries of a TOML file; InputError where it is none. `definition_of` checks them.
 
-    Paths inside are taken from the file's own folder.
+    Paths inside are taken from the file's own folder, or from here where a file is only here.
     """
     try:
         values = tomllib.loads(read_text(path, _MAX_BYTES))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: expected TOML: {error}") from None
-    beside = {
-        name: str(path.parent / value)
-        for name, value in values.items()
-        if name in ("table", "held_out", "rates")
-        and isinstance(value, str)
-        and value
-        and not Path(value).is_absolute()
-    }
-    if "table" in beside and not Path(beside["table"]).is_file():
-        del beside["table"]  # the name of a built-in table
-    return {**values, **beside}
+    return {name: _beside(path, value, name) if name in _PATHS else value for name, value in values.items()}
+
+
+def _beside(path: Path, value: object, name: str) -> object:
+    """Return a path, or each of a list, as one in the folder of `path`, unless only the path itself exists."""
+    if isinstance(value, list):
+        return [_beside(path, part, name) for part in value]
+    if not isinstance(value, str) or not value:
+        return value
+    beside = path.parent / value
+    # A table that is no file is a built-in one.
+    elsewhere = name == "table" or Path(value).is_file()
+    return value if elsewhere and not beside.is_file() else str(beside)
 
 
 def definition_text(definition: StudyDefinition) -> str:

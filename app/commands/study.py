@@ -62,6 +62,20 @@ def study_command(
     rates: Annotated[
         Path | None, typer.Option(help="CSV or JSON of achieved rates of GPUs, for calibration level 1.")
     ] = None,
+    gpu_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV, Excel or Parquet file with GPUs of your own, such as runs-machine.csv.", dir_okay=False
+        ),
+    ] = None,
+    cnn_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--cnn-file",
+            help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
+            dir_okay=False,
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes that work at the same time.", min=1, max=64)] = 2,
 ) -> None:
     """Evolve a formula and measure its error on GPUs that it never saw.
@@ -75,6 +89,7 @@ def study_command(
     Examples:
       trainlaw study
       trainlaw study my-runs.csv --into my-run --seed 1
+      trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
@@ -83,10 +98,10 @@ def study_command(
     from trainlaw.app.progress import shown_progress
     from trainlaw.app.run_files import write_run_files
     from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
-    from trainlaw.app.run_tables import find_table
     from trainlaw.app.show_study import study_text
     from trainlaw.app.study import stopwatch, study_table
     from trainlaw.app.study_definition import definition_of, read_definition
+    from trainlaw.app.study_runs import runs_of_study
 
     given = {
         "table": table,
@@ -100,6 +115,8 @@ def study_command(
         "search_by_platform": search_by_platform or None,
         "repeats": repeats,
         "rates": rates and str(rates),
+        "gpu_file": gpu_file and str(gpu_file),
+        "cnn_file": [str(path) for path in cnn_file] if cnn_file else None,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if held_out and not split:
@@ -107,7 +124,7 @@ def study_command(
     wanted = definition_of(
         {**(read_definition(definition) if definition else {}), **given}, str(definition or "trainlaw study")
     )
-    runs = find_table(wanted.table)
+    runs = runs_of_study(wanted)
     target = into or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     elapsed = stopwatch()

@@ -20,6 +20,20 @@ def validate_command(
     against: Annotated[
         str, typer.Option(help="Rivals on the same splits: all, or names with commas.")
     ] = "null_compute,roofline",
+    gpu_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV, Excel or Parquet file with GPUs of your own, such as runs-machine.csv.", dir_okay=False
+        ),
+    ] = None,
+    cnn_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--cnn-file",
+            help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
+            dir_okay=False,
+        ),
+    ] = None,
     into: Annotated[
         Path | None, typer.Option(help="Folder to write, as a study does: report, workbook, errors.csv, ...")
     ] = None,
@@ -35,20 +49,25 @@ def validate_command(
       trainlaw validate --formula "6 * macs * batch / peak / 0.4"
       trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
       trainlaw validate --formula trainlaw-run/formula.json --split cnn
+      trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.run_files import write_run_files
     from trainlaw.app.run_folder import check_target, new_run_folder
-    from trainlaw.app.run_tables import find_table
     from trainlaw.app.scoring import score_formula
     from trainlaw.app.show_formula import equation_text, errors_text, symbols_text
     from trainlaw.app.study_definition import definition_of
+    from trainlaw.app.study_runs import runs_of_study
     from trainlaw.app.user_formula import read_formula, unit_fault
 
     law = read_formula(formula)
     if into is not None:
         check_target(into, False)
-    options = {"table": table, "split": split, "folds": folds, "seed": seed, "against": against}
-    outcome = score_formula(law, find_table(table), definition_of(options, "validate"), refit)
+    options = {
+        "table": table, "split": split, "folds": folds, "seed": seed, "against": against,
+        "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
+    }  # fmt: skip
+    wanted = definition_of(options, "validate")
+    outcome = score_formula(law, runs_of_study(wanted), wanted, refit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
     parts += [f"warning: units do not agree: {fault}", ""] if fault else []
