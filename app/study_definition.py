@@ -121,7 +121,7 @@ def read_definition(path: Path) -> Mapping[str, object]:
 
 
 def _beside(path: Path, value: object, name: str) -> object:
-    """Return a path, or each of a list, as one in the folder of `path`, unless only the path itself exists."""
+    """Return a path, or each of a list, as one beside `path`, unless a file is only where it says."""
     if isinstance(value, list):
         return [_beside(path, part, name) for part in value]
     if not isinstance(value, str) or not value:

@@ -24,7 +24,7 @@ def runs_of_study(definition: StudyDefinition) -> RunTable:
 
 
 def own_files_json(definition: StudyDefinition) -> dict[str, object]:
-    """Return the sha256 of each file of a person's own GPUs and networks by its name; {} where none is given."""
+    """Return the sha256 of each file of one's own GPUs and networks by its name; {} where none is given."""
     paths = [Path(text) for text in (definition.gpu_file, *definition.cnn_file) if text]
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     return {"own_files_sha256": sums} if sums else {}

@@ -20,7 +20,8 @@ _MEMORY_TOLERANCE = 0.08
 class Gpu:
     """Facts of one card as its maker states them; nan or "" where unknown. Dual-die boards: one die.
 
-    `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves together in validation).
+    `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves
+    together in validation).
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where

@@ -61,9 +61,8 @@ def test_validate_takes_own_devices(machine):
 
 def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine):
     options = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
-    done = run(
-        "study", machine / "runs.csv", *options, "--evaluations", 200, "--workers", 1, "--into", machine / "one"
-    )
+    budget = ["--evaluations", 200, "--workers", 1]
+    done = run("study", machine / "runs.csv", *options, *budget, "--into", machine / "one")
     assert done.exit_code == 0, (done.output, done.exception)
     facts = json.loads((machine / "one" / "provenance.json").read_text())
     assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
