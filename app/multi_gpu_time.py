@@ -9,6 +9,7 @@ Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU 
 """
 
 import numpy as np
+from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import LINK_FEATURES
@@ -51,7 +52,5 @@ def multi_gpu_seconds(
 
 def iteration_seconds(formula: Formula, runs: RunTable, hidden_share: float = 0.0) -> np.ndarray:
     """Return the time of one iteration of each run, in seconds, shape (n_runs,); nan where not defined."""
-    names = [spec.name for spec in formula.used_features]
-    columns = dict(zip(names, runs.matrix(names).T, strict=True))
-    single = formula.predict(columns, dict(runs.labels()))
+    single = FormulaRows.of(formula, runs).predict(formula)
     return multi_gpu_seconds(single, exchange_seconds(formula, runs), hidden_share)

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from trainlaw.app.builtin_formulas import BUILT_IN, formula_named
 from trainlaw.app.error_tables import interval_of
+from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
-from trainlaw.app.terms import check_of_runs
 from trainlaw.app.wanted import run_warnings
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate.applicability import jointly_outside
 
 JOINTLY = "the features together are unlike any of training"
-BUILT_IN = Path(__file__).with_name("builtin") / "formula.json"
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,13 @@ class Prediction:
 def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     """The formula to use: the given file, else the newest run's in `folder`, else the built-in one.
 
-    given : a `formula.json` or a run folder.
+    given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
     Returns the formula and where it came from, in words.
     Raises InputError where there is none or the file is faulty.
     """
+    named = None if given is None or given.exists() else formula_named(given)
+    if named is not None:
+        return named, f"the built-in formula {given}"
     if given is not None:
         path = given / "formula.json" if given.is_dir() else given
         return load_formula(path), str(path)
@@ -84,7 +87,6 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     formula : a law of the iteration time; runs : configurations, times are not needed.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined.
     """
-    check_of_runs(formula)
     seconds, exchange = iteration_seconds(formula, runs), exchange_seconds(formula, runs)
     factor = interval_of(formula)
     numbers = zip(seconds.tolist(), exchange.tolist(), _warnings(formula, runs, seconds), strict=True)
@@ -116,13 +118,12 @@ _DESCRIBED: Mapping[str, type] = {
 
 
 def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tuple[str, ...]]:
-    names = [spec.name for spec in formula.used_features]
-    columns = dict(zip(names, runs.matrix(names).T, strict=True))
-    found = _out_of_range(formula, columns)
+    rows = FormulaRows.of(formula, runs)
+    found = _out_of_range(formula, rows) if rows.sums is None else _layers_out_of_range(formula, rows)
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no run in {precision} was in training")
-    for row in np.flatnonzero(jointly_outside(formula, columns)):
+    for row in np.flatnonzero(rows.any_of_run(jointly_outside(formula, rows.columns))):
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
@@ -134,9 +135,9 @@ def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tup
     return [tuple(texts) for texts in found]
 
 
-def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[list[str]]:
+def _out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]:
     """One list of warnings per run."""
-    found: list[list[str]] = [[] for _ in next(iter(columns.values()), ())]
+    columns, found = rows.columns, [list[str]() for _ in rows.known]
     for name, outside in formula.out_of_range(columns).items():
         spec = next(spec for spec in formula.used_features if spec.name == name)
         unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
@@ -144,4 +145,19 @@ def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[l
         for row in np.flatnonzero(outside):
             value = show_number(columns[name][row])
             found[row].append(f"{name} is {value}{unit}, outside the {low} to {high} of training")
+    return found
+
+
+def _layers_out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]:
+    """One list of warnings per run, for a law of layers: how many of its layers lie outside, and by what."""
+    found = [list[str]() for _ in rows.known]
+    if rows.sums is None:
+        return found
+    for name, outside in formula.out_of_range(rows.columns).items():
+        low, high = map(show_number, formula.ranges[name])
+        # What is 0 takes no part: a pooling layer has no time of a matrix product.
+        layers = rows.per_run(rows.sums.apply(1.0 * (outside & (rows.columns[name] != 0))), 0.0)
+        for row in np.flatnonzero(layers):
+            number = "1 layer" if layers[row] == 1 else f"{layers[row]:.0f} layers"
+            found[row].append(f"{name} of {number} lies outside the {low} to {high} of training")
     return found
