@@ -8,6 +8,7 @@ from trainlaw.formulas import (
     Expression,
     Formula,
     ParetoFront,
+    RowSums,
     ScoredFormula,
     complexity,
     round_constants,
@@ -18,14 +19,19 @@ _SIMPLIFY_SECONDS = 30.0  # far more than it takes, so that a busy machine does 
 
 
 def readable_formulas(
-    formula: Formula, front: ParetoFront, columns: Mapping[str, np.ndarray], seconds: np.ndarray
+    formula: Formula,
+    front: ParetoFront,
+    columns: Mapping[str, np.ndarray],
+    seconds: np.ndarray,
+    sums: RowSums | None = None,
 ) -> tuple[Formula, ParetoFront]:
     """Return the formula with short constants, and the front, both simplified.
 
-    columns : the searched features by name, each (n_runs,). seconds : measured, (n_runs,).
+    columns : the searched features by name, each (n_rows,). seconds : measured, (n_runs,). sums : which rows,
+    such as layers, make up each run; None where each row is a run.
     """
     chosen, *others = _simplified([formula, *(member.formula for member in front)], columns)
-    readable = replace(chosen, expression=_readable(chosen.expression, columns, seconds))
+    readable = replace(chosen, expression=_readable(chosen.expression, columns, seconds, sums))
     smaller = ParetoFront.of(
         ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)
         for member, other in zip(front, others, strict=True)
@@ -40,11 +46,13 @@ def _simplified(formulas: Sequence[Formula], columns: Mapping[str, np.ndarray]) 
     ]
 
 
-def _readable(expression: Expression, columns: Mapping[str, np.ndarray], seconds: np.ndarray) -> Expression:
+def _readable(
+    expression: Expression, columns: Mapping[str, np.ndarray], seconds: np.ndarray, sums: RowSums | None
+) -> Expression:
     """Short constants; once they are round, more of them merge, and those are made short in turn."""
-    rounded = round_constants(expression, columns, seconds).expression
+    rounded = round_constants(expression, columns, seconds, sums=sums).expression
     merged = simplify_all([rounded], columns, _SIMPLIFY_SECONDS)[0]
-    return round_constants(merged, columns, seconds).expression
+    return round_constants(merged, columns, seconds, sums=sums).expression
 
 
 def _only_used(formula: Formula) -> Formula:

@@ -12,6 +12,7 @@ from trainlaw.formulas import (
     Expression,
     Formula,
     InputError,
+    RowSums,
     Unit,
     UnitError,
     Variable,
@@ -109,20 +110,31 @@ def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
         return (None,) * len(constants(expression))
 
 
-def term_values(formula: Formula, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+def term_values(
+    formula: Formula, columns: Mapping[str, np.ndarray], sums: RowSums | None = None
+) -> np.ndarray:
     """Return each term's value, in the target's unit, shape (n_terms, n_runs); nan where invalid.
 
-    columns : the used features by name, each of shape (n_runs,).
+    columns : the used features by name, each of shape (n_rows,). sums : which rows, such as layers, make up
+    each run; None where each row is a run.
     """
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
+    length = len(next(iter(columns.values()))) if columns else 1
     rows = []
     for term in terms_of(formula):
         values, valid = evaluate(term, used)
-        rows.append(np.where(valid, values, np.nan))
+        # A term without features is the same for every row.
+        of_rows = np.broadcast_to(np.where(valid, values, np.nan), length)
+        rows.append(of_rows if sums is None else sums.apply(of_rows))
     return np.array(rows)
 
 
-def mean_shares(formula: Formula, columns: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-    """Return the mean over runs of each term's share in the total, in the order of `terms_of`; sum 1."""
-    values = term_values(formula, columns)
+def mean_shares(
+    formula: Formula, columns: Mapping[str, np.ndarray], sums: RowSums | None = None
+) -> tuple[float, ...]:
+    """Return the mean over runs of each term's share in the total, in the order of `terms_of`; sum 1.
+
+    columns, sums : as for `term_values`.
+    """
+    values = term_values(formula, columns, sums)
     return tuple(float(share) for share in np.nanmean(values / values.sum(axis=0), axis=1))

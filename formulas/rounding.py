@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants
+from trainlaw.formulas.row_sums import RowSums
 
 MAX_DIGITS = 17
 
@@ -24,11 +25,13 @@ def round_constants(
     columns: Mapping[str, NDArray[np.float64]],
     target: ArrayLike,
     limit_points: float = 0.1,
+    sums: RowSums | None = None,
 ) -> RoundedExpression:
     """Return the expression with constants of the fewest significant digits.
 
-    columns : float64, shape (n_runs,), per variable. target : the measured values, shape (n_runs,), above
+    columns : float64, shape (n_rows,), per variable. target : the measured values, shape (n_runs,), above
     zero. limit_points : by how many percentage points the mean absolute percentage error may rise in all.
+    sums : which rows, such as layers, make up each run; None where each row is a run.
     First one number of digits for all, the smallest that keeps the limit; then fewer for each in turn.
 
     >>> from trainlaw.formulas.text import parse_text, to_text
@@ -38,11 +41,14 @@ def round_constants(
     '2 * x'
     """
     measured = np.asarray(target, dtype=np.float64)
-    exact = constants(expression)
+    exact, length = constants(expression), max((len(column) for column in columns.values()), default=1)
 
     def error(values: tuple[float, ...]) -> float:
-        predicted, valid = evaluate(with_constants(expression, values), columns)
-        return float(np.mean(np.where(valid, np.abs(predicted / measured - 1.0), np.inf)) * 100.0)
+        found, valid = evaluate(with_constants(expression, values), columns)
+        predicted = np.where(valid, found, np.inf)
+        if sums is not None:
+            predicted = sums.apply(np.broadcast_to(predicted, length))
+        return float(np.mean(np.abs(predicted / measured - 1.0)) * 100.0)
 
     def fits(values: tuple[float, ...]) -> bool:
         return error(values) <= limit

@@ -5,10 +5,12 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.network_layers import LayerRows, Networks
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import constants, with_constants
 from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.row_sums import RowSums
 from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
 
@@ -23,18 +25,26 @@ class RefittedFormula:
     group)^-0.35, log-normal prior around the given constants: with few rows they hardly move.
     """
 
-    def __init__(self, formula: Formula) -> None:
-        """Keep the formula, without the errors and the provenance that it carries."""
+    def __init__(self, formula: Formula, networks: Networks | None = None) -> None:
+        """Keep the formula, without the errors and the provenance that it carries.
+
+        networks : the layers of the networks, for a law of layers; None where a row is a run.
+        """
         self.formula = replace(formula, errors={}, provenance={})
+        self.networks = networks
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `formula_` to seconds `y`, shape (n_runs,); `groups` give the weights."""
         start = np.array(constants(self.formula.expression), dtype=float)
-        table, log_seconds, weights = self._columns(X), np.log(y), group_weights(groups)
+        table, sums, _ = self._rows(X)
+        log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(logs: np.ndarray) -> np.ndarray:
-            predicted, valid = evaluate(with_constants(self.formula.expression, start * np.exp(logs)), table)
-            return np.where(valid & (predicted > 0), weights * (np.log(predicted) - log_seconds), np.nan)
+            found, valid = evaluate(with_constants(self.formula.expression, start * np.exp(logs)), table)
+            predicted = np.where(valid, found, np.nan)
+            if sums is not None:
+                predicted = sums.apply(predicted)
+            return np.where(predicted > 0, weights * (np.log(predicted) - log_seconds), np.nan)
 
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
@@ -52,10 +62,16 @@ class RefittedFormula:
         self.formula_ = replace(self.formula, expression=expression)
         return self
 
-    def _columns(self, X: pd.DataFrame) -> dict[str, np.ndarray]:
+    def _rows(self, X: pd.DataFrame) -> tuple[dict[str, np.ndarray], RowSums | None, LayerRows | None]:
+        """The features of each row, and which rows make up each run; X : features of runs."""
         names = [spec.name for spec in self.formula.used_features]
-        return dict(zip(names, columns(X, names, "formula").T, strict=True))
+        if self.networks is None:
+            return dict(zip(names, columns(X, names, "formula").T, strict=True)), None, None
+        rows = self.networks.rows(X)
+        return dict(zip(names, rows.features(names).to_numpy().T, strict=True)), rows.sums, rows
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return self.formula_.predict(self._columns(X))
+        table, sums, rows = self._rows(X)
+        predicted = self.formula_.predict(table, sums=sums)
+        return predicted if rows is None else rows.per_run(predicted)
