@@ -3,16 +3,18 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
+from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.app.formula_rows import LAYER
+from trainlaw.datasets import TARGET, Networks, feature_specs, network_layer_specs
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import Formula, ParetoFront
 
@@ -61,19 +63,46 @@ def evolved(features: Sequence[str], settings: SearchSettings) -> FormulaRegress
     return FormulaRegressor(feature_specs(features), TARGET, settings, SearchReporter())
 
 
+class LayerSearch:
+    """Evolves a law of one layer from times of whole runs: each is the sum of the law over its layers.
+
+    networks : the layers of the networks, found by the counts of each. After `fit`: `formula_`, `front_`.
+    """
+
+    def __init__(self, networks: Networks, features: Sequence[str], settings: SearchSettings) -> None:
+        """Keep what the search is made of; features : names among `NETWORK_LAYER_FEATURES`."""
+        self.networks = networks
+        self.features = tuple(features)
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        rows = self.networks.rows(X)
+        specs = network_layer_specs(self.features)
+        search = FormulaRegressor(specs, TARGET, self.settings, SearchReporter())
+        search.fit(rows.features(self.features), y, groups, sums=rows.sums, summed_over=LAYER)
+        self.formula_, self.front_ = search.formula_, search.front_
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); nan for a network whose layers are not known."""
+        rows = self.networks.rows(X)
+        names = [spec.name for spec in self.formula_.used_features]
+        return rows.per_run(self.formula_.predict(rows.features(names), sums=rows.sums))
+
+
 def search_all_rows(
-    features: Sequence[str],
-    settings: SearchSettings,
+    search: Callable[[], FormulaRegressor | LayerSearch],
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
 ) -> tuple[Formula, ParetoFront]:
     """Search on all rows; for use in a worker process.
 
-    X : the named features at least, shape (n_runs, k). seconds, groups : shape (n_runs,).
+    search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
     Returns the chosen formula and the front that it was chosen from.
     """
-    regressor = evolved(features, settings).fit(X, seconds, groups)
+    regressor = search().fit(X, seconds, groups)
     return regressor.formula_, regressor.front_
 
 

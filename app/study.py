@@ -13,17 +13,18 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.delivery import readable_formulas
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
+from trainlaw.app.formula_rows import Layout
 from trainlaw.app.interrupts import uninterrupted
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.platform_study import platform_matrices
-from trainlaw.app.search import Signals, evolved, search_all_rows, search_pool
+from trainlaw.app.search import LayerSearch, Signals, evolved, search_all_rows, search_pool
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
 from trainlaw.app.study_runs import own_files_json
 from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
 from trainlaw.app.terms import mean_shares
-from trainlaw.datasets import DATASETS, STUDY_FEATURES, RunTable
-from trainlaw.evolve import SearchSettings
+from trainlaw.datasets import DATASETS, LAYER_STUDY_FEATURES, STUDY_FEATURES, RunTable
+from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront, TrainlawError
 from trainlaw.validate import (
     BASELINES,
@@ -39,6 +40,7 @@ from trainlaw.validate import (
     read_rates,
     run_study,
 )
+from trainlaw.validate.applicability import KEY
 
 # See docs/decisions/0008-what-was-tuned-on-what.md.
 _TUNED = "features and settings were chosen on these runs (decision 0008)"
@@ -49,13 +51,14 @@ OnFit = Callable[[StudyProgress], None]
 
 @dataclass(frozen=True)
 class _Material:
-    """A table as features (n_runs, k), seconds (n_runs,), labels (n_runs, n_labels); folds; rates."""
+    """A table as features (n_runs, k), seconds (n_runs,), labels (n_runs, n_labels); folds; rates; layout."""
 
     X: pd.DataFrame
     seconds: np.ndarray
     labels: pd.DataFrame
     splits: tuple[Split, ...]
     rates: tuple[MeasuredRates, ...]
+    layout: Layout
 
     @property
     def groups(self) -> np.ndarray:
@@ -98,7 +101,8 @@ def _material(table: RunTable, definition: StudyDefinition) -> _Material:
     labels = study_labels(table)
     splits = defined_splits(definition, labels, table.name)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
-    return _Material(table.features(), table.seconds, labels, splits, rates)
+    layout = Layout.of(definition.of, table)
+    return _Material(table.features(), table.seconds, labels, splits, rates, layout)
 
 
 def _rivals(names: Sequence[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
@@ -119,6 +123,16 @@ def _settings(definition: StudyDefinition, seed: int) -> SearchSettings:
     return SearchSettings(evaluations=definition.evaluations, random_seed=seed)
 
 
+def _law(
+    material: _Material, definition: StudyDefinition, seed: int
+) -> Callable[[], FormulaRegressor | LayerSearch]:
+    """Return what makes the estimator that evolves the law, of runs or of layers; workers can have it."""
+    settings = _settings(definition, seed)
+    if material.layout.networks is None:
+        return partial(evolved, STUDY_FEATURES, settings)
+    return partial(LayerSearch, material.layout.networks, LAYER_STUDY_FEATURES, settings)
+
+
 def _search(
     material: _Material,
     rivals: Mapping[str, EstimatorFactory],
@@ -127,14 +141,12 @@ def _search(
     callbacks: tuple[OnStart, OnFit],
 ) -> _Found:
     on_start, on_fit = callbacks
-    estimators = {OURS: partial(evolved, STUDY_FEATURES, _settings(definition, definition.seed)), **rivals}
-    arguments = (material.X[list(STUDY_FEATURES)], material.seconds, material.groups)
+    estimators = {OURS: _law(material, definition, definition.seed), **rivals}
+    arguments = (material.X, material.seconds, material.groups)
     with search_pool(workers) as (pool, signals):
         on_start(signals, definition.evaluations * (len(material.splits) + 1 + definition.repeats))
         on_all_rows, *repeated = (
-            pool.submit(
-                search_all_rows, STUDY_FEATURES, _settings(definition, definition.seed + step), *arguments
-            )
+            pool.submit(search_all_rows, _law(material, definition, definition.seed + step), *arguments)
             for step in range(definition.repeats + 1)
         )
         result = run_study(
@@ -200,25 +212,27 @@ def _outcome(
     absent: Mapping[str, str],
 ) -> StudyOutcome:
     missing = _missing(found, material.splits)
-    columns = {name: material.X[name].to_numpy() for name in STUDY_FEATURES}
-    chosen, front = readable_formulas(found.formula, found.front, columns, material.seconds)
-    used = {spec.name: columns[spec.name] for spec in chosen.used_features}
+    layers = material.layout.networks is not None
+    rows = material.layout.rows(material.X, LAYER_STUDY_FEATURES if layers else STUDY_FEATURES)
+    chosen, front = readable_formulas(found.formula, found.front, rows.columns, material.seconds, rows.sums)
+    used = {spec.name: rows.columns[spec.name] for spec in chosen.used_features}
     levels = _levels(found.result, material)
     protocol = _protocol(found.result, material.splits, definition, facts["table"])
     errors = errors_json(found.result, protocol, unit_of_exchange(definition), levels)
     delivered = replace(
         chosen,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors={**errors, "joint_range": JointRange.fit(used, material.groups).to_json()},
+        # Layers differ by far more than runs do, so that there is no joint range of theirs.
+        errors={**errors, **({} if layers else {KEY: JointRange.fit(used, material.groups).to_json()})},
     )
     return StudyOutcome(
         formula=delivered,
         front=front,
         result=found.result,
         held_out={split.name: split.held_out for split in material.splits},
-        shares=mean_shares(delivered, columns),
+        shares=mean_shares(delivered, used, rows.sums),
         training_loss=float(found.formula.provenance["training_loss"]),
-        columns=used,
+        columns={} if layers else used,
         levels=levels,
         returns=term_returns(delivered, _of_folds(found.result), found.repeats),
         repeats=found.repeats,
@@ -235,8 +249,8 @@ def _of_folds(result: StudyResult) -> list[Formula]:
 
 
 def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU; empty without a finished fold."""
-    if not len(result.predictions):
+    """The error by what is known of the target GPU; empty without a finished fold and for a law of layers."""
+    if not len(result.predictions) or material.layout.networks is not None:
         return ()
     return calibration_levels(result, OURS, material.X, rates=material.rates)
 

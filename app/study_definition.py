@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from trainlaw.app.formula_rows import LAYERS, RUNS
 from trainlaw.formulas import InputError, unknown_name
 from trainlaw.formulas.files import read_text
 from trainlaw.validate import BASELINES, PEER_BASELINES, SCHEMES
@@ -32,16 +33,17 @@ _LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**
 class StudyDefinition:
     """Everything that the result of a study depends on, apart from the table's rows.
 
-    table : built-in name or a path. split : `SPLITS`. folds : parts into which the groups are dealt, for the
-    splits `gpu-folds` and `cnn-folds`. held_out : path of the own list, for the split `list`. seed.
-    evaluations : formulas tried per search. repeats : further searches on all rows with other seeds, to see
-    which terms return. against : rivals by name, or `all`. by : platforms for a matrix of train-on x test-on.
-    search_by_platform : search anew on each platform, beside fitting the same formula anew. rates : path of
-    achieved rates, for calibration level 1. gpu_file, cnn_file : paths of GPUs and networks of one's own, for
-    a table of one's own.
+    table : built-in name or a path. of : what the law is of, whole `runs` or their `layers`. split :
+    `SPLITS`. folds : parts into which the groups are dealt, for the splits `gpu-folds` and `cnn-folds`.
+    held_out : path of the own list, for the split `list`. seed. evaluations : formulas tried per search.
+    repeats : further searches on all rows with other seeds, to see which terms return. against : rivals by
+    name, or `all`. by : platforms for a matrix of train-on x test-on. search_by_platform : search anew on
+    each platform, beside fitting the same formula anew. rates : path of achieved rates, for calibration level
+    1. gpu_file, cnn_file : paths of GPUs and networks of one's own, for a table of one's own.
     """
 
     table: str = "default"
+    of: str = RUNS
     split: str = GPU_FOLDS
     folds: int = 5
     held_out: str = ""
@@ -81,6 +83,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     against = tuple(_KNOWN_RIVALS) if "all" in definition.against else definition.against
     for kind, given, known in (
         ("split", (split,), SPLITS),
+        ("law", (definition.of,), (RUNS, LAYERS)),
         ("rival", against, _KNOWN_RIVALS),
         ("platform", definition.by, PLATFORMS),
     ):
@@ -89,6 +92,8 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
                 raise unknown_name(
                     f"{kind} of {where}", name, [*known, *(("all",) if kind == "rival" else ())]
                 )
+    if definition.of == LAYERS and definition.by:
+        raise InputError(f"{where}: expected a law of runs for a study by platforms, came one of layers")
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
             f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"

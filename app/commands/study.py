@@ -28,6 +28,10 @@ def study_command(
     definition: Annotated[
         Path | None, typer.Option(help="TOML file that defines the study; options given here win over it.")
     ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(help="What the law is of: runs (default), or layers, summed over each CNN's layers."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Same seed, data and version give the same formula.", min=0)
     ] = None,
@@ -91,6 +95,7 @@ def study_command(
       trainlaw study my-runs.csv --into my-run --seed 1
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
+      trainlaw study --of layers
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
     """
@@ -105,6 +110,7 @@ def study_command(
 
     given = {
         "table": table,
+        "of": of,
         "seed": seed,
         "split": split,
         "folds": folds,
