@@ -11,6 +11,7 @@ from trainlaw.app.commands import (
     export,
     features,
     gpus,
+    many_core,
     predict,
     profile,
     scaling,
@@ -71,6 +72,7 @@ app.command("study")(study.study_command)
 app.command("compare")(compare.compare_command)
 app.command("predict")(predict.predict_command)
 app.command("profile")(profile.profile_command)
+app.command("many-core")(many_core.many_core_command)
 app.command("scaling")(scaling.scaling_command)
 app.command("schedule")(schedule.schedule_command)
 app.command("show")(show.show_command)

@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.own_features import case_table, cases_of, has_own_features
+from trainlaw.app.own_page import own_page_html
 from trainlaw.app.page import page_html
 from trainlaw.app.show_formula import headline
 from trainlaw.formulas import (
@@ -33,7 +36,26 @@ def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> Non
         raise unknown_name("suffix of an output file", suffix or path.name, sorted(_WRITERS))
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists; choose another name, or say --overwrite")
-    _WRITERS[suffix](formula, path)
+    own = _OWN_WRITERS.get(suffix) if has_own_features(formula) else None
+    (own or _WRITERS[suffix])(formula, path)
+
+
+def _write_own_workbook(formula: Formula, path: Path) -> None:
+    """The workbook of a formula whose features no run on a GPU has."""
+    from trainlaw.app.ods_file import ods_bytes  # noqa: PLC0415 (as below)
+    from trainlaw.app.own_workbook import own_workbook_plan  # noqa: PLC0415 (as below)
+    from trainlaw.app.xlsx_file import xlsx_bytes  # noqa: PLC0415 (as below)
+
+    write = ods_bytes if path.suffix == ".ods" else xlsx_bytes
+    write_bytes_atomically(path, write(own_workbook_plan(formula)))
+
+
+def _write_own_page(formula: Formula, path: Path) -> None:
+    write_text_atomically(path, own_page_html(formula))
+
+
+def _write_own_table(formula: Formula, path: Path) -> None:
+    write_text_atomically(path, rows_as_csv(*case_table(formula, cases_of(formula))))
 
 
 def _write_workbook(formula: Formula, path: Path) -> None:
@@ -88,6 +110,14 @@ def _computed(spec: FeatureSpec) -> str:
     return spec.meaning if form == spec.name else f"{spec.meaning}, {form}"
 
 
+# Forms that choose among GPUs and networks have others for a formula whose features are its own.
+_OWN_WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {
+    ".xlsx": _write_own_workbook,
+    ".gsheet.xlsx": _write_own_workbook,
+    ".ods": _write_own_workbook,
+    ".csv": _write_own_table,
+    ".html": _write_own_page,
+}
 _WRITERS: Mapping[str, Callable[[Formula, Path], None]] = {
     ".py": _writer("python_function"),
     ".js": _writer("javascript"),

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
 from trainlaw.datasets import CnnFacts, Gpu
 from trainlaw.datasets.cnn_layers import device_shares, layer_columns
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
 
-LAW_OF_LAYERS = Path(__file__).with_name("builtin") / "layer.json"
 PHASES = ("training", "forward")
 EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude
 MOST_STREAMS = (

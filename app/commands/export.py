@@ -10,7 +10,7 @@ def export_command(
     formula: Annotated[
         Path | None,
         typer.Argument(
-            help="formula.json or run folder; default: the newest run here, else the built-in one."
+            help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
         ),
     ] = None,
     to: Annotated[
@@ -29,6 +29,7 @@ def export_command(
       trainlaw export --to formula.xlsx
       trainlaw export --to page.html
       trainlaw export trainlaw-run --to iteration_time.py
+      trainlaw export xeon-phi-a --to many-cores.xlsx
     """
     from trainlaw.app.exports import export_formula
     from trainlaw.app.predict import find_formula

@@ -10,7 +10,7 @@ def show_command(
     formula: Annotated[
         Path | None,
         typer.Argument(
-            help="formula.json or run folder; default: the newest run here, else the built-in one."
+            help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
         ),
     ] = None,
     cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
@@ -26,11 +26,16 @@ def show_command(
     Examples:
       trainlaw show
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
+      trainlaw show xeon-phi-a
     """
     from trainlaw.app.named_facts import known_gpus
+    from trainlaw.app.own_features import has_own_features, own_text
     from trainlaw.app.predict import find_formula
     from trainlaw.app.show_formula import formula_text
     from trainlaw.app.wanted import one_run
 
     law, origin = find_formula(formula, Path.cwd())
+    if has_own_features(law):
+        print(own_text(law, origin))
+        return
     print(formula_text(law, origin, one_run(cnn, gpu, batch, gpus=known_gpus(gpu_file))))

@@ -13,12 +13,14 @@ from types import MappingProxyType
 import numpy as np
 from trainlaw.formulas.errors import InputError, unknown_name
 
-_CLOCK_HZ = 1.238e9
-_CORES = 61
-_OPERATION_FACTOR = 15.0
-# Cycles per instruction of a thread, by threads per core; beyond four they take turns as four do.
-_CYCLES = (1.0, 1.0, 1.5, 2.0)
-_THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1920, 3840)
+#: The Xeon Phi 7120P, and the factor between counted and executed operations.
+CLOCK_HZ = 1.238e9
+CORES = 61
+OPERATION_FACTOR = 15.0
+#: Cycles per instruction of a thread, by threads per core; beyond four they take turns as four do.
+CYCLES = (1.0, 1.0, 1.5, 2.0)
+#: Threads of the table of memory contention.
+THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1920, 3840)
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,14 @@ def many_core_seconds(
         raise InputError(f"expected at least one thread, got {threads}")
     facts = MANY_CORE_NETS[net]
     epochs = facts.epochs if epochs is None else epochs
-    cycles = _CYCLES[min(-(-threads // _CORES), len(_CYCLES)) - 1]
+    cycles = CYCLES[min(-(-threads // CORES), len(CYCLES)) - 1]
     contention = _contention_s(facts, threads) * train * epochs / threads
     # A pass over the images to train, one to validate on as many, one to test, in every epoch.
     if model == "a":
-        preparation = (facts.preparation_operations + 4 * train + 2 * test + 10 * epochs) / _CLOCK_HZ
-        forward, backward = facts.forward_operations / _CLOCK_HZ, facts.backward_operations / _CLOCK_HZ
+        preparation = (facts.preparation_operations + 4 * train + 2 * test + 10 * epochs) / CLOCK_HZ
+        forward, backward = facts.forward_operations / CLOCK_HZ, facts.backward_operations / CLOCK_HZ
         images = (forward + backward) * train + forward * train + forward * test
-        return _OPERATION_FACTOR * (preparation + cycles * images * epochs / threads) + contention
+        return OPERATION_FACTOR * (preparation + cycles * images * epochs / threads) + contention
     if model == "b":
         images = (facts.forward_s + facts.backward_s) * train + facts.forward_s * (train + test)
         return facts.preparation_s + cycles * images * epochs / threads + contention
@@ -97,4 +99,4 @@ def many_core_seconds(
 
 def _contention_s(facts: ManyCoreNet, threads: int) -> float:
     """Return the contention of an image, seconds; between the table's threads on a line of logarithms."""
-    return float(np.exp(np.interp(np.log(threads), np.log(_THREADS), np.log(facts.contention_s))))
+    return float(np.exp(np.interp(np.log(threads), np.log(THREADS), np.log(facts.contention_s))))
