@@ -17,11 +17,12 @@ from benchmarks.held_out import held_out_rows
 from benchmarks.peers import PEERS
 from benchmarks.planted import planted_rows, planted_summary
 from benchmarks.problems import own_problems, read_problems
+from benchmarks.proofs import proof_rows
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
 
-PARTS = ("raw", "quality", "scaling", "first-front", "planted", "held-out")
+PARTS = ("raw", "quality", "scaling", "first-front", "planted", "proofs", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 
@@ -73,6 +74,10 @@ def _planted(options: argparse.Namespace) -> None:
     _section("planted", title, planted_summary(rows), options)
 
 
+def _proofs(options: argparse.Namespace) -> None:
+    _section("proofs", "Monotonicity of the front on the default table", proof_rows(), options)
+
+
 def _held_out(options: argparse.Namespace) -> None:
     rows = held_out_rows(options.fold_seconds, options.threads, len(options.peers) > 1)
     title = "Errors on GPUs held out (default table, each GPU group a fold, one thread a search)"
@@ -85,6 +90,7 @@ _RUN: dict[str, Callable[[argparse.Namespace], None]] = {
     "scaling": _scaling,
     "first-front": _first_front,
     "planted": _planted,
+    "proofs": _proofs,
     "held-out": _held_out,
 }
 

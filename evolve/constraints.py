@@ -1,12 +1,12 @@
 """Hard constraints of a search: what a law must keep all over the training box, proved."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.settings import Constraint
 from trainlaw.evolve.trees import grouped_constants, to_expression
 from trainlaw.evolve.variation import Individual
-from trainlaw.formulas import Expression, prove_monotone, prove_sign, variables
+from trainlaw.formulas import Expression, GroupedConstant, prove_monotone, prove_sign, variables
 
 # Boxes of the bisection after which a proof is given up: what is not proved quickly is not kept.
 MOST_BOXES = 256
@@ -16,10 +16,14 @@ def keeps_constraints(tree: Individual, problem: Problem) -> bool:
     """Whether every constraint of the search is proved for the tree over the training box."""
     if not problem.settings.constraints:
         return True
-    expression = to_expression(tree)
+    return keeps_as(to_expression(tree), grouped_constants(tree, problem.grammar), problem)
+
+
+def keeps_as(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> bool:
+    """Whether every constraint is proved for this way of writing a law: another may be harder to prove."""
     factors = {
         constant.name: (min(1.0, *constant.values.values()), max(1.0, *constant.values.values()))
-        for constant in grouped_constants(tree, problem.grammar)
+        for constant in grouped
     }
     box = {name: factors[name] if name in factors else problem.box[name] for name in variables(expression)}
     return all(is_kept(constraint, expression, box) for constraint in problem.settings.constraints)

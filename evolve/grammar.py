@@ -56,7 +56,7 @@ class Grammar:
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
     constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
     pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
-    positive : features that are so on every row. silent : features left out since they never change, with
+    only_positive : whether no expression can be negative. positive : features that are so on every row. silent : features left out since they never change, with
     their value. levels : per label of a grouped constant, its values. shifts : per positive pure number, its
     shift.
     """
@@ -68,6 +68,7 @@ class Grammar:
     logarithm: type
     least_depth: dict[type, float]
     typed: bool
+    only_positive: bool
     positive: frozenset[str]
     silent: Mapping[str, float]
     levels: Mapping[str, tuple[str, ...]]
@@ -156,6 +157,7 @@ def make_grammar(
         logarithm,
         depths,
         settings.typed,
+        settings.typed and settings.nonnegative and set(names) <= set(TYPED_OPERATORS),
         positive,
         silent,
         levels,

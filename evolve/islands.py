@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from trainlaw.evolve.constraints import keeps_constraints
-from trainlaw.evolve.problem import Problem, case_mean
+from trainlaw.evolve.problem import Problem, joint_loss
 from trainlaw.evolve.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.simpler import simpler_trees
 from trainlaw.evolve.trees import (
@@ -179,7 +179,7 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
     island.evaluations += len(fitted)
     tidy = []
     for full in fitted:
-        tree = prune(full)
+        tree = prune(full, problem.grammar)
         if tree is not full and not problem.structure.accepts(tree):
             tree = full
         tree.loss, tree.cases = full.loss, full.cases
@@ -187,7 +187,7 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
     costs = complexities(tidy, problem.affine).tolist()
     for tree, cost in zip(tidy, costs, strict=True):
         tree.complexity = cost
-        tree.score = case_mean(tree.cases) if held_out else tree.loss
+        tree.score = joint_loss(tree.cases, problem.settings.held_out_measure) if held_out else tree.loss
         _remember(island, tree, problem)
     return tidy
 

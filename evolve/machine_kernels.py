@@ -44,21 +44,12 @@ _kernel = njit(error_model="numpy", nogil=True, fastmath={"contract"}, cache=Tru
 @_kernel
 def is_binary(code: int) -> bool:
     """Whether the operator with this code takes two arguments."""
-    return (
-        code == 4
-        or code == 5
-        or code == 6
-        or code == 7
-        or code == 17
-        or code == 18
-        or code == 19
-    )
+    return code == 4 or code == 5 or code == 6 or code == 7 or code == 17 or code == 18 or code == 19
 
 
 @_kernel
 def apply_operator(
-    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float,
-    begin: int, end: int
+    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, begin: int, end: int
 ) -> None:
     """Values `begin` to `end` of row `target` from p times row `left` and q times row `right`."""
     x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]
@@ -153,8 +144,20 @@ def apply_operator(
 
 @_kernel
 def apply_partials(
-    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int,
-    adjoints: np.ndarray, node: int, first: int, second: int, first_live: bool, second_live: bool
+    code: int,
+    arena: np.ndarray,
+    target: int,
+    left: int,
+    right: int,
+    p: float,
+    q: float,
+    n: int,
+    adjoints: np.ndarray,
+    node: int,
+    first: int,
+    second: int,
+    first_live: bool,
+    second_live: bool,
 ) -> None:
     """Hands `n` adjoints of `node` on to the nodes `first` and `second` where they are live."""
     if code == 4:  # add
@@ -184,12 +187,12 @@ def apply_partials(
         if first_live:
             for i in range(n):
                 b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * ((1.0 / b))
+                adjoints[first, i] = adjoints[node, i] * (1.0 / b)
         if second_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * (((-a) / (b * b)))
+                adjoints[second, i] = adjoints[node, i] * ((-a) / (b * b))
     elif code == 8:  # neg
         if first_live:
             for i in range(n):
@@ -198,32 +201,34 @@ def apply_partials(
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (((2.0 * (0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5)) - 1.0))
+                adjoints[first, i] = adjoints[node, i] * (
+                    (2.0 * (0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5)) - 1.0
+                )
     elif code == 10:  # inv
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((-(1.0 / (a * a))))
+                adjoints[first, i] = adjoints[node, i] * (-(1.0 / (a * a)))
     elif code == 11:  # sqrt
         if first_live:
             for i in range(n):
                 v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * ((0.5 / v))
+                adjoints[first, i] = adjoints[node, i] * (0.5 / v)
     elif code == 12:  # cbrt
         if first_live:
             for i in range(n):
                 v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * ((1.0 / (3.0 * (v * v))))
+                adjoints[first, i] = adjoints[node, i] * (1.0 / (3.0 * (v * v)))
     elif code == 13:  # square
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((2.0 * a))
+                adjoints[first, i] = adjoints[node, i] * (2.0 * a)
     elif code == 14:  # cube
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((3.0 * (a * a)))
+                adjoints[first, i] = adjoints[node, i] * (3.0 * (a * a))
     elif code == 15:  # exp
         if first_live:
             for i in range(n):
@@ -233,55 +238,63 @@ def apply_partials(
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((1.0 / a))
+                adjoints[first, i] = adjoints[node, i] * (1.0 / a)
     elif code == 17:  # pow
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * ((b * (power(a, (b - 1.0)))))
+                adjoints[first, i] = adjoints[node, i] * (b * (power(a, (b - 1.0))))
         if second_live:
             for i in range(n):
                 a = p * arena[left, i]
                 v = arena[target, i]
-                adjoints[second, i] = adjoints[node, i] * ((v * (logarithm(a))))
+                adjoints[second, i] = adjoints[node, i] * (v * (logarithm(a)))
     elif code == 18:  # min
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * ((0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5))
+                adjoints[first, i] = adjoints[node, i] * (
+                    0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5
+                )
         if second_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * ((0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5))
+                adjoints[second, i] = adjoints[node, i] * (
+                    0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5
+                )
     elif code == 19:  # max
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * ((0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5))
+                adjoints[first, i] = adjoints[node, i] * (
+                    0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5
+                )
         if second_live:
             for i in range(n):
                 a = p * arena[left, i]
                 b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * ((0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5))
+                adjoints[second, i] = adjoints[node, i] * (
+                    0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5
+                )
     elif code == 20:  # sin
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((cosine(a)))
+                adjoints[first, i] = adjoints[node, i] * (cosine(a))
     elif code == 21:  # cos
         if first_live:
             for i in range(n):
                 a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * ((-(sine(a))))
+                adjoints[first, i] = adjoints[node, i] * (-(sine(a)))
     elif code == 22:  # tanh
         if first_live:
             for i in range(n):
                 v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * ((1.0 - (v * v)))
+                adjoints[first, i] = adjoints[node, i] * (1.0 - (v * v))
     elif code == 23:  # step
         if first_live:
             for i in range(n):

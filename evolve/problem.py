@@ -259,6 +259,7 @@ def deal_rows(count: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(np.arange(count) % cases)
 
 
-def case_mean(cases: NDArray[np.float64]) -> float:
-    """Mean over cases, infinite where one is."""
-    return float(np.mean(cases)) if np.all(np.isfinite(cases)) else math.inf
+def joint_loss(cases: NDArray[np.float64], measure: str) -> float:
+    """Mean or worst of the losses (n_cases,), infinite where one is."""
+    joint = float(np.mean(cases) if measure == "mean" else np.max(cases))
+    return joint if math.isfinite(joint) else math.inf

@@ -16,6 +16,7 @@ LOSSES = (
     "absolute_percentage",
     "squares",
 )
+HELD_OUT_MEASURES = ("mean", "worst")
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
 CHOICES = ("one_standard_error", "validation", "description_length", "loss")
 
@@ -51,7 +52,8 @@ class SearchSettings:
     the same, 1 every group. `simplify_interval` generations apart, simpler neighbours of the archive are
     tried (backward elimination). `shrinkage` pulls exponents and dimensionless constants towards zero in
     typed mode, `nonnegative` keeps weights of amounts from falling below it. `held_out_selection` lets
-    individuals survive by their loss on groups left out. `checkpoint` names a file from which an
+    individuals survive by their loss on groups left out, the "mean" or the "worst" of them
+    (`held_out_measure`). `checkpoint` names a file from which an
     interrupted search goes on, written every `checkpoint_seconds`. `choice` picks the one formula from
     the front (`CHOICES`).
 
@@ -83,6 +85,7 @@ class SearchSettings:
     fit_steps: int = 5
     polish_steps: int = 60
     held_out_selection: bool = True
+    held_out_measure: str = "mean"
     choice: str = "one_standard_error"
     exponent_limit: float = 2.0
     shrinkage: float = 1e-3
@@ -108,6 +111,8 @@ class SearchSettings:
                 raise unknown_name("operator", name, OPERATORS)
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
+        if self.held_out_measure not in HELD_OUT_MEASURES:
+            raise unknown_name("measure of held-out losses", self.held_out_measure, HELD_OUT_MEASURES)
         if self.choice not in CHOICES:
             raise unknown_name("choice", self.choice, CHOICES)
         for name, low, high in self.constant_ranges:

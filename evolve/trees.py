@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.arrays import GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
+from trainlaw.evolve.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, Rule
 from trainlaw.evolve.machine_kernels import OPERATOR_CODES, is_binary
@@ -168,17 +168,29 @@ def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]
     return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
 
 
-def prune(tree: Individual) -> Individual:
-    """The tree without the terms whose fitted weight is zero; the same object where there are none."""
-    if not any(node.constant == 0.0 and node.rule.lower == 0.0 for node in tree if node.constant is not None):
+def prune(tree: Individual, grammar: Grammar) -> Individual:
+    """The tree without the terms whose fitted weight is zero and with numbers made of numbers as one; the
+    same object where there are none.
+    """
+    held = [node for node in tree if node.constant is not None]
+    vanished = any(node.constant == 0.0 and node.rule.lower == 0.0 for node in held)
+    if not vanished and not _has_numbers_of_numbers(tree):
         return tree
-    nodes, _ = _prune_from(tree, 0)
+    nodes, _ = _prune_from(tree, 0, grammar)
     smaller = Individual(nodes)
     smaller.affine = tree.affine
     return smaller
 
 
-def _prune_from(tree: Sequence[Node], begin: int) -> tuple[list[Node], int]:
+def _has_numbers_of_numbers(tree: Sequence[Node]) -> bool:
+    """Whether some operation has free constants alone as arguments."""
+    for begin, node in enumerate(tree):
+        if node.arity and all(tree[begin + 1 + i].token == CONSTANT for i in range(node.arity)):
+            return True
+    return False
+
+
+def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:
     """Pruned nodes of the subtree at `begin`, and where the next one begins; a lone zero leaf means zero."""
     node = tree[begin]
     if node.arity == 0:
@@ -186,10 +198,13 @@ def _prune_from(tree: Sequence[Node], begin: int) -> tuple[list[Node], int]:
     parts = []
     following = begin + 1
     for _ in range(node.arity):
-        part, following = _prune_from(tree, following)
+        part, following = _prune_from(tree, following, grammar)
         parts.append(part)
+    number = _number_of_numbers(node, parts, grammar)
+    if number is not None:
+        return [number], following
     zero = [_is_zero(part) for part in parts]
-    if node.name == "add" and any(zero):
+    if any(zero) and (node.name == "add" or (node.name == "max" and grammar.only_positive)):
         return parts[0] if zero[1] else parts[1], following
     if node.name == "mul" and any(zero):
         dead = parts[zero.index(True)]
@@ -198,6 +213,18 @@ def _prune_from(tree: Sequence[Node], begin: int) -> tuple[list[Node], int]:
     if node.name == "div" and zero[0] and parts[0][0].ret is node.ret:
         return parts[0], following
     return [node, *chain.from_iterable(parts)], following
+
+
+def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
+    """The free constant that an operation on free constants alone comes to, where the grammar has one."""
+    if any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
+        return None
+    leaf = next((leaf for leaf in grammar.leaves(node.ret) if leaf.feature is None), None)
+    if leaf is None:
+        return None
+    with np.errstate(all="ignore"):
+        value = float(OPERATORS[node.name].function(*(np.float64(part[0].constant) for part in parts)))
+    return leaf.holding(value) if leaf.rule.lower <= value <= leaf.rule.upper else None
 
 
 def _is_zero(part: Sequence[Node]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.constraints import keeps_constraints
+from trainlaw.evolve.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.problem import Problem
 from trainlaw.evolve.search import SearchState
 from trainlaw.evolve.simpler import round_exact
@@ -74,7 +74,9 @@ def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
-    expression = tidy(expression)
+    short = tidy(expression)
+    if keeps_as(short, grouped, problem):
+        expression = short
     return Candidate(expression, loss, complexity(expression), held_out, grouped)
 
 
@@ -108,7 +110,7 @@ def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], pro
 
 
 def _pruned(tree: Individual, problem: Problem) -> Individual:
-    smaller = prune(tree)
+    smaller = prune(tree, problem.grammar)
     if not problem.structure.accepts(smaller):
         return tree
     smaller.loss = tree.loss

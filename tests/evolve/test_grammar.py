@@ -116,7 +116,7 @@ def test_pruning_a_zero_weight_keeps_the_values(typed_problem):
     tree = from_expression(
         parse_text("(2 * compute_s + 0 * memory_s) * ratio + 3 * launch_s"), typed_problem.grammar
     )
-    pruned = prune(tree)
+    pruned = prune(tree, typed_problem.grammar)
     columns = dict(
         zip([spec.name for spec in typed_problem.features], typed_problem.rows.columns, strict=True)
     )

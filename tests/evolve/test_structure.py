@@ -7,7 +7,7 @@ from trainlaw.evolve import Constraint, FormulaRegressor, SearchSettings
 from trainlaw.evolve.islands import advance, start_island
 from trainlaw.evolve.problem import make_problem
 from trainlaw.evolve.structure import make_structure
-from trainlaw.evolve.trees import from_expression, to_expression
+from trainlaw.evolve.trees import from_expression, prune, to_expression
 from trainlaw.formulas import (
     InputError,
     RowSums,
@@ -246,3 +246,19 @@ def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
     fitted = problem.fit([tree], 200)[0]
     assert fitted.loss < 1e-10
     assert -1.0 in [pytest.approx(node.constant, abs=1e-4) for node in fitted if node.constant is not None]
+
+
+def test_numbers_of_numbers_become_one_number(typed_problem):
+    text = "compute_s * (2 * 3 + exp(0.5 * ratio)) + max(memory_s, 0)"
+    tree = from_expression(parse_text(text), typed_problem.grammar)
+    assert to_text(to_expression(prune(tree, typed_problem.grammar))) == (
+        "compute_s * (6 + exp(0.5 * ratio)) + memory_s"
+    )
+
+
+def test_the_worst_group_can_decide(typed_rows, specs):
+    problem = problem_with(typed_rows, specs, held_out_measure="worst")
+    island = start_island(problem, 0)
+    assert all(tree.score == np.max(tree.cases) for tree in island.population)
+    with pytest.raises(UnknownNameError, match="median"):
+        SearchSettings(held_out_measure="median")
