@@ -44,13 +44,17 @@ class FormulaRows:
     known: np.ndarray
 
     @classmethod
-    def of(cls, formula: Formula, runs: RunTable) -> "FormulaRows":
-        """Return the rows of runs that a formula needs; raises as `is_of_layers` and `layer_rows`."""
-        names, labels = [spec.name for spec in formula.used_features], runs.labels()
+    def of(cls, formula: Formula, runs: RunTable, features: Sequence[str] | None = None) -> "FormulaRows":
+        """Return the rows of runs with the features that a formula needs, or with others of its kind.
+
+        Raises as `is_of_layers` and `layer_rows`.
+        """
+        names = [spec.name for spec in formula.used_features] if features is None else list(features)
+        labels = runs.labels()
         if is_of_layers(formula):
             rows = layer_rows(runs)
-            features = rows.features(names)
-            columns = {name: features[name].to_numpy() for name in names}
+            table = rows.features(names)
+            columns = {name: table[name].to_numpy() for name in names}
             return cls(columns or _none(len(rows)), rows.labels(labels), rows.sums, rows.known)
         columns = dict(zip(names, runs.matrix(names).T, strict=True))
         return cls(columns, dict(labels), None, np.ones(len(runs), dtype=bool))

@@ -1,13 +1,13 @@
 """A formula made readable: short constants at a measured cost, and equivalent forms, the shortest first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
+from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.app.sensitivity import in_raw_columns, training_rows
 from trainlaw.app.terms import plain_expression, terms_of
-from trainlaw.datasets import RunTable
 from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, simplify_all, to_text
 from trainlaw.formulas.simplification import agree
 
@@ -57,17 +57,10 @@ def rounded_formula(formula: Formula) -> Rounding:
     table = training_rows(formula)
     if table is None or formula.grouped:
         return Rounding(formula)
-    short = round_constants(formula.expression, _columns(formula, table), table.seconds, LIMIT_POINTS)
-    changed = Formula(
-        short.expression, formula.features, formula.target, formula.grouped, formula.ranges,
-        formula.provenance, formula.errors,
-    )  # fmt: skip
+    rows = FormulaRows.of(formula, table)
+    short = round_constants(formula.expression, rows.columns, table.seconds, LIMIT_POINTS, rows.sums)
+    changed = replace(formula, expression=short.expression)
     return Rounding(changed, len(table), short.exact_error_percent, short.rounded_error_percent)
-
-
-def _columns(formula: Formula, table: RunTable) -> Mapping[str, np.ndarray]:
-    names = [spec.name for spec in formula.used_features]
-    return dict(zip(names, table.matrix(names).T, strict=True))
 
 
 def equivalent_forms(formula: Formula) -> list[Form]:

@@ -9,12 +9,13 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
+from trainlaw.app.formula_rows import LAYERS, RUNS, FormulaRows, Layout, is_of_layers
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_runs import own_files_json
 from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
-from trainlaw.app.terms import check_of_runs, mean_shares
+from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import (
     Formula,
@@ -40,9 +41,10 @@ from trainlaw.validate.refit import RefittedFormula
 class GivenFormula:
     """An estimator that predicts by a formula as it is."""
 
-    def __init__(self, formula: Formula) -> None:
-        """Keep the formula, without the errors and the provenance that it carries."""
+    def __init__(self, formula: Formula, layout: Layout) -> None:
+        """Keep the formula, without the errors and the provenance that it carries; layout : of its rows."""
         self.formula = replace(formula, provenance={}, errors={}, ranges={})
+        self.layout = layout
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit nothing."""
@@ -52,7 +54,7 @@ class GivenFormula:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
         names = [spec.name for spec in self.formula.used_features]
-        return self.formula.predict({name: X[name].to_numpy() for name in names})
+        return self.layout.rows(X, names).predict(self.formula)
 
 
 def score_formula(
@@ -67,16 +69,21 @@ def score_formula(
     refit : fit its constants anew inside each fold, and on all rows for the formula that is returned.
     Raises InputError where the formula has no finite, positive time for a run of the table.
     """
-    check_of_runs(formula)
+    layout = Layout.of(LAYERS if is_of_layers(formula) else RUNS, table)
     X, seconds, labels = table.features(), table.seconds, study_labels(table)
     groups = labels[BY_GPU].to_numpy(dtype=str)
     splits = defined_splits(definition, labels, table.name)
-    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
-    _check_defined(formula, columns, table)
+    rows = layout.rows(X, [spec.name for spec in formula.used_features])
+    columns = rows.columns
+    _check_defined(formula, rows, table)
     rivals, absent = _rivals(definition)
-    ours = partial(RefittedFormula if refit else GivenFormula, formula)
+    ours = (
+        partial(RefittedFormula, formula, layout.networks)
+        if refit
+        else partial(GivenFormula, formula, layout)
+    )
     result = run_study(X, seconds, labels, splits, {OURS: ours, **rivals}, progress=on_fit)
-    final = RefittedFormula(formula).fit(X, seconds, groups).formula_ if refit else formula
+    final = RefittedFormula(formula, layout.networks).fit(X, seconds, groups).formula_ if refit else formula
     delivered = replace(
         final,
         grouped=formula.grouped,
@@ -84,20 +91,22 @@ def score_formula(
         provenance={**formula.provenance, **_facts(table, labels, definition, len(splits))},
         errors={
             **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
-            KEY: JointRange.fit(columns, groups).to_json(),
+            # Layers differ by far more than runs do, so that there is no joint range of theirs.
+            **({} if rows.sums else {KEY: JointRange.fit(columns, groups).to_json()}),
         },
     )
-    error = mape_percent(seconds, delivered.predict(columns, dict(labels))) / 100
+    predicted = delivered.predict(columns, None if rows.sums else dict(labels), rows.sums)
+    error = mape_percent(seconds, predicted) / 100
     return StudyOutcome(
         formula=delivered,
         front=ParetoFront((ScoredFormula(delivered, error, complexity(delivered.expression)),)),
         result=result,
         held_out={split.name: split.held_out for split in splits},
-        shares=mean_shares(delivered, columns),
+        shares=mean_shares(delivered, columns, rows.sums),
         training_loss=error,
-        columns=columns,
+        columns={} if rows.sums else columns,
         returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
-        definition=definition,
+        definition=replace(definition, of=LAYERS if rows.sums else RUNS),
         absent=absent,
         provenance=delivered.provenance,
     )
@@ -120,11 +129,11 @@ def _facts(
     }
 
 
-def _check_defined(formula: Formula, columns: dict[str, np.ndarray], table: RunTable) -> None:
+def _check_defined(formula: Formula, rows: FormulaRows, table: RunTable) -> None:
     """Raise InputError, naming the first run that has no time."""
-    if not columns:
+    if not formula.used_features:
         raise InputError("expected a formula with at least one feature, came one that is the same for all")
-    times = formula.predict(columns)
+    times = rows.predict(formula)
     wrong = ~(np.isfinite(times) & (times > 0))
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.formula_rows import FormulaRows, is_of_layers
 from trainlaw.app.terms import plain_expression
-from trainlaw.datasets import DATASETS, FEATURES, RunTable, load
+from trainlaw.datasets import DATASETS, FEATURES, NETWORK_LAYER_FEATURES, RunTable, load
+from trainlaw.datasets.network_features import LAYER_FACTS
 from trainlaw.formulas import (
     Expression,
     Formula,
+    RowSums,
     TrainlawError,
     evaluate,
     prove_monotone,
@@ -23,7 +26,15 @@ MORE = 0.1
 _LEAST = 5e-4  # a change below a twentieth of a per cent moves nothing that a person plans
 _LIMITS = {"max_boxes": 512, "simplify_seconds": 0.0}  # of a proof: a moment's work
 # What a person who plans can choose.
-_PLANNED = ("batch_per_gpu", "peak_flop_per_s", "bandwidth_byte_per_s", "params", "n_layers", "n_gpus")
+_PLANNED = (
+    "batch",
+    "batch_per_gpu",
+    "peak_flop_per_s",
+    "bandwidth_byte_per_s",
+    "params",
+    "n_layers",
+    "n_gpus",
+)
 
 
 # Counts of a CNN by the end of their names.
@@ -53,10 +64,11 @@ class Trend:
 
 
 def in_raw_columns(formula: Formula) -> Expression:
-    """Return the formula over raw columns of runs, GPUs, CNNs and links, its features written out."""
-    forms = {
-        spec.name: feature_expression(spec.name) for spec in formula.used_features if spec.name in FEATURES
-    }
+    """Return the formula over raw columns of runs, GPUs, CNNs, layers and links, its features written out."""
+    layers = is_of_layers(formula)
+    known = NETWORK_LAYER_FEATURES if layers else FEATURES
+    used = [spec.name for spec in formula.used_features if spec.name in known]
+    forms = {name: feature_expression(name, layers) for name in used}
     return substitute(plain_expression(formula), forms)
 
 
@@ -68,14 +80,17 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     """
     expression = in_raw_columns(formula)
     names = variables(expression)
-    columns = dict(zip(names, run.matrix(names).T, strict=True)) if names else {}
-    now = _value(expression, columns)
+    rows = FormulaRows.of(formula, run, names)
+    columns = {name: rows.columns[name] for name in names}
+    now = _value(expression, columns, rows.sums)
     found = []
-    for (name, meaning), members in _quantities(names).items():
+    # A layer with other sizes is another layer: only what it runs on is changed.
+    changed = [name for name in names if name not in LAYER_FACTS] if is_of_layers(formula) else names
+    for (name, meaning), members in _quantities(changed).items():
         more = {member: columns[member] * (1 + MORE) for member in members}
-        change = _value(expression, {**columns, **more}) / now - 1
+        change = _value(expression, {**columns, **more}, rows.sums) / now - 1
         if abs(change) >= _LEAST:
-            samples = 1 + MORE if name in ("batch_per_gpu", "n_gpus") else 1.0
+            samples = 1 + MORE if name in ("batch", "batch_per_gpu", "n_gpus") else 1.0
             found.append(Elasticity(name, meaning, change, samples / (1 + change) - 1))
     return sorted(found, key=lambda row: -abs(row.time))
 
@@ -84,17 +99,19 @@ def _quantities(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     """Raw columns by the name and meaning of the quantity that they are or belong to."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        spec = FEATURES[name].spec
-        if spec.high == 1:
+        spec = {**NETWORK_LAYER_FEATURES, **FEATURES}[name].spec
+        if spec.high == 1 or name == "n_passes":
             continue
         together = next((pair for ending, pair in _TOGETHER.items() if name.endswith(ending)), None)
         found.setdefault(together or (name, spec.meaning), []).append(name)
     return found
 
 
-def _value(expression: Expression, columns: Mapping[str, np.ndarray]) -> float:
+def _value(expression: Expression, columns: Mapping[str, np.ndarray], sums: RowSums | None) -> float:
     values, valid = evaluate(expression, columns)
-    return float(values[0]) if valid[0] else float("nan")
+    length = max((len(column) for column in columns.values()), default=1)
+    rows = np.broadcast_to(np.where(valid, values, np.nan), length)
+    return float(rows[0] if sums is None else sums.apply(rows)[0])
 
 
 def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
@@ -117,10 +134,8 @@ def proved_raw_trends(formula: Formula) -> list[Trend]:
         return []
     expression = in_raw_columns(formula)
     names = variables(expression)
-    columns = table.matrix(names).T
-    box = {
-        name: (float(column.min()), float(column.max())) for name, column in zip(names, columns, strict=True)
-    }
+    columns = FormulaRows.of(formula, table, names).columns
+    box = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
     return _trends(expression, box, [name for name in _PLANNED if name in box])
 
 

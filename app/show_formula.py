@@ -14,12 +14,13 @@ from trainlaw.app.error_tables import (
     interval_of,
     overall_error,
 )
+from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.readable_forms import equivalent_forms, rounded_formula
 from trainlaw.app.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.term_words import TermWords, words_of_terms
-from trainlaw.app.terms import check_of_runs, term_values, terms_of
+from trainlaw.app.terms import term_values, terms_of
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Expression, Formula, to_text
 from trainlaw.validate import title_of
@@ -27,7 +28,6 @@ from trainlaw.validate import title_of
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula read term by term; `run` is one configuration, for which the shares are computed."""
-    check_of_runs(formula)
     rounding = rounded_formula(formula)
     shown = rounding.formula
     digits = 3 if rounding.rounded_percent is None else None
@@ -52,14 +52,14 @@ def equation_text(formula: Formula, digits: int | None = 3) -> str:
     """Return the formula as one equation, a term per line, with the unit of the result."""
     lines = [to_text(term, digits) for term in terms_of(formula)]
     unit = formula.target.unit
-    return f"  {formula.target.name} [{unit}] =\n      " + "\n    + ".join(lines)
+    summed = f"sum over every {formula.summed_over} of:\n      " if formula.summed_over else ""
+    return f"  {formula.target.name} [{unit}] =\n      {summed}" + "\n    + ".join(lines)
 
 
 def shares_text(formula: Formula, run: RunTable) -> str:
     """Return a table of the terms and the time that each takes in one configuration, largest first."""
-    names = [spec.name for spec in formula.used_features]
-    columns = dict(zip(names, run.matrix(names).T, strict=True))
-    values = term_values(formula, columns)[:, 0]
+    rows = FormulaRows.of(formula, run)
+    values = term_values(formula, rows.columns, rows.sums)[:, 0]
     total = float(values.sum())
     named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
     rows = [

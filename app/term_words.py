@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.terms import terms_of
-from trainlaw.datasets import FEATURES
+from trainlaw.datasets import FEATURES, NETWORK_LAYER_FEATURES
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.tidying import factors
 
@@ -55,14 +55,17 @@ def _name(term: Expression, formula: Formula) -> str:
     if not kinds:
         counted = main and any(_COUNTS.fullmatch(name) for name in raw)
         kinds = ["launch" if counted else "fixed"]
-    subjects = [_PLAIN.sub("", spec.name).replace("_", " ") for spec in main]
+    subjects = [text for spec in main if (text := _PLAIN.sub("", spec.name).replace("_", " "))]
     of = f" ({', '.join(subjects)})" if subjects else ""
     return f"{' and '.join(kinds)} {quantity}{of}"
 
 
 def _raw_columns(feature: str) -> tuple[str, ...]:
     """The columns that a feature is computed from; the name itself where it is none of ours."""
-    return variables(feature_expression(feature)) if feature in FEATURES else (feature,)
+    if feature in FEATURES:
+        return variables(feature_expression(feature))
+    known = feature in NETWORK_LAYER_FEATURES
+    return variables(feature_expression(feature, of_layers=True)) if known else (feature,)
 
 
 def _used(term: Expression, formula: Formula) -> list[FeatureSpec]:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from trainlaw.datasets import FEATURES, TARGET, feature_specs
+from trainlaw.app.formula_rows import LAYER, LAYERS, RUNS
+from trainlaw.datasets import FEATURES, TARGET, feature_specs, network_layer_specs
 from trainlaw.formulas import (
     Expression,
     Formula,
@@ -37,14 +38,19 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-def read_formula(text: str) -> Formula:
+def read_formula(text: str, of: str = RUNS) -> Formula:
     """Return the formula of a text such as "6 * macs * batch / peak + 0.01", or of a formula.json.
 
+    of : what the text is a law of, `RUNS` or `LAYERS`; then its names are those of features of layers.
     Names are those of features (`trainlaw features`) or of `ALIASES`. The text is parsed, never executed.
     Raises InputError that points at the place, UnknownNameError with near names and the place.
     """
     if text.endswith(".json"):
         return load_formula(text)
+    if of == LAYERS:
+        expression = parse_text(text)
+        specs = network_layer_specs(variables(expression))
+        return Formula(expression, specs, TARGET, provenance={"written": text}, summed_over=LAYER)
     expression = with_feature_names(parse_text(text), text)
     return Formula(expression, feature_specs(variables(expression)), TARGET, provenance={"written": text})
 

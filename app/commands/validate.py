@@ -13,6 +13,10 @@ def validate_command(
     table: Annotated[
         str, typer.Argument(help="A built-in table (`trainlaw data list`) or a CSV file of your own runs.")
     ] = "default",
+    of: Annotated[
+        str,
+        typer.Option(help="What a written formula is of: runs, or layers, summed over each CNN's layers."),
+    ] = "runs",
     refit: Annotated[bool, typer.Option("--refit", help="Fit its constants anew inside each fold.")] = False,
     split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
     folds: Annotated[int, typer.Option(help="Parts into which the groups are dealt.", min=2)] = 5,
@@ -49,6 +53,7 @@ def validate_command(
       trainlaw validate --formula "6 * macs * batch / peak / 0.4"
       trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
       trainlaw validate --formula trainlaw-run/formula.json --split cnn
+      trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.run_files import write_run_files
@@ -59,11 +64,11 @@ def validate_command(
     from trainlaw.app.study_runs import runs_of_study
     from trainlaw.app.user_formula import read_formula, unit_fault
 
-    law = read_formula(formula)
+    law = read_formula(formula, of)
     if into is not None:
         check_target(into, False)
     options = {
-        "table": table, "split": split, "folds": folds, "seed": seed, "against": against,
+        "table": table, "of": of, "split": split, "folds": folds, "seed": seed, "against": against,
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
