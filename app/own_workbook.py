@@ -10,6 +10,8 @@ from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _INPUT_ROW = 3
+_COLUMNS = 40
+_HEAD_POINTS = 45.0  # room for long names on three lines
 
 
 def own_workbook_plan(formula: Formula) -> BookPlan:
@@ -19,8 +21,8 @@ def own_workbook_plan(formula: Formula) -> BookPlan:
     """
     book = BookPlan(formula.target.meaning, "trainlaw")
     predict = SheetWriter(book, "Predict", (34, 24, 14, 70))
-    cases = SheetWriter(book, "Cases", (14,) * 40)
-    _write_constants(SheetWriter(book, "Constants", (30, 16, 16, 16)), formula)
+    cases = SheetWriter(book, "Cases", (16,) * _COLUMNS)
+    _write_constants(SheetWriter(book, "Constants", (16,) * _COLUMNS), formula)
     _write_predict(predict, formula)
     _write_cases(cases, formula)
     _write_provenance(SheetWriter(book, "Provenance", (30, 110)), formula)
@@ -90,6 +92,7 @@ def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
     for key, groups in group_keys(formula).items():
         constants = [item for item in formula.grouped if item.key == key]
         sheet.heads(row, [key, *(item.name for item in constants)])
+        sheet.plan.heights[row] = _HEAD_POINTS
         for line, group in enumerate(groups, start=row + 1):
             sheet.text(line, 0, group)
             for column, item in enumerate(constants, start=1):
@@ -118,6 +121,7 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
         *constants,
     ]
     sheet.heads(2, header)
+    sheet.plan.heights[2] = _HEAD_POINTS
     computed = len(keys) + len(names)
     start = computed + 1 + 2 * published
     seconds = case_seconds(formula, cases)

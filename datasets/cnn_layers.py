@@ -48,13 +48,15 @@ def layer_columns(
     per_element = passes * numbers.bytes_per_element / gpu.bandwidth_byte_per_s
     weights = np.array([layer.weights for layer in cnn.layers], dtype=np.float64)
     heavy, other = layers.heavy.astype(float), (layers.layers & ~layers.heavy).astype(float)
+    # The left factor of each matrix product: the unfolded image, or all inputs of a dense layer.
+    unfolded = np.where(layers.group["dense"], layers.input_elements, heavy * layers.unfolded)
     read, written = batch * layers.read, batch * layers.output_elements
     base_clock = gpu.boost_clock_hz if np.isnan(gpu.base_clock_hz) else gpu.base_clock_hz
     count = len(cnn.layers)
     return {
         "compute_s": per_operation * batch * layers.macs,
         "output_compute_s": per_operation * heavy * written,
-        "im2col_compute_s": per_operation * batch * heavy * layers.unfolded,
+        "im2col_compute_s": per_operation * batch * unfolded,
         "weight_compute_s": per_operation * weights,
         "input_memory_s": per_element * heavy * read,
         "output_memory_s": per_element * heavy * written,
