@@ -11,6 +11,16 @@ from trainlaw.datasets.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
 _INFINIBAND = re.compile(r"^ib-")
+# A generation of NVLink without a number of links means all that its largest card has.
+_WHOLE: Mapping[str, str] = MappingProxyType(
+    {
+        "nvlink1": "nvlink1-x4",
+        "nvlink2": "nvlink2-x6",
+        "nvlink3": "nvlink3-x12",
+        "nvlink4": "nvlink4-x18",
+        "nvlink5": "nvlink5-x18",
+    }
+)
 _SOURCE_COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "nominal_byte_per_s": "nominal_source",
@@ -73,7 +83,7 @@ def links() -> Mapping[str, Link]:
 
 
 def find_link(text: str) -> Link:
-    """Return the link of that name; "ib" means InfiniBand.
+    """Return the link of that name; "ib" means InfiniBand, "nvlink3" all twelve links of that generation.
 
     Raises UnknownNameError, with near names.
 
@@ -81,6 +91,7 @@ def find_link(text: str) -> Link:
     (24000000000.0, 'infiniband-edr')
     """
     name = _INFINIBAND.sub("infiniband-", text.strip().lower().replace(" ", "-").replace("_", "-"))
+    name = _WHOLE.get(name, name)
     if name not in links():
         raise unknown_name("link", text, links())
     return links()[name]
