@@ -10,8 +10,8 @@ function update() {
   const value = wrong.length ? NaN : LAW.predict(features, labels());
   const outside = LAW.features.filter((name) => LAW.ranges[name] && (features[name] < LAW.ranges[name][0] || features[name] > LAW.ranges[name][1]));
   byId("fault").textContent = wrong.length ? `enter ${wrong.join(", ")} as a number in its range` : outside.length ? `${outside.join(", ")} outside the range of the formula` : "";
-  byId("time").textContent = `${show(value / 60, 2)} min`;
-  byId("unit").textContent = `${show(value, 1)} ${LAW.unit}`;
+  byId("time").textContent = Number.isFinite(value) ? `${show(value / 60, 2)} min` : "not defined";
+  byId("unit").textContent = Number.isFinite(value) ? `${show(value, 1)} ${LAW.unit}` : "";
 }
 function take(index) {
   if (index === "") return;
