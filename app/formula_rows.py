@@ -63,6 +63,20 @@ class FormulaRows:
         """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid."""
         return self.per_run(formula.predict(self.columns, self.labels, self.sums), np.nan)
 
+    def of_runs(self, formula: Formula) -> dict[str, np.ndarray]:
+        """Return the used features of known runs by name, each of shape (n_runs,).
+
+        A feature with a unit is summed over the layers of each run, a pure number averaged.
+        """
+        columns = {spec: self.columns[spec.name] for spec in formula.used_features}
+        if self.sums is None:
+            return {spec.name: column for spec, column in columns.items()}
+        layers, found = self.sums.apply(np.ones(len(self.sums.row))), {}
+        for spec, column in columns.items():
+            total = self.sums.apply(column)
+            found[spec.name] = total / layers if spec.unit.is_dimensionless else total
+        return found
+
     def any_of_run(self, of_rows: np.ndarray) -> np.ndarray:
         """Return whether anything holds for a row of each run; of_rows : bool, shape (n_rows,)."""
         if self.sums is None:

@@ -21,7 +21,8 @@ class StudyOutcome:
     held_out : GPU groups by name of the fold
     shares : share of each term in the predicted time, median over all rows, so that they sum to about 1
     training_loss : the formula's loss in the search on all rows
-    columns : the formula's features of all rows of the table, by name, each (n_runs,)
+    columns : the formula's features of all rows of the table, by name, each (n_runs,); of a law of layers
+        their sums over the layers, pure numbers averaged
     levels : the error by what is known of the target GPU
     returns : how often each term returns; repeats : formulas of further searches with other seeds
     matrices : errors by training and test platform, by label (see `cross_platform`)

@@ -104,7 +104,7 @@ def score_formula(
         held_out={split.name: split.held_out for split in splits},
         shares=mean_shares(delivered, columns, rows.sums),
         training_loss=error,
-        columns={} if rows.sums else columns,
+        columns=rows.of_runs(delivered),
         returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
         definition=replace(definition, of=LAYERS if rows.sums else RUNS),
         absent=absent,

@@ -232,7 +232,7 @@ def _outcome(
         held_out={split.name: split.held_out for split in material.splits},
         shares=mean_shares(delivered, used, rows.sums),
         training_loss=float(found.formula.provenance["training_loss"]),
-        columns={} if layers else used,
+        columns=rows.of_runs(delivered),
         levels=levels,
         returns=term_returns(delivered, _of_folds(found.result), found.repeats),
         repeats=found.repeats,
