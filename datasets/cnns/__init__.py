@@ -1,4 +1,4 @@
-"""Convolutional networks as graphs of layers: a zoo by name, readers of other forms, counts, memory."""
+"""Convolutional networks as graphs of layers: a zoo by name, readers, counts, memory, schedules."""
 
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
@@ -9,6 +9,7 @@ from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
 from trainlaw.datasets.cnns.onnx_reader import read_onnx
 from trainlaw.datasets.cnns.paths import longest_path
 from trainlaw.datasets.cnns.readers import read_cnn
+from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.cnns.torch_reader import read_torch
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 
@@ -16,12 +17,15 @@ __all__ = [
     "Cnn",
     "Layer",
     "NetBuilder",
+    "Schedule",
+    "Tasks",
     "TrainingMemory",
     "build",
     "cnn_of_rows",
     "counts",
     "explain",
     "layer_rows",
+    "list_schedule",
     "longest_path",
     "read_cnn",
     "read_keras",
