@@ -2,7 +2,9 @@
 
 import math
 
+from trainlaw.app.memory_need import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
+from trainlaw.datasets.cnns.memory import bytes_per_parameter
 from trainlaw.datasets.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.precisions import PRECISIONS
 
@@ -39,12 +41,15 @@ def cnn_rows() -> dict[str, dict[str, str | float]]:
 
 
 def precision_rows() -> dict[str, dict[str, str | float]]:
-    """Return bytes per element, use of tensor cores and the card's column of peak rates, by precision."""
+    """Return by precision bytes per element, use of tensor cores, the card's column of peak rates, and bytes
+    per learned element: least, and what momentum adds.
+    """
     return {
         row.precision: {
             "bytes_per_element": row.bytes_per_element,
             "is_tensor_precision": float(row.precision != "fp32"),
             "peak_column": row.peak_column,
+            **dict(zip(OF_PRECISION, map(float, bytes_per_parameter(row.precision)), strict=True)),
         }
         for row in PRECISIONS.values()
         if row.precision != "unknown"

@@ -1,7 +1,7 @@
 """The script of the page: tables to choose from and the formula as JavaScript, printed by our own printer."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from math import isnan
 from typing import Any
@@ -9,11 +9,13 @@ from typing import Any
 from trainlaw.app.error_tables import BY_CNN, LEVEL, OURS, error_lines, interval_of
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.memory_need import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.multi_gpu_time import ASSUMPTION, EXCHANGE, knows_several_gpus
 from trainlaw.app.terms import check_of_runs, terms_of
-from trainlaw.datasets import built_in_gpus, find_cnn_facts, link_table
+from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.algorithms import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
-from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets.memory_fit import HELD_PER_SOLD
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.validate.applicability import KEY
@@ -88,7 +90,7 @@ def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
             gpus[card.gpu]["own_link"] = card.gpu_link or card.host_link or "pcie3-x16"
     return {
         "GPUS": gpus,
-        "CNNS": _networks(names, precisions),
+        "CNNS": _columns(cnn_rows(), names | {*NEEDED, "cnn_base"}),
         "PRECISIONS": {name: dict(row) for name, row in precisions.items()},
         "LINKS": _links(),
         "ALGORITHMS": {
@@ -107,22 +109,6 @@ def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> dict[st
 
 def _null_for_nan(value: Any) -> Any:
     return None if isinstance(value, float) and isnan(value) else value
-
-
-def _networks(names: set[str], precisions: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Counts of every network, the base whose held-out error counts, and the bytes that a step keeps."""
-    rows = cnn_rows()
-    found = _columns(rows, names | {"cnn_base"})
-    for label, row in rows.items():
-        network = find_cnn_facts(row["cnn"], row["input_size_px"], row["n_classes"]).network
-        found[label]["kept_bytes"] = {name: _kept(network, name) for name in precisions}
-    return found
-
-
-def _kept(network: Any, precision: str) -> list[int]:
-    """What a step keeps at least, in bytes: a fixed part, and what each image adds."""
-    one, two = (training_memory(network, batch, precision, "none").needed for batch in (1, 2))
-    return [2 * one - two, two - one]
 
 
 def _links() -> dict[str, dict[str, Any]]:
@@ -153,6 +139,8 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
         "factor": interval_of(formula),
         "level": 100 * LEVEL,
         "joint": formula.errors.get(KEY),
+        "held": HELD_PER_SOLD,
+        "margin": MARGIN,
         "precisions": list(formula.provenance.get("precisions", ["fp32"])),
         "first": _FIRST,
         "grouped": [
@@ -167,7 +155,8 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
     }
     functions = (
         f"features:[{','.join(features)}],terms:[{','.join(terms)}],"
-        f"predict:{_function(formula.expression)},exchange:{_function(exchange)}"
+        f"predict:{_function(formula.expression)},exchange:{_function(exchange)},"
+        f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(fixed)},{functions}}}"
 

@@ -1,7 +1,7 @@
 """Predictions with what belongs to them: unit, interval, warnings."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,8 @@ from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
 from trainlaw.app.wanted import run_warnings
-from trainlaw.datasets import RunTable
-from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.datasets import RunTable, memory_needs
+from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
 from trainlaw.validate.applicability import jointly_outside
 
 JOINTLY = "the features together are unlike any of training"
@@ -23,7 +23,8 @@ JOINTLY = "the features together are unlike any of training"
 class Prediction:
     """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one.
 
-    `time_s` contains `exchange_s`: the exchange of gradients among `n_gpus` GPUs on `n_nodes` nodes.
+    `memory_least_bytes`, `memory_usual_bytes` and `fits_in_memory` are those of `memory_needs`. `time_s`
+    contains `exchange_s`: the exchange of gradients among `n_gpus` GPUs on `n_nodes` nodes.
     """
 
     cnn: str
@@ -39,6 +40,9 @@ class Prediction:
     exchange_s: float
     low_s: float | None
     high_s: float | None
+    memory_least_bytes: int
+    memory_usual_bytes: int
+    fits_in_memory: str
     warnings: tuple[str, ...]
 
     @property
@@ -50,7 +54,8 @@ class Prediction:
         """The interval in words; `level` is its probability.
 
         >>> machine = ("fp32", 1, 1, "none", "none", "none")
-        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, ()).interval_text(0.9)
+        >>> memory = (10**9, 2 * 10**9, "fits")
+        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *memory, ()).interval_text(0.9)
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
@@ -81,6 +86,42 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     )
 
 
+def labels_of_options(options: Sequence[str] | None) -> dict[str, str]:
+    """Return groups by label, from texts such as "harness=nvidia"; InputError for a text of another form.
+
+    >>> labels_of_options(["harness=nvidia"])
+    {'harness': 'nvidia'}
+    """
+    pairs = [option.partition("=") for option in options or ()]
+    for option, pair in zip(options or (), pairs, strict=True):
+        if not all(pair):
+            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, came {option!r}")
+    return {label.strip(): group.strip() for label, _, group in pairs}
+
+
+def of_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
+    """Return a formula whose grouped constants have the values of these groups, such as harness: nvidia.
+
+    Raises UnknownNameError for a label or a group that no constant of the formula has.
+    """
+    for label, group in labels.items():
+        groups = {name for item in formula.grouped if item.key == label for name in item.values}
+        if not groups:
+            keys = sorted({item.key for item in formula.grouped})
+            if not keys:
+                raise InputError(f"--label {label}: this formula has no constants that differ by group")
+            raise unknown_name("label of the formula", label, keys)
+        if group not in groups:
+            raise unknown_name(label, group, groups)
+    grouped = tuple(
+        replace(item, values={}, default=item.values.get(labels[item.key], item.default))
+        if item.key in labels
+        else item
+        for item in formula.grouped
+    )
+    return replace(formula, grouped=grouped)
+
+
 def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     """Predicts every configuration of a table.
 
@@ -90,6 +131,7 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
     seconds, exchange = iteration_seconds(formula, runs), exchange_seconds(formula, runs)
     factor = interval_of(formula)
     numbers = zip(seconds.tolist(), exchange.tolist(), _warnings(formula, runs, seconds), strict=True)
+    memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
     described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
     return [
         Prediction(
@@ -98,9 +140,10 @@ def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
             exchange_s,
             time_s / factor if factor else None,
             time_s * factor if factor else None,
+            *needed,
             warnings,
         )
-        for texts, (time_s, exchange_s, warnings) in zip(described, numbers, strict=True)
+        for texts, (time_s, exchange_s, warnings), needed in zip(described, numbers, memory, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.lookup_tables import cnn_rows
-from trainlaw.app.memory_need import MEMORY_NEED
+from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.workbook_cells import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
 from trainlaw.app.workbook_compare import pair_columns
 from trainlaw.app.workbook_tables import gpu_table_rows
@@ -38,7 +38,7 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
     for name, (low, high) in formula.ranges.items():
         if name in features:
             outside += ~((features[name] >= low) & (features[name] <= high))
-    need = np.broadcast_to(values_of(MEMORY_NEED, raw), shape)
+    least, usual = (np.broadcast_to(values_of(need, raw), shape) for need in (LEAST_NEED, USUAL_NEED))
     memory = np.array([row["memory_bytes"] for row in gpus.values()], dtype=float)
     buffer = io.StringIO()
     buffer.writelines(f"# {line}\n" for line in comments)
@@ -54,7 +54,7 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
                 seconds * factor,
                 FIRST_BATCH / seconds if seconds else math.nan,
             )
-            fits = "" if math.isnan(memory[place]) else "yes" if need[line, place] <= memory[place] else "no"
+            fits = fits_word(least[line, place], usual[line, place], memory[place])
             named = [_inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], _inert(gpu)]
             known = int(outside[line, place]) if math.isfinite(seconds) else ""
             writer.writerow([*named, FIRST_BATCH, FIRST_PRECISION, *map(_number, found), known, fits])

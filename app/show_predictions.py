@@ -10,6 +10,7 @@ from trainlaw.app.error_tables import LEVEL, OURS, overall_error
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.predict import Prediction
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
+from trainlaw.datasets.memory_fit import gigabytes
 from trainlaw.formulas import Formula
 
 
@@ -54,9 +55,15 @@ def _one(prediction: Prediction) -> str:
         f"  iteration time  {show_seconds(prediction.time_s)}   ({prediction.interval_text(LEVEL)})",
         *([_exchange(prediction)] if prediction.n_gpus > 1 else []),
         f"  throughput      {show_number(prediction.samples_per_second)} images/s",
+        f"  memory          {_memory(prediction)}",
         *(f"  warning: {warning}" for warning in prediction.warnings),
     ]
     return "\n".join(lines)
+
+
+def _memory(prediction: Prediction) -> str:
+    least, usual = gigabytes(prediction.memory_least_bytes), gigabytes(prediction.memory_usual_bytes)
+    return f"{least} GB at least, {usual} GB in all: {prediction.fits_in_memory}"
 
 
 def _exchange(prediction: Prediction) -> str:

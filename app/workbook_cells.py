@@ -7,11 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from trainlaw.app.feature_expressions import feature_expression
-from trainlaw.app.memory_need import MEMORY_NEED
+from trainlaw.app.memory_need import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
+from trainlaw.app.memory_need import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.multi_gpu_time import EXCHANGE, knows_several_gpus
 from trainlaw.app.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -37,7 +39,7 @@ FIRST_PRECISION = "fp32"
 INPUTS: Mapping[str, float] = {"batch_per_gpu": FIRST_BATCH, "has_optimizer": 1.0, "has_input_copy": 0.0}
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Raw columns that follow from the precision: column of the sheet Options.
-OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
+OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
 # Raw columns that follow from the link inside a node, which may be each card's own.
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
@@ -64,7 +66,7 @@ class Model:
     @cached_property
     def raw(self) -> tuple[str, ...]:
         """The raw columns behind features, exchange and memory, sorted."""
-        parts = (*self.features.values(), self.exchange, MEMORY_NEED)
+        parts = (*self.features.values(), self.exchange, LEAST_NEED, USUAL_NEED)
         return tuple(sorted({name for part in parts for name in variables(part)}))
 
     @cached_property
@@ -87,7 +89,8 @@ class Model:
     def values(self) -> dict[str, float]:
         """The values of all names for the first choice."""
         run = first_choice()
-        raw = dict(zip(self.raw, run.matrix(self.raw)[0].tolist(), strict=True))
+        others = [name for name in self.raw if name not in OF_MEMORY]
+        raw = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
         columns = {name: np.array([value]) for name, value in raw.items()}
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
         return raw | features | self.numbers
@@ -184,7 +187,7 @@ def kind_of(name: str) -> str:
     """
     if name in NUMBER_COLUMNS or name in (PEAK, *OF_LINK):
         return "gpu"
-    if name in COUNT_COLUMNS:
+    if name in (*COUNT_COLUMNS, *MEMORY_COLUMNS):
         return "cnn"
     chosen = (*INPUTS, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
+from trainlaw.app.memory_need import INSTEAD
 from trainlaw.app.multi_gpu_time import ASSUMPTION
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.sheet_writer import Bars, BookPlan, SheetWriter
@@ -221,8 +222,23 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     return f"COUNT({cells})={len(model.raw)}"
 
 
-_RAW_UNITS: Mapping[str, str] = {"link_s_per_byte": "s/B", "network_s_per_byte": "s/B"}
+_RAW_UNITS: Mapping[str, str] = {
+    "kept_elements": "element/image",
+    "kept_bytes": "B/image",
+    "working_elements": "element/image",
+    "unfolded_elements": "element/image",
+    "least_bytes_per_param": "B/element",
+    "momentum_bytes_per_param": "B/element",
+    "link_s_per_byte": "s/B",
+    "network_s_per_byte": "s/B",
+}
 _RAW_MEANINGS: Mapping[str, str] = {
+    "kept_elements": "outputs of layers that the backward pass reads, for one image",
+    "kept_bytes": "indices of maximum pooling and masks of dropout, for one image",
+    "working_elements": "gradients of outputs alive at once, for one image",
+    "unfolded_elements": "the largest convolution's unfolded input, for one image",
+    "least_bytes_per_param": "a learned element and its gradient; mixed precision: and its 16-bit copy",
+    "momentum_bytes_per_param": "what momentum keeps for a learned element",
     "link_s_per_byte": "time per byte between GPUs of a node; 0 where there is one a node",
     "network_s_per_byte": "time per byte between nodes; 0 for one node",
 }
@@ -242,9 +258,18 @@ def fact_formula(name: str) -> str:
         text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
     elif kind == "choice":
         text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+    elif name in INSTEAD:
+        text = _kept(name)
     else:
         text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
     return text
+
+
+def _kept(name: str) -> str:
+    """The cell formula of a quantity of memory; a CNN that a person adds may lack it."""
+    found = f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
+    return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
 def link_formula(name: str, look_up: Callable[[str], str]) -> str:
@@ -270,7 +295,7 @@ def _look_up(kind: str, column: str) -> str:
 
 def write_provenance(book: BookPlan, model: Model) -> None:
     """Write the sheet Provenance; the self-check is a configuration computed by us and by the application."""
-    sheet = SheetWriter(book, "Provenance", (44, 90))
+    sheet = SheetWriter(book, "Provenance", (44, 26, 64))
     sheet.title("Where this formula comes from")
     facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
     row = sheet.table(2, ["fact", "value"], facts)

@@ -181,7 +181,7 @@ def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
         return table.live(table.named(row), f'IFERROR({link_formula(name, look_up)},"")')
 
     own_links = [str(facts["link"]) for facts in table.rows.values()]
-    table.add(GpuColumn("link", "link between GPUs", "", "text", link, own_links))
+    table.add(GpuColumn("link", "link between GPUs", "", "unit", link, own_links))
     for name in needed:
         unit = "s/B" if name == "link_s_per_byte" else str(FEATURES[name].spec.unit)
         nothing = [0.0] * len(table.rows)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.memory_need import MEMORY_NEED
+from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_formula, fits_word
 from trainlaw.app.sheet_writer import BookPlan, SheetWriter
 from trainlaw.app.workbook_cells import PREFIX, CellForm, Model, cell_form, cell_names, kind_of, values_of
 from trainlaw.app.workbook_gpu_table import TOP, GpuColumn, GpuTable, shown, with_facts
@@ -16,6 +16,7 @@ from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import split_for_excel
 
 NAME = "All GPUs"
+_WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
 FIRST_PRICE = 2.0
 FIRST_IMAGES = 1_281_167.0
 _IN_RANKING = ("gpu", "cost", "epoch", "time", "throughput", "fits", "outside", "price", "rank")
@@ -37,16 +38,17 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
     _add_times(table, own, values)
     _add_speed_and_memory(table)
     _add_costs(table)
-    sheet = SheetWriter(book, NAME, [30, *[15] * (len(table.columns) - 1)])
+    sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 15) for column in table.columns])
     note = f"In the order of sheet GPUs, its first {table.count} rows; sheet Predict shows them best first."
     sheet.title("The chosen CNN and set-up on every GPU", note)
     for number, column in enumerate(table.columns):
-        sheet.text(TOP - 2, number, column.title, "head_right" if number else "head")
+        head = "head_unit" if column.style == "unit" else "head_right"
+        sheet.text(TOP - 2, number, column.title, head if number else "head")
         sheet.text(TOP - 1, number, column.unit, "small")
         for row, value in enumerate(column.values, start=TOP):
             sheet.formula(row, number, column.formula(row + 1), value, column.style)
     sheet.plan.heights[TOP - 2] = 45
-    sheet.plan.frozen = (TOP, 1)
+    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (TOP, 1), TOP - 2, True
     return _ranking(table)
 
 
@@ -146,22 +148,21 @@ def _add_speed_and_memory(table: GpuTable) -> None:
     rate = _where(table, "time", lambda row: f"{images}/{table.cell('time', row)}")
     rates = shown(model.values["batch_per_gpu"] / times)
     table.add(GpuColumn("throughput", "throughput, all GPUs", "images/s", "decimal", rate, rates))
-    need = memory_need(model)
+    needs = memory_needed(model)
 
     def fits(row: int) -> str:
         held = table.fact("memory_bytes", row)
-        enough = f'IF({PREFIX}memory_need<={held},"yes","no")'
-        return table.live(table.named(row), f'IF(COUNT({held})=0,"not known",{enough})')
+        word = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", held)
+        return table.live(table.named(row), word)
 
-    sizes = table.facts("memory_bytes")
-    answers = ["not known" if math.isnan(size) else "yes" if need <= size else "no" for size in sizes]
+    answers = [fits_word(*needs, size) for size in table.facts("memory_bytes")]
     table.add(GpuColumn("fits", "fits in memory", "", "unit", fits, answers))
 
 
-def memory_need(model: Model) -> float:
-    """Return the least memory of the first choice, in bytes."""
-    columns = {name: np.array([model.values[name]]) for name in variables(MEMORY_NEED)}
-    return float(values_of(MEMORY_NEED, columns)[0])
+def memory_needed(model: Model) -> tuple[float, float]:
+    """Return the least and the usual memory of the first choice, in bytes."""
+    columns = {name: np.array([value]) for name, value in model.values.items()}
+    return float(values_of(LEAST_NEED, columns)[0]), float(values_of(USUAL_NEED, columns)[0])
 
 
 def _add_costs(table: GpuTable) -> None:
@@ -185,7 +186,7 @@ def _add_costs(table: GpuTable) -> None:
         GpuColumn("epoch", "time of an epoch", "h", "money", of_epoch, shown(hours)),
         GpuColumn("price", "price of a GPU", "USD/h", "money", price, [FIRST_PRICE] * len(table.rows)),
         GpuColumn("cost", "cost of an epoch", "USD", "money", of_cost, shown(cost)),
-        GpuColumn("key", "what the order goes by", "", "general", key, shown(cost)),
+        GpuColumn("key", "what the order goes by", "", "seconds", key, shown(cost)),
         GpuColumn("rank", "place", "", "general", _where(table, "key", partial(_rank, table)), _ranks(cost)),
     ):
         table.add(column)

@@ -6,8 +6,14 @@ from typing import NamedTuple
 
 from trainlaw.app.error_tables import LEVEL, interval_of
 from trainlaw.app.lookup_tables import gpu_rows
-from trainlaw.app.memory_need import MEANING as MEMORY_MEANING
-from trainlaw.app.memory_need import MEMORY_NEED
+from trainlaw.app.memory_need import (
+    LEAST_MEANING,
+    LEAST_NEED,
+    USUAL_MEANING,
+    USUAL_NEED,
+    fits_formula,
+    fits_word,
+)
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
 from trainlaw.app.sheet_writer import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook_cells import (
@@ -18,9 +24,10 @@ from trainlaw.app.workbook_cells import (
     cell_names,
 )
 from trainlaw.app.workbook_choices import FIRST_EPOCHS, write_choices
-from trainlaw.app.workbook_gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_need
+from trainlaw.app.workbook_gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_needed
 from trainlaw.app.workbook_tables import NO_LINK, OWN_LINK, gpu_table_rows
-from trainlaw.formulas import variables
+from trainlaw.datasets.memory_fit import FITS
+from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
 
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
@@ -28,11 +35,8 @@ _RANKED = 5  # first column of the ranking, counted from 0
 _CHARTED = 25  # best GPUs in the chart
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
-FITS, TOO_LARGE, NO_MEMORY = (
-    "fits",
-    "does not fit in memory: choose a smaller batch",
-    "memory of the GPU is not known",
-)
+NO_MEMORY = "memory of the GPU is not known"
+ON_LAYERS, ROUGH = "counted on its layers", "rough, from counts: sheet CNNs has no kept_elements for this CNN"
 WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
 _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("#", "", "general"),
@@ -164,11 +168,8 @@ def _checks(model: Model) -> list[_Result]:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     count = f"(SUM({PREFIX}outside)+1-{trained})"
     outside = outside_count(model)
-    need = memory_need(model)
     memory = _of_chosen_gpu("memory_bytes")
-    fits = f'IF({memory}="","{NO_MEMORY}",IF({PREFIX}memory_need<={memory},"{FITS}","{TOO_LARGE}"))'
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
-    shown = FITS if need <= held else TOO_LARGE
     n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
     whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
     return [
@@ -180,19 +181,7 @@ def _checks(model: Model) -> list[_Result]:
             "",
             "result_text",
         ),
-        _Result(
-            "memory_need",
-            "memory needed at least",
-            excel_expression(MEMORY_NEED, cell_names(variables(MEMORY_NEED))),
-            need,
-            "B",
-            "result_count",
-            MEMORY_MEANING,
-        ),
-        _Result(
-            "", "memory of the GPU", f'IF({memory}="","{NO_MEMORY}",{memory})', held, "B", "result_count"
-        ),
-        _Result("", "enough memory", fits, shown, "", "result_text"),
+        *_memory(model, memory, held),
         _Result(
             "", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"
         ),
@@ -200,6 +189,28 @@ def _checks(model: Model) -> list[_Result]:
             "", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"
         ),
     ]
+
+
+def _memory(model: Model, memory: str, held: float) -> list[_Result]:
+    """The lines on memory; memory : cell formula of the card's, held : its value for the first choice."""
+    least, usual = memory_needed(model)
+    kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
+    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{kept}))=1"
+    fits = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", memory)
+    how = f'IF({counted},"{ON_LAYERS}","{ROUGH}")'
+    sold = f'IF({memory}="","{NO_MEMORY}",{memory})'
+    return [
+        _need("memory_least", "memory needed at least", LEAST_NEED, least, LEAST_MEANING),
+        _need("memory_usual", "memory needed in all", USUAL_NEED, usual, USUAL_MEANING),
+        _Result("", "this estimate is", how, ON_LAYERS, "", "result_text"),
+        _Result("", "memory of the GPU", sold, held, "B", "result_count", "as sold, in 1e9 bytes a GB"),
+        _Result("", "enough memory", fits, fits_word(least, usual, held), "", "result_text"),
+    ]
+
+
+def _need(name: str, title: str, form: Expression, value: float, note: str) -> _Result:
+    text = excel_expression(form, cell_names(variables(form)))
+    return _Result(name, title, text, value, "B", "result_count", note)
 
 
 def outside_count(model: Model) -> int:

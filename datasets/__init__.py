@@ -15,7 +15,7 @@ from trainlaw.datasets.hypothetical import hypothetical_gpu, wanted_gpu
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.layers import LAYER_FEATURES, LayerTable, layer_feature_specs
 from trainlaw.datasets.links import Link, find_link, link_table
-from trainlaw.datasets.memory_fit import memory_warnings
+from trainlaw.datasets.memory_fit import memory_needs, memory_warnings
 from trainlaw.datasets.network_features import (
     LAYER_STUDY_FEATURES,
     NETWORK_LAYER_FEATURES,
@@ -65,6 +65,7 @@ __all__ = [
     "load",
     "load_layers",
     "load_pairs",
+    "memory_needs",
     "memory_warnings",
     "network_layer_specs",
     "outliers",

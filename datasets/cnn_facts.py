@@ -8,6 +8,7 @@ from types import MappingProxyType
 import pandas as pd
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 from trainlaw.datasets.names import joined_name
 from trainlaw.datasets.storage import read_data_table
@@ -22,7 +23,8 @@ class CnnFacts:
     """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
 
     `counts` are per image and forward pass, by the names, units and definitions of
-    `trainlaw.datasets.cnns.explain`. `graph` holds the layers of a network that is not in the zoo.
+    `trainlaw.datasets.cnns.explain`. `graph` holds the layers of a network that is not in the zoo. `memory`
+    is what a training step needs for one image, where layers were known to count it.
     """
 
     cnn: str
@@ -31,6 +33,7 @@ class CnnFacts:
     input_size_px: int
     n_classes: int
     counts: Mapping[str, float]
+    memory: MemoryPerSample | None = field(default=None, repr=False, compare=False)
     graph: Cnn | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -42,6 +45,11 @@ class CnnFacts:
         return self.graph or build(*self.key)
 
     @property
+    def memory_per_image(self) -> MemoryPerSample:
+        """What a training step needs for one image; without layers a rough figure from the counts."""
+        return self.memory or MemoryPerSample(*(int(number) for number in rough_memory(self.counts)))
+
+    @property
     def key(self) -> tuple[str, int, int]:
         """Name, input size in pixels and number of classes: what a run refers to."""
         return (self.cnn, self.input_size_px, self.n_classes)
@@ -50,7 +58,19 @@ class CnnFacts:
     def of(cls, cnn: Cnn) -> "CnnFacts":
         """Return the facts of a network given as a graph of layers."""
         names = (cnn.name, cnn.base, cnn.family)
-        return cls(*names, cnn.input_size_px, cnn.n_classes, MappingProxyType(counts(cnn)), cnn)
+        size = (cnn.input_size_px, cnn.n_classes)
+        return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
+
+
+def rough_memory(counts_of_cnn: Mapping[str, float]) -> tuple[float, float, float, float]:
+    """Return the `MEMORY_COLUMNS` of a network whose layers are not known: all outputs kept, no masks."""
+    number = counts_of_cnn
+    return (
+        number["activation_elements"],
+        0.0,
+        2.0 * number["max_layer_elements"],
+        number["im2col_elements"],
+    )
 
 
 def cnn_table() -> pd.DataFrame:
@@ -68,7 +88,8 @@ def shipped_facts() -> Mapping[tuple[str, int, int], CnnFacts]:
 def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
     numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
     texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
-    return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers)
+    memory = MemoryPerSample(*(int(str(row[name])) for name in MEMORY_COLUMNS))
+    return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
 
 
 @cache

@@ -10,7 +10,7 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hypothetical import wanted_gpu
 from trainlaw.datasets.joining import Facts
-from trainlaw.datasets.links import find_link
+from trainlaw.datasets.links import find_link, links
 from trainlaw.datasets.precisions import PRECISIONS
 from trainlaw.datasets.run_schema import TIMED_PARTS, with_defaults
 from trainlaw.datasets.runs import RunTable
@@ -77,7 +77,9 @@ def configuration(
 def _link_of(card: Gpu, link: str | None) -> str:
     """The name of a link; "nvlink2" means the card's own where that is one, such as nvlink2-x6."""
     own = card.gpu_link or card.host_link or "pcie3-x16"
-    return own if link is None or own.startswith(f"{link.strip().lower()}-") else link
+    if link is None or link in links():
+        return link or own
+    return own if own.startswith(f"{link.strip().lower()}-") else link
 
 
 def _counted(cnn: str | Cnn | CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:

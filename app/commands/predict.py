@@ -49,6 +49,10 @@ def predict_command(
         Path | None,
         typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Where constants differ by group, the group: LABEL=GROUP, such as harness=nvidia."),
+    ] = None,
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     out: Annotated[
@@ -64,9 +68,10 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
       trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
       trainlaw predict --cnn vgg16 --batch 32 --all-gpus
+      trainlaw predict --formula law.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
     """
-    from trainlaw.app.predict import find_formula, predict_runs
+    from trainlaw.app.predict import find_formula, labels_of_options, of_groups, predict_runs
     from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.app.wanted import wanted_runs
     from trainlaw.formulas import InputError, write_text_atomically
@@ -78,6 +83,7 @@ def predict_command(
     if fabric and (nodes or 1) == 1:
         raise InputError("--fabric joins nodes: ask for several --nodes")
     law, origin = find_formula(formula, Path.cwd())
+    law = of_groups(law, labels_of_options(label))
     wanted = wanted_runs(
         cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs, gpu_file=gpu_file,
         precision=precision, n_gpus=gpus, n_nodes=nodes, link=link, network=fabric, algorithm=algorithm,

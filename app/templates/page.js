@@ -44,6 +44,8 @@ const columnsOf = (gpu, choice) => {
     batch_per_gpu: choice.batch,
     bytes_per_element: precision.bytes_per_element,
     is_tensor_precision: precision.is_tensor_precision,
+    least_bytes_per_param: precision.least_bytes_per_param,
+    momentum_bytes_per_param: precision.momentum_bytes_per_param,
     peak_flop_per_s: card[precision.peak_column],
     has_optimizer: choice.has_optimizer ? 1 : 0,
     has_input_copy: choice.has_input_copy ? 1 : 0,
@@ -73,15 +75,25 @@ const isJointlyOutside = (features) => {
   const squares = joint.whitening.map((row) => row.reduce((sum, weight, index) => sum + weight * place[index], 0) ** 2);
   return !(Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length) <= joint.limit);
 };
+// As `memory_warnings` of trainlaw says it, by the same expressions.
+const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
+const memoryOf = (columns) => {
+  const [least, usual, held] = [LAW.memory.least(columns), LAW.memory.usual(columns), LAW.held * columns.memory_bytes];
+  const fits = columns.memory_bytes === null ? "not known" : least > LAW.margin * held ? "cannot fit" : usual > held ? "may not fit" : "fits";
+  return { least, usual, held, fits };
+};
+const memoryWarning = ({ least, usual, held, fits }) => {
+  const device = `the device has ${gigabytes(held)} GB`;
+  if (fits === "cannot fit") return [`${fits}: the step keeps ${gigabytes(least)} GB at least, ${device}`];
+  return fits === "may not fit" ? [`${fits}: the step takes about ${gigabytes(usual)} GB with momentum, ${device}`] : [];
+};
 const warningsOf = (choice, { columns, features, seconds }) => {
-  const [fixed, perImage] = CNNS[choice.cnn].kept_bytes[choice.precision];
-  const kept = fixed + perImage * choice.batch;
   const far = LAW.features.filter((feature) => isOutside(feature, features[feature.name]));
   return [
     ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)} of training`),
     ...(isJointlyOutside(features) ? ["the features together are unlike any of training"] : []),
     ...(LAW.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
-    ...(kept > columns.memory_bytes ? [`the step keeps ${shown(kept / 1e9)} GB at least, the GPU has ${shown(columns.memory_bytes / 1e9)} GB`] : []),
+    ...memoryWarning(memoryOf(columns)),
     ...(choice.gpus > 1 && LAW.assumption ? [LAW.assumption] : []),
     ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a fact of this GPU is not known"]),
   ];
@@ -152,6 +164,9 @@ const showResult = (choice, result) => {
   field("exchange").textContent = choice.gpus > 1 ? `of it ${duration(exchange)} to exchange gradients; ${shown((100 * (seconds - exchange)) / seconds)} % of perfect scaling` : "";
   const error = LAW.errorOfCnn[CNNS[choice.cnn].cnn_base];
   field("known").textContent = error > 0 ? `On ${CNNS[choice.cnn].cnn_base} the error on GPUs held out is ${error.toFixed(1)} %.` : "This architecture was not in training.";
+  const { least, usual, fits } = memoryOf(result.columns);
+  field("memory").textContent = `memory: ${gigabytes(least)} GB at least, ${gigabytes(usual)} GB in all: ${fits}`;
+  field("memory").dataset.bytes = `${least} ${usual} ${fits}`;
   field("warnings").replaceChildren(...warningsOf(choice, result).map((text) => element("li", {}, text)));
 };
 const showTerms = (choice, { features, seconds, exchange }) => {

@@ -1,7 +1,7 @@
 """What a training step keeps in the memory of a device, and whether it can fit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
@@ -47,9 +47,27 @@ _MASK_BYTES = 1
 CONTEXT_BYTES = 450_000_000
 # Frameworks differ in what they keep: five of the 3,204 shipped runs keep up to 5.1 % more by this estimate
 # than their card has.
-_MARGIN = 1.06
+MARGIN = 1.06
 # Libraries choose convolution algorithms by the memory left; frameworks allow them tens to hundreds of MB.
 MAX_WORKSPACE_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPerSample:
+    """What a step needs for one sample, from the graph alone: elements of the precision's size, and bytes.
+
+    `kept_elements` lie from the forward to the backward pass, `kept_bytes` are indices and masks,
+    `working_elements` the most that gradients of activations need at once, `unfolded_elements` the largest
+    convolution's unfolded input.
+    """
+
+    kept_elements: int
+    kept_bytes: int
+    working_elements: int
+    unfolded_elements: int
+
+
+MEMORY_COLUMNS = tuple(field.name for field in fields(MemoryPerSample))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +106,7 @@ class TrainingMemory:
         ('cannot fit: the step keeps 9e-08 GB at least, the device has 8e-08 GB', '')
         """
         device = f"the device has {memory_bytes / 1e9:.3g} GB"
-        if self.needed > _MARGIN * memory_bytes:
+        if self.needed > MARGIN * memory_bytes:
             return f"cannot fit: the step keeps {self.needed / 1e9:.3g} GB at least, {device}"
         if self.total > memory_bytes:
             return f"may not fit: the step takes about {self.total / 1e9:.3g} GB, {device}"
@@ -108,43 +126,70 @@ def training_memory(
     >>> round(training_memory(build("resnet50"), 32).total / 1e9, 1)
     3.9
     """
+    parameters = sum(layer.parameters for layer in cnn.layers)
+    return step_memory(parameters, memory_per_sample(cnn), batch, precision, optimizer)
+
+
+def step_memory(
+    parameters: float, sample: MemoryPerSample, batch: int, precision: str, optimizer: str
+) -> TrainingMemory:
+    """Return the memory of a step from the learned elements and what a sample needs; as `training_memory`."""
     if precision not in _ACTIVATION_BYTES:
         raise unknown_name("precision", precision, _ACTIVATION_BYTES)
     if optimizer not in OPTIMIZER_VALUES:
         raise unknown_name("optimizer", optimizer, OPTIMIZER_VALUES)
     if batch < 1:
         raise InputError(f"expected a batch of at least 1 sample, got {batch}")
-    value_bytes = _ACTIVATION_BYTES[precision]
-    weight_bytes = 4 if precision in _MIXED else value_bytes
-    parameters = sum(layer.parameters for layer in cnn.layers)
-    # Mixed precision casts the weights once a step and keeps the copies for the backward pass.
-    casts = 2 * parameters if precision in _MIXED else 0
-    unfolded = max((_unfolded_elements(layer) for layer in cnn.layers), default=0)
+    value_bytes, weight_bytes = _ACTIVATION_BYTES[precision], _weight_bytes(precision)
     return TrainingMemory(
-        weights=weight_bytes * parameters + casts,
-        gradients=weight_bytes * parameters,
-        optimizer=weight_bytes * OPTIMIZER_VALUES[optimizer] * parameters,
-        activations=batch * _kept_bytes(cnn, value_bytes),
-        working=batch * value_bytes * max(_gradient_elements(layer) for layer in cnn.layers),
-        workspace=min(batch * value_bytes * unfolded, MAX_WORKSPACE_BYTES),
+        weights=(weight_bytes + _cast_bytes(precision)) * int(parameters),
+        gradients=weight_bytes * int(parameters),
+        optimizer=weight_bytes * OPTIMIZER_VALUES[optimizer] * int(parameters),
+        activations=batch * (value_bytes * sample.kept_elements + sample.kept_bytes),
+        working=batch * value_bytes * sample.working_elements,
+        workspace=min(batch * value_bytes * sample.unfolded_elements, MAX_WORKSPACE_BYTES),
         context=CONTEXT_BYTES,
     )
 
 
-def _kept_bytes(cnn: Cnn, value_bytes: int) -> int:
-    """Bytes kept from the forward to the backward pass, for one sample."""
+def _weight_bytes(precision: str) -> int:
+    return 4 if precision in _MIXED else _ACTIVATION_BYTES[precision]
+
+
+def _cast_bytes(precision: str) -> int:
+    """Mixed precision casts the weights once a step and keeps the copies for the backward pass."""
+    return 2 if precision in _MIXED else 0
+
+
+def bytes_per_parameter(precision: str) -> tuple[int, int]:
+    """Return the bytes of a learned element with its gradient, and those of its momentum.
+
+    >>> bytes_per_parameter("fp32"), bytes_per_parameter("amp")
+    ((8, 4), (10, 4))
+    """
+    weight_bytes = _weight_bytes(precision)
+    return 2 * weight_bytes + _cast_bytes(precision), weight_bytes
+
+
+def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
+    """Return what a training step of a network needs for one sample."""
     kept: set[int] = set()
-    extra = 0
+    kept_bytes = 0
     for position, layer in enumerate(cnn.layers):
         if layer.kind in _READS_INPUT or (layer.kind == "scale" and layer.vector_parameters):
             kept.update(_stored(cnn, i) for i in layer.inputs)
         if layer.kind in _READS_OUTPUT:
             kept.add(_stored(cnn, position))
         if layer.kind == "max_pool":
-            extra += _INDEX_BYTES * layer.output_elements
+            kept_bytes += _INDEX_BYTES * layer.output_elements
         if layer.kind == "dropout":
-            extra += _MASK_BYTES * layer.output_elements
-    return value_bytes * sum(cnn.layers[i].output_elements for i in kept) + extra
+            kept_bytes += _MASK_BYTES * layer.output_elements
+    return MemoryPerSample(
+        kept_elements=sum(cnn.layers[i].output_elements for i in kept),
+        kept_bytes=kept_bytes,
+        working_elements=max(_gradient_elements(layer) for layer in cnn.layers),
+        unfolded_elements=max((_unfolded_elements(layer) for layer in cnn.layers), default=0),
+    )
 
 
 def _stored(cnn: Cnn, position: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.predict import labels_of_options, of_groups
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,
@@ -18,7 +19,7 @@ from trainlaw.datasets import (
     configuration,
     load,
 )
-from trainlaw.formulas import load_formula, save_formula
+from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
 from typer.testing import CliRunner
 
 
@@ -233,12 +234,45 @@ def test_several_gpus_add_the_exchange_of_gradients(formula_file):
     assert "of it exchange" in output(*arguments, "--gpus", 8)
 
 
+def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):
+    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0, "mxnet": 0.5}, 1.25)
+    grouped = replace(
+        formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,), ranges={}
+    )
+    save_formula(grouped, tmp_path / "grouped.json")
+    asked = ["predict", "--formula", tmp_path / "grouped.json", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8]
+    times = {
+        name: json.loads(output(*asked, "--json", *label))[0]["time_s"]
+        for name, label in {"": [], **{n: ["--label", f"harness={n}"] for n in constant.values}}.items()
+    }
+    assert times["nvidia"] / times[""] == pytest.approx(2.0 / 1.25)
+    assert times["mxnet"] / times[""] == pytest.approx(0.5 / 1.25)
+
+
+@pytest.mark.parametrize(
+    ("label", "fault"),
+    [
+        ("harness", "expected --label LABEL=GROUP"),
+        ("harness=nvidea", "did you mean 'nvidia'"),
+        ("harnes=nvidia", "did you mean 'harness'"),
+    ],
+)
+def test_a_wrong_group_is_named(formula, label, fault):
+    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
+    grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
+    with pytest.raises(TrainlawError, match=fault):
+        of_groups(grouped, labels_of_options([label]))
+    with pytest.raises(TrainlawError, match=r"expected --label|no constants that differ"):
+        of_groups(formula, labels_of_options([label]))
+
+
 def test_precision_and_memory_are_warned_of(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--json")
     (row,) = json.loads(output(*arguments, "--batch", 32, "--precision", "amp"))
     assert row["precision"] == "amp" and "no run in amp was in training" in row["warnings"]
     (row,) = json.loads(output(*arguments, "--batch", 4000))
-    assert any("memory" in warning for warning in row["warnings"])
+    assert row["fits_in_memory"] == "cannot fit"
+    assert any(warning.startswith("cannot fit: the step keeps") for warning in row["warnings"])
 
 
 @pytest.mark.parametrize(

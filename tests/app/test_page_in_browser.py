@@ -31,7 +31,9 @@ CHOOSE = """choice => {
   const seconds = id => document.getElementById(id).dataset.seconds;
   const terms = [...document.querySelectorAll("#terms > li:not([hidden])")].map(item => item.dataset.seconds);
   const warnings = [...document.querySelectorAll("#warnings li")].map(item => item.textContent);
-  return { time: seconds("time"), interval: seconds("interval"), terms, warnings, hash: location.hash };
+  const memory = document.getElementById("memory").dataset.bytes;
+  const [time, interval] = [seconds("time"), seconds("interval")];
+  return { memory, time, interval, terms, warnings, hash: location.hash };
 }"""
 PARTS = {
     (True, False): "optimizer",
@@ -145,7 +147,7 @@ def predicted(choices, formula_file, folder):
 
 
 def compare(page, choices, rows):
-    """Check time, interval and sum of terms of every choice; return how many have a time."""
+    """Check time, interval, memory, warnings and sum of terms of every choice; return how many have one."""
     defined = 0
     for choice, row in zip(choices, rows, strict=True):
         network = choice["network_"]
@@ -162,7 +164,13 @@ def compare(page, choices, rows):
         assert sum(map(float, found["terms"])) == pytest.approx(row["time_s"], rel=1e-9)
         ends = [float(text) for text in found["interval"].split()]
         assert ends == pytest.approx([row["low_s"], row["high_s"]], rel=1e-9)
-        for word in ("outside the", "unlike any", "was in training", "textbook"):
+        least, usual, fits = found["memory"].split(" ", 2)
+        assert (float(least), float(usual), fits) == (
+            row["memory_least_bytes"],
+            row["memory_usual_bytes"],
+            row["fits_in_memory"],
+        )
+        for word in (" fit: the step ", "outside the", "unlike any", "was in training", "textbook"):
             counts = [sum(word in text for text in texts) for texts in (found["warnings"], row["warnings"])]
             assert counts[0] == counts[1], (word, found["warnings"], row["warnings"])
     return defined

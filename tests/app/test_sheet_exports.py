@@ -8,16 +8,27 @@ import zipfile
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from trainlaw.app import lookup_tables, prediction_table
 from trainlaw.app.cli import app
-from trainlaw.app.memory_need import fits_in_memory, memory_need_bytes
+from trainlaw.app.memory_need import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
 from trainlaw.app.multi_gpu_time import exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.ods_formula import open_formula
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.prediction_table import prediction_csv
+from trainlaw.app.workbook_cells import values_of
 from trainlaw.app.workbook_factors import COLUMN, ROW, SHARED, taken_apart
-from trainlaw.datasets import TARGET, configuration, feature_specs
+from trainlaw.datasets import (
+    TARGET,
+    configuration,
+    feature_specs,
+    find_cnn,
+    find_cnn_facts,
+    memory_needs,
+    memory_warnings,
+)
+from trainlaw.datasets.cnns import training_memory
 from trainlaw.formulas import Formula, InputError, evaluate, parse_text, substitute
 from typer.testing import CliRunner
 
@@ -61,7 +72,7 @@ def test_the_table_of_predictions_is_what_predict_says(formula):
         assert (row["quantities_outside_training"] != "0") == any(
             "outside" in text for text in expected.warnings
         )
-        assert row["fits_in_memory"] == {True: "yes", False: "no", None: ""}[fits_in_memory(run)[0]]
+        assert row["fits_in_memory"] == expected.fits_in_memory
 
 
 def test_names_in_the_table_are_inert(formula, monkeypatch):
@@ -137,12 +148,33 @@ def test_time_on_several_gpus_is_one_gpus_time_and_the_exchange(formula):
     assert knows_several_gpus(law) and exchange_seconds(law, run).tolist() == [0.0]
 
 
-def test_memory_that_an_iteration_needs():
-    run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=32)
-    params, outputs = run.matrix(["params", "activation_elements"])[0]
-    assert memory_need_bytes(run)[0] == 12 * params + 32 * 4 * outputs
-    assert fits_in_memory(run) == [True]
-    assert fits_in_memory(configuration(cnn="resnet50", gpu="T4", batch_per_gpu=4096)) == [False]
+def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
+    choose = random.Random(7)
+    nets, cards = list(lookup_tables.cnn_rows().values()), list(lookup_tables.gpu_rows())
+    for _ in range(50):
+        row, precision = choose.choice(nets), choose.choice(["fp32", "tf32", "amp", "fp16", "bf16"])
+        run = configuration(
+            cnn=row["cnn"], input_size_px=row["input_size_px"], n_classes=row["n_classes"],
+            gpu=choose.choice(cards), batch_per_gpu=choose.randint(1, 600), precision=precision,
+        )  # fmt: skip
+        need = memory_needs(run).iloc[0]
+        graph = find_cnn(row["cnn"], row["input_size_px"], row["n_classes"])
+        batch = int(run.frame["batch_per_gpu"][0])
+        assert need["usual_bytes"] == training_memory(graph, batch, precision).total
+        facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
+        columns = {name: np.array([facts[name]], dtype=float) for name in NEEDED}
+        found = [float(values_of(form, columns)[0]) for form in (LEAST_NEED, USUAL_NEED)]
+        assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
+        assert fits_word(*found, run.matrix(["memory_bytes"])[0, 0]) == need["fits"]
+
+
+def test_memory_without_layers_is_rough_and_says_so():
+    known = find_cnn_facts("vgg16")
+    assert memory_columns(configuration(cnn=known, gpu="T4", batch_per_gpu=1))["kept_bytes"] > 0
+    bare = replace(known, cnn="mine", memory=None)
+    run = configuration(cnn=bare, gpu="T4", batch_per_gpu=512)
+    assert memory_warnings(run)[0].endswith("GB (rough: no layers are known)")
+    assert 0.3 < memory_needs(run)["least_bytes"][0] / 38.6e9 < 3.0
 
 
 def test_a_formula_that_needs_other_facts_is_refused(formula):

@@ -30,6 +30,7 @@ from trainlaw.datasets import (
     feature_specs,
     find_gpu,
     link_table,
+    memory_needs,
 )
 from trainlaw.datasets.algorithms import ALGORITHMS
 from trainlaw.formulas import Formula, GroupedConstant, InputError, parse_text, with_constants
@@ -206,6 +207,11 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
             truth = iteration_seconds(formula, configuration(**{**asked, "gpu": gpu}))[0]
             shown = rows[gpu]["iteration time"]
             assert (shown or math.nan) == pytest.approx(truth, rel=1e-9, nan_ok=True), (asked, gpu)
+            fits = memory_needs(configuration(**{**asked, "gpu": gpu}))["fits"][0]
+            assert rows[gpu]["fits in memory"] == fits, (asked, gpu)
+        assert named_value(books[name], plan, "tl_memory_least") == expected.memory_least_bytes, asked
+        assert named_value(books[name], plan, "tl_memory_usual") == expected.memory_usual_bytes, asked
+        assert value_of(books[name], "enough memory") == expected.fits_in_memory
         assert value_of(books[name], "self-check: computed here as by trainlaw") is True
 
 
@@ -340,7 +346,7 @@ def test_warnings_where_they_belong(small, folder):
     books = recalculated(files, folder)
     assert value_of(books["near.xlsx"], "training range") == "inside the range of the training runs"
     assert value_of(books["near.xlsx"], "enough memory") == "fits"
-    assert "does not fit in memory" in value_of(books["far.xlsx"], "enough memory")
+    assert value_of(books["far.xlsx"], "enough memory") == "cannot fit"
     for name in ("far.xlsx", "half.xlsx"):
         assert "do not trust" in value_of(books[name], "training range")
     assert "multiple" in value_of(books["broken.xlsx"], "numbers of GPUs and nodes")

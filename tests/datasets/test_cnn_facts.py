@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts
 from trainlaw.datasets.cnn_facts import COUNT_COLUMNS, shipped_facts
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.names import joined_name
 from trainlaw.formulas.errors import InputError, UnknownNameError
@@ -11,7 +12,7 @@ def test_shipped_table_is_whole():
     table = cnn_table()
     assert len(table) == 252 == len(shipped_facts())
     assert set(table["cnn"]) == set(zoo_names())
-    assert tuple(table.columns[5:]) and set(table.columns[5:]) == set(COUNT_COLUMNS)
+    assert set(table.columns[5:]) == {*COUNT_COLUMNS, *MEMORY_COLUMNS}
     assert np.isfinite(table[list(COUNT_COLUMNS)].to_numpy()).all()
     assert (table[list(COUNT_COLUMNS)] >= 0).all().all()
 
@@ -20,6 +21,12 @@ def test_every_shipped_network_is_in_the_zoo_with_the_same_kin():
     for cnn, base, family, size, classes in cnn_table().iloc[:, :5].itertuples(index=False):
         graph = find_cnn(cnn, size, classes)
         assert (graph.base, graph.family) == (base, family)
+
+
+def test_memory_of_the_table_is_that_of_the_graphs():
+    facts = list(shipped_facts().values())
+    for shipped in facts[::9]:
+        assert shipped.memory == memory_per_sample(find_cnn(*shipped.key)), shipped.key
 
 
 def test_counts_of_graphs_and_of_the_table_agree_where_both_are():
