@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
+from math import isfinite
 
 from trainlaw.app.csv_text import rows_as_csv
+from trainlaw.app.error_tables import OURS, overall_error
 from trainlaw.app.plain_tables import text_table
-from trainlaw.app.quantities import show_seconds
+from trainlaw.app.quantities import show_percent, show_seconds
 from trainlaw.app.streams import StreamPlan
 from trainlaw.formulas import Formula
 
@@ -61,12 +63,12 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
 
 
 def _stated(law: Formula) -> str:
-    networks = law.errors.get("networks", {}).get("all", {})
-    if not networks:
+    error, median = (overall_error(law, OURS, metric) for metric in ("mape_percent", "median_ape_percent"))
+    if not isfinite(error):
         return "a law without a stated error"
     return (
-        f"a law fitted to measured layers; sums over networks are wrong by {networks['mape_percent']} % "
-        f"(median {networks['median_ape_percent']} %) on GPUs held out; the shares of the GPU are a rule, "
+        f"a law fitted to measured layers; sums over networks are wrong by {show_percent(error)} % "
+        f"(median {show_percent(median)} %) on GPUs held out; the shares of the GPU are a rule, "
         "not measured"
     )
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from trainlaw.app.error_tables import BY_CNN, BY_GPU, MACRO, OURS
 from trainlaw.datasets import (
     LAYER_FEATURES,
     LayerTable,
@@ -167,14 +168,22 @@ def network_errors(table: LayerTable, parts: np.ndarray, runs: RunTable) -> dict
         factors = fitted_factors(blind[split.train], seconds[split.train], groups[split.train])
         predicted[split.test] = blind[split.test] @ factors
     error = 100 * np.abs(predicted / seconds - 1)
+    lines = {
+        level: [
+            {"name": name, "rows": line["rows"], "errors": {OURS: line["mape_percent"]}, "members": []}
+            for name, line in _by(error, labels[level]).items()
+        ]
+        for level in (BY_GPU, BY_CNN)
+    }
     macro = np.mean([error[groups == group].mean() for group in sorted(set(groups))])
+    summary = {name: value for name, value in figures(error).items() if name != "rows"}
     return {
         "protocol": "sum of layers against whole iterations of one GPU in fp32; each GPU group held out of "
         "the layers and of the networks",
-        "all": figures(error),
-        "macro_gpu_group_mape_percent": round(float(macro), 1),
-        "by_cnn": _by(error, labels["cnn_base"]),
-        "by_gpu_group": _by(error, groups),
+        "missing": [],
+        "estimators": [OURS],
+        "summary": {OURS: {MACRO: round(float(macro), 1), **summary}},
+        **lines,
     }
 
 
@@ -204,7 +213,7 @@ def fitted_formula(table: LayerTable, runs: RunTable) -> Formula:
             "factors_of_networks": dict(zip(PARTS, (round(x, 4) for x in factors.tolist()), strict=True)),
             "precisions": ["fp32"],
         },
-        errors={"single_layers": held_out_errors(table), "networks": network_errors(table, parts, runs)},
+        errors={**network_errors(table, parts, runs), "single_layers": held_out_errors(table)},
         summed_over="layer",
     )  # fmt: skip
 
