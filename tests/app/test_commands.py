@@ -148,12 +148,15 @@ def test_show_reads_the_formula_term_by_term(formula_file):
 
 
 def test_lists_name_everything_and_can_be_searched():
-    assert all(name in output("features") for name in FEATURES)
-    assert output("features").count("*") >= len(STUDY_FEATURES)
-    assert all(gpu.gpu in output("gpus", "list") for gpu in built_in_gpus().gpus)
-    assert all(name in output("cnn", "list") for name in cnn_table()["cnn"])
-    assert all(name in output("data", "list") for name in DATASETS)
-    assert len(output("gpus", "list", "turing").splitlines()) < len(output("gpus", "list").splitlines())
+    features, gpus, cnns, tables = (
+        output(*names) for names in (["features"], ["gpus", "list"], ["cnn", "list"], ["data", "list"])
+    )
+    assert all(name in features for name in FEATURES)
+    assert features.count("*") >= len(STUDY_FEATURES)
+    assert all(gpu.gpu in gpus for gpu in built_in_gpus().gpus)
+    assert all(name in cnns for name in cnn_table()["cnn"])
+    assert all(name in tables for name in DATASETS)
+    assert len(output("gpus", "list", "turing").splitlines()) < len(gpus.splitlines())
     assert "no GPU matches" in output("gpus", "list", "abacus")
     assert "no CNN matches" in output("cnn", "list", "abacus")
     assert "no feature contains" in output("features", "abacus")

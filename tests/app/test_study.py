@@ -140,7 +140,7 @@ def interrupted_study(folder, table, moment):
         for line in process.stderr:
             if moment in line:
                 break
-        time.sleep(12)
+        time.sleep(6)
         os.killpg(process.pid, signal.SIGINT)
         output, errors = process.communicate()
     finally:
