@@ -77,13 +77,10 @@ def score_formula(
     columns = rows.columns
     _check_defined(formula, rows, table)
     rivals, absent = _rivals(definition)
-    ours = (
-        partial(RefittedFormula, formula, layout.networks)
-        if refit
-        else partial(GivenFormula, formula, layout)
-    )
+    refitted = partial(RefittedFormula, formula, layout.networks)
+    ours = refitted if refit else partial(GivenFormula, formula, layout)
     result = run_study(X, seconds, labels, splits, {OURS: ours, **rivals}, progress=on_fit)
-    final = RefittedFormula(formula, layout.networks).fit(X, seconds, groups).formula_ if refit else formula
+    final = refitted().fit(X, seconds, groups).formula_ if refit else formula
     delivered = replace(
         final,
         grouped=formula.grouped,

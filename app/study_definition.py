@@ -137,6 +137,23 @@ def _beside(path: Path, value: object, name: str) -> object:
     return value if elsewhere and not beside.is_file() else str(beside)
 
 
+def asked_definition(path: Path | None, options: Mapping[str, object]) -> StudyDefinition:
+    """Return the study of a TOML file (None: the usual one) and of options, which win; None: nothing said.
+
+    Raises as `definition_of`.
+    """
+    given = {name: _plain(value) for name, value in options.items() if value is not None}
+    if "held_out" in given and "split" not in given:
+        given["split"] = OWN_LIST
+    return definition_of({**(read_definition(path) if path else {}), **given}, str(path or "trainlaw study"))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
+
+
 def definition_text(definition: StudyDefinition) -> str:
     """Return the definition as TOML, every field on its line; `read_definition` reads it back."""
     return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(definition).items())

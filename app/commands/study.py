@@ -105,31 +105,15 @@ def study_command(
     from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.show_study import study_text
     from trainlaw.app.study import stopwatch, study_table
-    from trainlaw.app.study_definition import definition_of, read_definition
+    from trainlaw.app.study_definition import asked_definition
     from trainlaw.app.study_runs import runs_of_study
 
-    given = {
-        "table": table,
-        "of": of,
-        "seed": seed,
-        "split": split,
-        "folds": folds,
-        "held_out": held_out and str(held_out),
-        "evaluations": evaluations,
-        "against": against,
-        "by": by,
-        "search_by_platform": search_by_platform or None,
-        "repeats": repeats,
-        "rates": rates and str(rates),
-        "gpu_file": gpu_file and str(gpu_file),
-        "cnn_file": [str(path) for path in cnn_file] if cnn_file else None,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if held_out and not split:
-        given["split"] = "list"
-    wanted = definition_of(
-        {**(read_definition(definition) if definition else {}), **given}, str(definition or "trainlaw study")
-    )
+    options = {
+        "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,
+        "evaluations": evaluations, "against": against, "by": by, "repeats": repeats, "rates": rates,
+        "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
+    }  # fmt: skip
+    wanted = asked_definition(definition, options)
     runs = runs_of_study(wanted)
     target = into or free_run_folder(Path.cwd())
     check_target(target, overwrite)
