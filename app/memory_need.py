@@ -28,8 +28,8 @@ USUAL_NEED = parse_text(
     " + batch_per_gpu * bytes_per_element * working_elements"
     f" + min(batch_per_gpu * bytes_per_element * unfolded_elements, {MAX_WORKSPACE_BYTES}) + {CONTEXT_BYTES}"
 )
-LEAST_MEANING = "weights, gradients, what the backward pass reads; counted on the layers of the network"
-USUAL_MEANING = "with momentum, gradients of outputs, workspaces and the driver's share"
+LEAST_MEANING = "weights, gradients, what the backward pass reads"
+USUAL_MEANING = "and momentum, gradients of outputs, workspaces, driver"
 OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 NEEDED = tuple(sorted({*variables(LEAST_NEED), *variables(USUAL_NEED)}))
 #: Quantities that no formula has: those of a network, and those of a precision.

@@ -38,7 +38,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
     _add_times(table, own, values)
     _add_speed_and_memory(table)
     _add_costs(table)
-    sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 15) for column in table.columns])
+    sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 18) for column in table.columns])
     note = f"In the order of sheet GPUs, its first {table.count} rows; sheet Predict shows them best first."
     sheet.title("The chosen CNN and set-up on every GPU", note)
     for number, column in enumerate(table.columns):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from io import BytesIO
 
-from trainlaw.app.sheet_writer import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
+from trainlaw.app.sheet_writer import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
@@ -169,7 +169,7 @@ def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
     else:
         sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-    sheet.set_footer(f"&L{quoted(plan.name)}&RPage &P of &N")
+    sheet.set_footer(f"&L{plan.name}&RPage &P of &N")
     rows, columns = plan.frozen
     if rows or columns:
         sheet.freeze_panes(rows, columns)

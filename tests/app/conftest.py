@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+from trainlaw.app import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
 
@@ -60,6 +61,14 @@ def formula_file(formula, tmp_path):
     path = tmp_path / "by-hand.json"
     save_formula(formula, path)
     return path
+
+
+@pytest.fixture
+def few_networks(monkeypatch):
+    """Workbooks with three networks: test_workbook.py writes them whole, which takes seconds each."""
+    table = lookup_tables.cnn_table()
+    few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
+    monkeypatch.setattr(lookup_tables, "cnn_table", few.copy)
 
 
 @pytest.fixture

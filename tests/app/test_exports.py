@@ -81,6 +81,7 @@ def test_headers_say_units_ranges_error_and_origin(suffix, formula_file, tmp_pat
             assert expected in text
 
 
+@pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".sql", ".tex", ".onnx", ".json", ".xlsx", ".html"])
 def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
     folder = tmp_path / "out"

@@ -14,6 +14,7 @@ from trainlaw.datasets.profiler.processor import Processor
 from trainlaw.formulas import load_formula
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.usefixtures("few_networks")
 CNNS = ("alexnet_mx", "resnet18", "squeezenet1_1", "vgg11")
 LAW = "20 * macs * batch / peak + 1e-3"
 

@@ -37,6 +37,7 @@ def export(formula_file, path, *options):
     return CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
 
 
+@pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize("suffix", [".ods", ".csv", ".gsheet.xlsx", ".gsheet.tsv"])
 def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
     folder = tmp_path / "out"
@@ -90,6 +91,7 @@ def test_the_header_of_the_table_says_what_it_is(formula_file, tmp_path):
         assert part in text.split("cnn,input_size_px")[0]
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_an_open_document_is_well_formed(formula_file, tmp_path):
     export(formula_file, tmp_path / "plan.ods")
     archive = zipfile.ZipFile(tmp_path / "plan.ods")
