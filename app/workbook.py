@@ -1,5 +1,6 @@
 """The workbook: one file that predicts without Python, where every number can be followed and changed."""
 
+from trainlaw.app.formula_rows import is_of_layers
 from trainlaw.app.google_workbook import google_plan
 from trainlaw.app.ods_file import ods_bytes
 from trainlaw.app.sheet_writer import BookPlan
@@ -7,6 +8,8 @@ from trainlaw.app.workbook_cells import workbook_model
 from trainlaw.app.workbook_compare import write_compare
 from trainlaw.app.workbook_formula import write_formula, write_provenance
 from trainlaw.app.workbook_gpus import write_all_gpus
+from trainlaw.app.workbook_layer_notes import write_layer_provenance, write_layer_symbols
+from trainlaw.app.workbook_layers import layer_model, write_layer_facts, write_layers
 from trainlaw.app.workbook_predict import new_predict, write_predict
 from trainlaw.app.workbook_tables import write_cnns, write_errors, write_gpus, write_links, write_options
 from trainlaw.app.xlsx_file import xlsx_bytes
@@ -16,11 +19,13 @@ from trainlaw.formulas import Formula
 def workbook_plan(formula: Formula) -> BookPlan:
     """Return all sheets of the workbook of a formula.
 
-    Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
+    A law of layers has sheets of the layers instead of those that compute many GPUs or CNNs at once. Raises
+    InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
+    if is_of_layers(formula):
+        return _plan_of_layers(formula)
     model = workbook_model(formula)
-    version = formula.provenance.get("trainlaw_version", "")
-    book = BookPlan("Time and cost of training a CNN", f"trainlaw {version}")
+    book = _new_book(formula)
     predict = new_predict(book)
     write_compare(book, model)
     write_formula(book, model)
@@ -33,6 +38,28 @@ def workbook_plan(formula: Formula) -> BookPlan:
     write_provenance(book, model)
     write_predict(predict, model, ranking)
     return book
+
+
+def _plan_of_layers(formula: Formula) -> BookPlan:
+    model = layer_model(formula)
+    book = _new_book(formula)
+    predict = new_predict(book)
+    write_layers(book, model)
+    write_layer_symbols(write_formula(book, model), model)
+    write_errors(book, formula)
+    write_gpus(book)
+    write_cnns(book)
+    write_layer_facts(book, model)
+    write_links(book)
+    write_options(book, formula)
+    write_layer_provenance(book, model)
+    write_predict(predict, model, None)
+    return book
+
+
+def _new_book(formula: Formula) -> BookPlan:
+    version = formula.provenance.get("trainlaw_version", "")
+    return BookPlan("Time and cost of training a CNN", f"trainlaw {version}")
 
 
 def workbook_bytes(formula: Formula) -> bytes:

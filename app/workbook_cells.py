@@ -106,6 +106,17 @@ class Model:
         """The time of an iteration for the first choice, in seconds."""
         return float(sum(self.term_seconds))
 
+    @property
+    def term_cells(self) -> tuple[str, ...]:
+        """The cell formula of each term that is summed up on another sheet; none for a law of runs."""
+        return ()
+
+    @property
+    def outside_first(self) -> int:
+        """How many features of the first choice lie outside their training range."""
+        ranges = {name: ends for name, ends in self.formula.ranges.items() if name in self.features}
+        return sum(not low <= self.values[name] <= high for name, (low, high) in ranges.items())
+
     def readable(self, term: Expression) -> str:
         """Return a term with its numbers, to three digits."""
         values = {constant.name: Constant(constant.value) for constant in self.constants}

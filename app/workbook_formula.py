@@ -36,8 +36,8 @@ UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "least in training", "most in training", "outside", "meaning")
 
 
-def write_formula(book: BookPlan, model: Model) -> None:
-    """Write the sheet Formula; a changed constant changes the prediction."""
+def write_formula(book: BookPlan, model: Model) -> SheetWriter:
+    """Write the sheet Formula, and return it; a changed constant changes the prediction."""
     sheet = SheetWriter(book, "Formula", _WIDTHS)
     target = model.formula.target
     note = "It is the sum of these terms, computed for the choice on sheet Predict."
@@ -50,6 +50,7 @@ def write_formula(book: BookPlan, model: Model) -> None:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
+    return sheet
 
 
 def _terms_end(model: Model) -> int:
@@ -67,7 +68,8 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
     helpers: list[tuple[str, str, float]] = []
     for row, (term, value) in enumerate(zip(model.terms, model.term_seconds, strict=True), start=first):
         sheet.wrapped_text(row, 0, model.readable(term), _WIDTHS[0])
-        text = _in_one_cell(term, names, model.values, helpers)
+        summed = model.term_cells[row - first : row - first + 1]
+        text = summed[0] if summed else _in_one_cell(term, names, model.values, helpers)
         sheet.formula(row, 1, f'IFERROR({text},"{UNKNOWN}")', value, "seconds")
         _share(sheet, row, value / model.seconds)
         sheet.text(row, 3, _in_words(model.formula, term), "unit")

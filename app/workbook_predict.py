@@ -32,6 +32,7 @@ from trainlaw.formulas.printers import excel_expression
 
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
+ONE_GPU = "A law of layers is computed for the chosen GPU: for all of them ask trainlaw predict --all-gpus."
 _CHARTED = 25  # best GPUs in the chart
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
@@ -63,8 +64,11 @@ class _Result(NamedTuple):
     note: str = ""
 
 
-def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking) -> None:
-    """Write the sheet, which was added as the first one; its names are those that the other sheets use."""
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
+    """Write the sheet, which was added as the first one; its names are those that the other sheets use.
+
+    ranking : what is known of every GPU; None for a law that is computed for the chosen one only.
+    """
     sheet.title(
         "Time and cost of training a CNN",
         "Choose in the yellow cells; everything else is computed from them.",
@@ -72,6 +76,9 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking) -> None
     row = write_choices(sheet, model) + 1
     row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
     row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
+    if ranking is None:
+        sheet.text(2, _RANKED, ONE_GPU, "note")
+        return
     labels, values = _RANKED + 1, _RANKED + 2
     first = _ranking(sheet, ranking)
     title = f"The {_CHARTED} best GPUs: cost of an epoch, USD"
@@ -167,7 +174,7 @@ def _all_epochs(name: str) -> str:
 def _checks(model: Model) -> list[_Result]:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     count = f"(SUM({PREFIX}outside)+1-{trained})"
-    outside = outside_count(model)
+    outside = model.outside_first
     memory = _of_chosen_gpu("memory_bytes")
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
@@ -211,12 +218,6 @@ def _memory(model: Model, memory: str, held: float) -> list[_Result]:
 def _need(name: str, title: str, form: Expression, value: float, note: str) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
     return _Result(name, title, text, value, "B", "result_count", note)
-
-
-def outside_count(model: Model) -> int:
-    """Return how many features of the first choice lie outside their training range."""
-    ranges = {name: ends for name, ends in model.formula.ranges.items() if name in model.features}
-    return sum(not low <= model.values[name] <= high for name, (low, high) in ranges.items())
 
 
 def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
