@@ -288,10 +288,10 @@ def test_precision_and_memory_are_warned_of(formula_file):
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_formula_of_layers_is_refused_where_runs_are_asked_for(arguments, formula, in_empty_folder):
+def test_law_of_layers_in_features_that_no_layer_has_is_refused(arguments, formula, in_empty_folder):
     save_formula(replace(formula, summed_over="layer"), in_empty_folder / "layers.json")
     result = CliRunner().invoke(app, [*map(str, arguments), "layers.json"])
-    assert result.exit_code == 2 and "one of each layer" in result.stderr
+    assert result.exit_code == 2 and ("feature of layers" in result.stderr or "each layer" in result.stderr)
     exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])
     assert exported.exit_code == 0
     assert "sum over every layer of a run" in Path("law.py").read_text()
