@@ -212,19 +212,8 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
         dtype=np.float64,
     ).T
     out_width = np.array([layer.out_width for layer in layers], dtype=np.float64)
-    flags = (
-        columns.layers,
-        columns.group["convolution"],
-        columns.kernel(3) & (columns.stride == 1),
-        columns.kernel(1),
-        columns.conv & columns.grouped,
-        columns.depthwise,
-        columns.group["dense"],
-        columns.group["normalization"],
-        columns.group["concat"] | columns.group["move"],
-    )
     return [
-        *(flag.astype(float) for flag in flags),
+        *(flag.astype(float) for flag in _flags(columns)),
         pure(np.sqrt(columns.kernel_height * columns.kernel_width)),
         np.maximum(columns.stride, 1.0),
         np.maximum(sides[0], 1.0),
@@ -245,6 +234,21 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
         0.0 * ones,
         0.0 * ones,
     ]
+
+
+def _flags(columns: LayerColumns) -> tuple[np.ndarray, ...]:
+    """The facts of each layer that are 0 or 1, in the order of `LAYER_FACTS`, each of shape (n_layers,)."""
+    return (
+        columns.layers,
+        columns.group["convolution"],
+        columns.kernel(3) & (columns.stride == 1),
+        columns.kernel(1),
+        columns.conv & columns.grouped,
+        columns.depthwise,
+        columns.group["dense"],
+        columns.group["normalization"],
+        columns.group["concat"] | columns.group["move"],
+    )
 
 
 def _iteration(columns: LayerColumns) -> np.ndarray:
