@@ -13,7 +13,7 @@ from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.error_tables import errors_frame
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.report import report_html
-from trainlaw.app.study_definition import definition_text
+from trainlaw.app.study_definition import definition_text, seen_from
 from trainlaw.app.workbook import workbook_bytes
 from trainlaw.formulas import save_formula
 
@@ -32,7 +32,8 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     _write_frame(folder / "predictions.csv", outcome.result.predictions)
     for name, matrix in outcome.matrices.items():
         _write_frame(folder / f"platforms-{name}.csv", matrix)
-    (folder / "study.toml").write_text(definition_text(outcome.definition), encoding="utf-8")
+    definition = seen_from(folder, outcome.definition)
+    (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
     (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
     (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
     written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}

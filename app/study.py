@@ -21,7 +21,7 @@ from trainlaw.app.search import LayerSearch, Signals, evolved, search_all_rows, 
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
 from trainlaw.app.study_runs import own_files_json
-from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, platforms_of, study_labels, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS, LAYER_STUDY_FEATURES, STUDY_FEATURES, RunTable
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -100,6 +100,8 @@ def study_table(
 def _material(table: RunTable, definition: StudyDefinition) -> _Material:
     labels = study_labels(table)
     splits = defined_splits(definition, labels, table.name)
+    for label in definition.by:
+        platforms_of(labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
     layout = Layout.of(definition.of, table)
     return _Material(table.features(), table.seconds, labels, splits, rates, layout)

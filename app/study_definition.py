@@ -1,5 +1,6 @@
 """What a study is: table, what is held out, budget, rivals, platforms. One small TOML file says it all."""
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -152,6 +153,18 @@ def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
+    """Return the definition with its relative paths as they are seen from a folder, for a file there."""
+
+    def seen(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(seen, value))
+        path = Path(str(value))
+        return os.path.relpath(path, folder) if path.is_file() and not path.is_absolute() else value
+
+    return replace(definition, **{name: seen(getattr(definition, name)) for name in _PATHS})  # type: ignore[arg-type]
 
 
 def definition_text(definition: StudyDefinition) -> str:

@@ -151,5 +151,4 @@ def import_file(
         said = merged_text(runs, others)
         runs = runs.merged(others)
     write_table(runs, target)
-    own = own_files(gpu_file, cnn_file)
-    print(f"{target}: {said}; next: trainlaw {'data outliers' if own else 'study'} {target}{own}")
+    print(f"{target}: {said}; next: trainlaw study {target}{own_files(gpu_file, cnn_file)}")

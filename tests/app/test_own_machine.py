@@ -5,7 +5,7 @@ import json
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.study_definition import definition_of, read_definition
+from trainlaw.app.study_definition import asked_definition, definition_of
 from trainlaw.app.study_runs import runs_of_study
 from trainlaw.app.study_splits import study_labels
 from trainlaw.datasets import configuration, find_gpu
@@ -60,20 +60,31 @@ def test_validate_takes_own_devices(machine):
     assert set(formula.provenance["own_files_sha256"]) == {"runs-machine.csv"}
 
 
-def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine):
-    options = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
+def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(machine)
+    options = ["--gpu-file", "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
     budget = ["--evaluations", 200, "--workers", 1]
-    done = run("study", machine / "runs.csv", *options, *budget, "--into", machine / "one")
+    done = run("study", "runs.csv", *options, *budget, "--into", machine / "one")
     assert done.exit_code == 0, (done.output, done.exception)
     facts = json.loads((machine / "one" / "provenance.json").read_text())
     assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
-    again = definition_of(read_definition(machine / "one" / "study.toml"), "study.toml")
+    monkeypatch.chdir(tmp_path)  # the files are found from anywhere
+    again = asked_definition(machine / "one" / "study.toml", {})
     assert len(runs_of_study(again)) == 24
     device = MachineFile(machine / "runs.csv").names[0]
     asked = ["--formula", machine / "one", "--gpu-file", machine / "runs-machine.csv", "--json"]
     done = run("predict", "--cnn", "resnet18", "--batch", 8, "--gpu", device, *asked)
     assert done.exit_code == 0, (done.output, done.exception)
     assert json.loads(done.output)
+
+
+def test_a_single_platform_is_refused_before_the_search(machine):
+    done = run(
+        "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",
+        "--into", machine / "never",
+    )  # fmt: skip
+    assert done.exit_code == 2 and "came only 'CPU'" in done.output
+    assert not (machine / "never").exists()
 
 
 def test_own_files_are_for_own_runs(machine):
