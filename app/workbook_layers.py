@@ -202,7 +202,8 @@ class _Layers:
             "The layers of the chosen CNN", "Each once, with its number; times are of all equal ones."
         )
         self._place()
-        sheet.heads(_TOP - 1, ["row", "layer", "number", *self.names], "head_right")
+        titles = [name.replace("_", " ") for name in self.names]
+        sheet.heads(_TOP - 1, ["row", "layer", "number", *titles], "head_right")
         for name in self.names:
             unit = NETWORK_LAYER_FEATURES[name].spec.unit
             sheet.text(_TOP - 2, self.columns[name], "" if unit.is_dimensionless else str(unit), "small")

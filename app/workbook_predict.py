@@ -77,7 +77,7 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
     row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
     row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
     if ranking is None:
-        sheet.text(2, _RANKED, ONE_GPU, "note")
+        sheet.text(row, 0, ONE_GPU, "note")
         return
     labels, values = _RANKED + 1, _RANKED + 2
     first = _ranking(sheet, ranking)
