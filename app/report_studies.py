@@ -39,8 +39,7 @@ def studies_html(outcome: StudyOutcome) -> str:
     parts = [
         _metrics(outcome),
         *(_by_label(outcome, label) for label in ALSO_BY if label in outcome.result.predictions),
-        "<h2>What measuring on the target would give</h2>",
-        _levels(outcome),
+        *(("<h2>What measuring on the target would give</h2>", _levels(outcome)) if outcome.levels else ()),
         "<h2>How the intervals cover</h2>",
         _coverage(outcome),
         *(_matrix(matrix, name) for name, matrix in outcome.matrices.items()),

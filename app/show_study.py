@@ -38,9 +38,8 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
             errors_text(outcome.formula),
             "",
             metrics_text(outcome.formula),
-            "",
-            levels_text(outcome.levels),
         ]
+        parts += ["", levels_text(outcome.levels)] if outcome.levels else []
         parts += ["", coverage_text(outcome.formula)]
     for name, matrix in outcome.matrices.items():
         parts += ["", matrix_text(matrix, name)]
