@@ -165,12 +165,12 @@ def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
-    where it is a sum over layers, or two names differ only in signs that no cell name may have.
+    where it is of one layer, or two names differ only in signs that no cell name may have.
     """
     if formula.summed_over:
         raise InputError(
-            f"expected a formula of a whole run, came one of each {formula.summed_over}, which a workbook "
-            "cannot sum: export to .py or .json"
+            f"expected a formula of a whole run, came one of each {formula.summed_over}: export to .py, "
+            ".xlsx, .ods or .json"
         )
     # As features the grouped constants stay in the expression, each a cell of its own.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
