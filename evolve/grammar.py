@@ -20,12 +20,12 @@ from trainlaw.evolve.leaves import (
     Leaf,
     Node,
     Operation,
-    Shift,
+    Share,
     constant_leaves,
     draw,
     feature_leaves,
     grouped_leaves,
-    make_shift,
+    make_share,
     within,
 )
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
@@ -57,8 +57,8 @@ class Grammar:
     constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
     pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
     only_positive : whether no expression can be negative. positive : features that are so on every row. silent : features left out since they never change, with
-    their value. levels : per label of a grouped constant, its values. shifts : per positive pure number, its
-    shift.
+    their value. levels : per label of a grouped constant, its values. share, shares : the type of a share, and
+    per positive pure number its share.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -72,7 +72,8 @@ class Grammar:
     positive: frozenset[str]
     silent: Mapping[str, float]
     levels: Mapping[str, tuple[str, ...]]
-    shifts: Mapping[str, Shift]
+    share: type
+    shares: Mapping[str, Share]
 
     def leaves(self, ret: type) -> list[Leaf]:
         """The leaves of one type."""
@@ -136,15 +137,17 @@ def make_grammar(
     leaves += grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
     positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
     pure = [i for i in allowed if units[i].is_dimensionless and features[i].name in positive]
-    shifts = {}
-    if settings.typed and "add" in names:
-        shifts = {
-            features[i].name: make_shift(features[i].name, i, columns[i], types[DIMENSIONLESS]) for i in pure
-        }
+    share, shares = type("share", (), {}), {}
     operations = _operations(names, types, exponent, logarithm)
-    primitive_set = _primitive_set(types[goal], operations, leaves, shifts, settings)
-    own = [leaf.ret for shift in shifts.values() for leaf in (shift.feature, shift.amount)]
-    depths = _least_depths(primitive_set, [*types.values(), exponent, logarithm, *own])
+    if settings.typed and {"add", "div", "mul"} <= set(names):
+        shares = {features[i].name: make_share(features[i].name, i, columns[i], share) for i in pure}
+        operations += [node for own in shares.values() for node in own.operations]
+        leaves += [leaf for own in shares.values() for leaf in own.leaves]
+        operations += [
+            Operation("mul", [cls, share], cls) for unit, cls in types.items() if shares and _is_amount(unit)
+        ]
+    primitive_set = _primitive_set(types[goal], operations, leaves, settings)
+    depths = _least_depths(primitive_set)
     if not np.isfinite(depths[types[goal]]):
         raise InputError(
             f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
@@ -161,24 +164,26 @@ def make_grammar(
         positive,
         silent,
         levels,
-        shifts,
+        share,
+        shares,
     )
 
 
+def _is_amount(unit: Unit) -> bool:
+    """Whether a unit is of times, work or bytes: neither a pure number nor a rate."""
+    return not unit.is_dimensionless and unit.exponents[0] >= 0
+
+
 def _primitive_set(
-    goal: type,
-    operations: Iterable[Operation],
-    leaves: Iterable[Leaf],
-    shifts: Mapping[str, Shift],
-    settings: SearchSettings,
+    goal: type, operations: Iterable[Operation], leaves: Iterable[Leaf], settings: SearchSettings
 ) -> gp.PrimitiveSetTyped:
     """DEAP's primitive set of the operations and leaves, each leaf within the ranges of the settings."""
     ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
     primitive_set = gp.PrimitiveSetTyped("law", [], goal)
-    for operation in [*operations, *(shift.operation for shift in shifts.values())]:
+    for operation in operations:
         primitive_set._add(operation)
         primitive_set.prims_count += 1
-    for leaf in [*leaves, *(leaf for shift in shifts.values() for leaf in (shift.feature, shift.amount))]:
+    for leaf in leaves:
         primitive_set._add(within(leaf, ranges))
         primitive_set.terms_count += 1
     return primitive_set
@@ -254,7 +259,8 @@ def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type
     return found
 
 
-def _least_depths(primitive_set: gp.PrimitiveSetTyped, types: list[type]) -> dict[type, float]:
+def _least_depths(primitive_set: gp.PrimitiveSetTyped) -> dict[type, float]:
+    types = dict.fromkeys([*primitive_set.terminals, *primitive_set.primitives])
     depths = {cls: 1.0 if primitive_set.terminals[cls] else np.inf for cls in types}
     for _ in range(len(types) + 1):
         for cls in types:

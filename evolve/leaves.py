@@ -77,15 +77,28 @@ class Operation(gp.Primitive):
 Node = Leaf | Operation
 
 
-class Shift(NamedTuple):
-    """A positive pure number plus a constant that may be negative as long as the sum is not, such as n - 1.
+class Share(NamedTuple):
+    """(x + c) / x of a positive pure number x, where c may be negative as long as x + c is not.
 
-    Where all else is a sum of positive terms, this is how (n - 1) / n comes about.
+    Where all else is a sum of positive terms, this is how (n - 1) / n comes about, and an efficiency that
+    rises with a size. Amounts are multiplied by it, never divided: so it brings no pole.
     """
 
-    operation: Operation
-    feature: Leaf
+    division: Operation
+    addition: Operation
+    shifted: Leaf
     amount: Leaf
+    whole: Leaf
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """What the primitive set needs beside the leaves."""
+        return self.division, self.addition
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Its leaves: the feature above, the constant, the feature below."""
+        return self.shifted, self.amount, self.whole
 
 
 def draw(leaf: Leaf) -> Leaf:
@@ -155,14 +168,19 @@ def constant_leaves(
     return leaves
 
 
-def make_shift(name: str, index: int, column: NDArray[np.float64], number: type) -> Shift:
-    """The shift of the dimensionless feature `name`, column `index`, values (n_rows,), as a number."""
-    own, amount = type(f"{name} alone", (), {}), type(f"shift of {name}", (), {})
+def make_share(name: str, index: int, column: NDArray[np.float64], share: type) -> Share:
+    """The share of the dimensionless feature `name`, column `index`, values (n_rows,), as type `share`."""
+    above, amount, whole, below = (
+        type(f"{name} {part}", (), {}) for part in ("above", "shift", "shifted", "below")
+    )
     rule = Rule(lower=-float(column.min()), pull=WEIGHT_PULL / float(np.median(column)) ** 2)
-    return Shift(
-        Operation("add", [own, amount], number),
-        Leaf(VARIABLE + 256 * index, own, name, name),
+    token = VARIABLE + 256 * index
+    return Share(
+        Operation("div", [whole, below], share),
+        Operation("add", [above, amount], whole),
+        Leaf(token, above, name, name),
         Leaf(CONSTANT, amount, None, "shift", 0.0, rule, 0.0),
+        Leaf(token, below, name, name, start=float(np.median(column))),
     )
 
 

@@ -15,6 +15,8 @@ from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, draw
 
 _RANDOM_LOCK = threading.Lock()
+# How many of the factors that a term is multiplied by are shares, where there are any.
+SHARE_OF_SHARES = 0.2
 
 
 class Individual(gp.PrimitiveTree):
@@ -143,12 +145,16 @@ def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def wrap(tree: Individual, grammar: Grammar) -> Individual:
-    """A random place is multiplied by a dimensionless factor that starts near one."""
+    """A random place is multiplied by a dimensionless factor that starts near one, or by a share."""
     i = _place(tree, lambda node: grammar.operation("mul", node.ret, node.ret, grammar.number) is not None)
     if i is None:
         return tree
     where = tree.searchSubtree(i)
     ret = tree[i].ret
+    by_share = grammar.operation("mul", ret, ret, grammar.share) if grammar.shares else None
+    if by_share and random.random() < SHARE_OF_SHARES:
+        tree[where] = [by_share, *tree[where], *make_share_of(grammar)]
+        return tree
     tree[where] = [grammar.operation("mul", ret, ret, grammar.number), *tree[where], *make_factor(grammar)]
     return tree
 
@@ -171,8 +177,8 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def make_factor(grammar: Grammar) -> list[Node]:
-    """A dimensionless factor: a power of a positive feature, one that saturates with it, the exponential of a
-    weighted one, or any number.
+    """A dimensionless factor: a power of a positive feature, the exponential of a weighted one, or any
+    number.
     """
     number = grammar.number
     grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
@@ -183,10 +189,6 @@ def make_factor(grammar: Grammar) -> list[Node]:
     exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:
         leaf = random.choice(features)
-        if leaf.feature in grammar.positive and random.random() < 0.25:
-            saturating = _saturating(leaf, grammar)
-            if saturating:
-                return saturating
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
             bare = next(
                 other for other in features if other.feature == leaf.feature and other.constant is None
@@ -203,22 +205,12 @@ def make_factor(grammar: Grammar) -> list[Node]:
     return grammar.grow(number, 3)
 
 
-def _saturating(leaf: Leaf, grammar: Grammar) -> list[Node] | None:
-    """(x + c) / x of the leaf's feature x: an efficiency that rises with a size, or a share such as
-    (n - 1) / n.
-    """
-    shift = grammar.shifts.get(leaf.feature)
-    number = grammar.number
-    div = grammar.operation("div", number, number, number)
-    if shift is None or div is None:
-        return None
-    bare = next(
-        other for other in grammar.leaves(number) if other.feature == leaf.feature and other.constant is None
-    )
-    size = bare.start * random.lognormvariate(-1.5, 1.0)
-    least = shift.amount.rule.lower
-    amount = size if random.random() < 0.6 else least * random.random()
-    return [div, shift.operation, shift.feature, shift.amount.holding(amount), bare]
+def make_share_of(grammar: Grammar) -> list[Node]:
+    """(x + c) / x of a random positive pure number x."""
+    share = random.choice(list(grammar.shares.values()))
+    size = share.whole.start * random.lognormvariate(-1.5, 1.0)
+    amount = size if random.random() < 0.6 else share.amount.rule.lower * random.random()
+    return [share.division, share.addition, share.shifted, share.amount.holding(amount), share.whole]
 
 
 def _is_prototype(node: Leaf, grammar: Grammar) -> bool:
