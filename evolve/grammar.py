@@ -131,27 +131,22 @@ def make_grammar(
     exponent = type("exponent", (), {})
     logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
-    amounts = columns if sums is None else np.array([sums.apply(column) for column in columns])
-    leaves = feature_leaves(features, units, goal, types, logarithm, amounts, y, allowed, settings)
+    summed = columns if sums is None else np.array([sums.apply(column) for column in columns])
+    leaves = feature_leaves(features, units, goal, types, logarithm, summed, y, allowed, settings)
     leaves += constant_leaves(types, goal, exponent, y, settings)
     leaves += grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
     positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
-    pure = [i for i in allowed if units[i].is_dimensionless and features[i].name in positive]
     share, shares = type("share", (), {}), {}
     operations = _operations(names, types, exponent, logarithm)
     if settings.typed and {"add", "div", "mul"} <= set(names):
-        shares = {features[i].name: make_share(features[i].name, i, columns[i], share) for i in pure}
-        operations += [node for own in shares.values() for node in own.operations]
+        pure = [i for i in allowed if units[i].is_dimensionless and features[i].name in positive]
+        number = types[DIMENSIONLESS]
+        shares = {features[i].name: make_share(features[i].name, i, columns[i], share, number) for i in pure}
+        operations += _share_operations(shares, share, types)
         leaves += [leaf for own in shares.values() for leaf in own.leaves]
-        operations += [
-            Operation("mul", [cls, share], cls) for unit, cls in types.items() if shares and _is_amount(unit)
-        ]
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
     depths = _least_depths(primitive_set)
-    if not np.isfinite(depths[types[goal]]):
-        raise InputError(
-            f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
-        )
+    _check_reachable(depths[types[goal]], target)
     return Grammar(
         primitive_set,
         types[goal],
@@ -160,13 +155,29 @@ def make_grammar(
         logarithm,
         depths,
         settings.typed,
-        settings.typed and settings.nonnegative and set(names) <= set(TYPED_OPERATORS),
+        settings.typed and settings.nonnegative and {*names} <= {*TYPED_OPERATORS},
         positive,
         silent,
         levels,
         share,
         shares,
     )
+
+
+def _check_reachable(depth: float, target: FeatureSpec) -> None:
+    """Raise InputError where no tree of any depth has the target's unit."""
+    if not np.isfinite(depth):
+        raise InputError(
+            f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
+        )
+
+
+def _share_operations(
+    shares: Mapping[str, Share], share: type, types: Mapping[Unit, type]
+) -> list[Operation]:
+    """The operations that make shares, and those that multiply an amount by one."""
+    products = [Operation("mul", [cls, share], cls) for unit, cls in types.items() if _is_amount(unit)]
+    return [node for own in shares.values() for node in own.operations] + (products if shares else [])
 
 
 def _is_amount(unit: Unit) -> bool:

@@ -81,7 +81,8 @@ class Share(NamedTuple):
     """(x + c) / x of a positive pure number x, where c may be negative as long as x + c is not.
 
     Where all else is a sum of positive terms, this is how (n - 1) / n comes about, and an efficiency that
-    rises with a size. Amounts are multiplied by it, never divided: so it brings no pole.
+    rises with a size. Amounts are multiplied by it, never divided: so it brings no pole. As a number of any
+    use, x + c keeps half of the smallest x: a pole lies that far outside.
     """
 
     division: Operation
@@ -89,16 +90,18 @@ class Share(NamedTuple):
     shifted: Leaf
     amount: Leaf
     whole: Leaf
+    near: Operation
+    near_amount: Leaf
 
     @property
     def operations(self) -> tuple[Operation, ...]:
         """What the primitive set needs beside the leaves."""
-        return self.division, self.addition
+        return self.division, self.addition, self.near
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """Its leaves: the feature above, the constant, the feature below."""
-        return self.shifted, self.amount, self.whole
+        """Its leaves: the feature above, the constants, the feature below."""
+        return self.shifted, self.amount, self.whole, self.near_amount
 
 
 def draw(leaf: Leaf) -> Leaf:
@@ -168,12 +171,13 @@ def constant_leaves(
     return leaves
 
 
-def make_share(name: str, index: int, column: NDArray[np.float64], share: type) -> Share:
+def make_share(name: str, index: int, column: NDArray[np.float64], share: type, number: type) -> Share:
     """The share of the dimensionless feature `name`, column `index`, values (n_rows,), as type `share`."""
-    above, amount, whole, below = (
-        type(f"{name} {part}", (), {}) for part in ("above", "shift", "shifted", "below")
+    above, amount, whole, below, near = (
+        type(f"{name} {part}", (), {}) for part in ("above", "shift", "shifted", "below", "near shift")
     )
-    rule = Rule(lower=-float(column.min()), pull=WEIGHT_PULL / float(np.median(column)) ** 2)
+    least = -float(column.min())
+    rule = Rule(lower=least, pull=WEIGHT_PULL / float(np.median(column)) ** 2)
     token = VARIABLE + 256 * index
     return Share(
         Operation("div", [whole, below], share),
@@ -181,6 +185,8 @@ def make_share(name: str, index: int, column: NDArray[np.float64], share: type) 
         Leaf(token, above, name, name),
         Leaf(CONSTANT, amount, None, "shift", 0.0, rule, 0.0),
         Leaf(token, below, name, name, start=float(np.median(column))),
+        Operation("add", [above, near], number),
+        Leaf(CONSTANT, near, None, "near shift", 0.0, rule._replace(lower=0.5 * least), 0.0),
     )
 
 

@@ -301,8 +301,10 @@ def nodes_of(
     """
     if isinstance(expression, Constant):
         leaf = next((leaf for leaf in grammar.leaves(ret) if leaf.feature is None), None)
-        unfit = leaf is None or expression.value < 0.0 <= leaf.rule.lower
-        return None if unfit else [leaf.holding(expression.value)]
+        # Only an exponent out of its range is moved into it; another constant then belongs to another leaf.
+        if leaf is None or (expression.value < leaf.rule.lower and math.isinf(leaf.rule.upper)):
+            return None
+        return [leaf.holding(expression.value)]
     if isinstance(expression, Variable):
         leaf = stand_in(expression.name, ret) or _leaf_of(expression.name, ret, grammar)
         return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]

@@ -189,6 +189,8 @@ def make_factor(grammar: Grammar) -> list[Node]:
     exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:
         leaf = random.choice(features)
+        if leaf.feature in grammar.shares and random.random() < 0.25:
+            return _shifted(leaf, grammar)
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
             bare = next(
                 other for other in features if other.feature == leaf.feature and other.constant is None
@@ -203,6 +205,18 @@ def make_factor(grammar: Grammar) -> list[Node]:
             )
             return [exponential, weighted.holding(random.gauss(0.0, 0.1))]
     return grammar.grow(number, 3)
+
+
+def _shifted(leaf: Leaf, grammar: Grammar) -> list[Node]:
+    """(x + c) / x of the leaf's feature x as a number that may stand anywhere."""
+    share, number = grammar.shares[leaf.feature], grammar.number
+    bare = next(
+        other for other in grammar.leaves(number) if other.feature == leaf.feature and other.constant is None
+    )
+    division = grammar.operation("div", number, number, number)
+    size = bare.start * random.lognormvariate(-1.5, 1.0)
+    amount = size if random.random() < 0.6 else share.near_amount.rule.lower * random.random()
+    return [division, share.near, share.shifted, share.near_amount.holding(amount), bare]
 
 
 def make_share_of(grammar: Grammar) -> list[Node]:

@@ -241,7 +241,7 @@ def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
     y = 2.0 * columns[:, 0] * (columns[:, 3] - 1.0) / columns[:, 3] + 0.5 * columns[:, 1]
     problem = make_problem(columns, y, specs.features, specs.target, QUICK)
     tree = from_expression(
-        parse_text("compute_s * ((ratio - 0.3) / ratio) + memory_s"), problem.grammar
+        parse_text("compute_s * ((ratio - 0.9) / ratio) + memory_s"), problem.grammar
     )
     fitted = problem.fit([tree], 200)[0]
     assert fitted.loss < 1e-10
