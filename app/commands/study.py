@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
@@ -66,20 +67,8 @@ def study_command(
     rates: Annotated[
         Path | None, typer.Option(help="CSV or JSON of achieved rates of GPUs, for calibration level 1.")
     ] = None,
-    gpu_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV, Excel or Parquet file with GPUs of your own, such as runs-machine.csv.", dir_okay=False
-        ),
-    ] = None,
-    cnn_file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--cnn-file",
-            help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
-            dir_okay=False,
-        ),
-    ] = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
     workers: Annotated[int, typer.Option(help="Processes that work at the same time.", min=1, max=64)] = 2,
 ) -> None:
     """Evolve a formula and measure its error on GPUs that it never saw.

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 
 
 def validate_command(
@@ -24,20 +25,8 @@ def validate_command(
     against: Annotated[
         str, typer.Option(help="Rivals on the same splits: all, or names with commas.")
     ] = "null_compute,roofline",
-    gpu_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV, Excel or Parquet file with GPUs of your own, such as runs-machine.csv.", dir_okay=False
-        ),
-    ] = None,
-    cnn_file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--cnn-file",
-            help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
-            dir_okay=False,
-        ),
-    ] = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
     into: Annotated[
         Path | None, typer.Option(help="Folder to write, as a study does: report, workbook, errors.csv, ...")
     ] = None,

@@ -12,6 +12,7 @@ from trainlaw.datasets.profiler.layer_rows import (
     LAYER_FILE_COLUMNS,
     OPERATION_FILE_COLUMNS,
     detail_rows,
+    key_columns,
     operation_row,
     schema_rows,
 )
@@ -36,7 +37,7 @@ class LayerFiles:
 
     def has(self, configuration: Configuration, gpu: str) -> bool:
         """Return whether a configuration was measured on a device before."""
-        key = tuple(str(value) for value in _key_of(configuration, gpu).values())
+        key = tuple(str(value) for value in key_columns(configuration, gpu).values())
         return any(tuple(row[name] for name in _KEY) == key for row in self._operations.rows)
 
     def add(
@@ -51,18 +52,6 @@ class LayerFiles:
         for row in details:
             self._details.append(row)
         self._operations.append(operations)
-
-
-def _key_of(configuration: Configuration, gpu: str) -> dict[str, object]:
-    return {
-        "gpu": gpu,
-        "cnn": configuration.cnn,
-        "input_size_px": configuration.input_size_px,
-        "n_classes": configuration.n_classes,
-        "batch_per_gpu": configuration.batch,
-        "precision": configuration.precision,
-        "threads": configuration.threads,
-    }
 
 
 def profile_layers(configurations: Sequence[Configuration], means: Means, on_progress: OnProgress) -> int:

@@ -110,7 +110,7 @@ def detail_rows(
     cnn: Cnn, times: Sequence[LayerTime], configuration: Configuration, gpu: str
 ) -> list[dict[str, object]]:
     """Return one row per layer of any kind, times in seconds."""
-    shared = _shared(configuration, gpu)
+    shared = key_columns(configuration, gpu)
     return [
         {
             **shared,
@@ -127,7 +127,8 @@ def detail_rows(
     ]
 
 
-def _shared(configuration: Configuration, gpu: str) -> dict[str, object]:
+def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
+    """The columns that tell which configuration a row is of; sizes in pixels, batch in samples."""
     return {
         "gpu": gpu,
         "cnn": configuration.cnn,
@@ -239,7 +240,7 @@ def operation_row(
         totals[_UPDATE] = totals.get(_UPDATE, 0.0) + time.update_s
     absent = {name: 0.0 for name in OPERATION_FILE_COLUMNS if name.startswith("device_")}
     return {
-        **_shared(configuration, gpu),
+        **key_columns(configuration, gpu),
         "time_s": step_s[0],
         "framework": "pytorch",
         "harness": "trainlaw-profile",
