@@ -106,11 +106,6 @@ class Layout:
 
     networks: Networks | None = None
 
-    @classmethod
-    def of(cls, kind: str, table: RunTable) -> "Layout":
-        """Return the layout of a law of `kind`, `RUNS` or `LAYERS`; raises as `Networks.of`."""
-        return cls(Networks.of(table) if kind == LAYERS else None)
-
     def rows(self, X: pd.DataFrame, names: Sequence[str]) -> FormulaRows:
         """Return the features of these names; `X` has all features of runs, shape (n_runs, n_features)."""
         if self.networks is None:

@@ -8,32 +8,24 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
+from trainlaw.app.error_tables import OURS, errors_json
 from trainlaw.app.formula_rows import LAYERS, RUNS, FormulaRows, Layout, is_of_layers
+from trainlaw.app.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_runs import own_files_json
-from trainlaw.app.study_splits import defined_splits, study_labels, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, unit_of_exchange
 from trainlaw.app.terms import mean_shares
-from trainlaw.datasets import RunTable
+from trainlaw.datasets.measured_table import MeasuredTable
 from trainlaw.formulas import (
     Formula,
     InputError,
-    MissingDependencyError,
     ParetoFront,
     ScoredFormula,
     complexity,
 )
-from trainlaw.validate import (
-    BASELINES,
-    PEER_BASELINES,
-    EstimatorFactory,
-    JointRange,
-    StudyProgress,
-    mape_percent,
-    run_study,
-)
+from trainlaw.validate import JointRange, StudyProgress, mape_percent, run_study
 from trainlaw.validate.applicability import KEY
 from trainlaw.validate.refit import RefittedFormula
 
@@ -59,7 +51,7 @@ class GivenFormula:
 
 def score_formula(
     formula: Formula,
-    table: RunTable,
+    table: MeasuredTable,
     definition: StudyDefinition,
     refit: bool = False,
     on_fit: Callable[[StudyProgress], None] | None = None,
@@ -69,18 +61,19 @@ def score_formula(
     refit : fit its constants anew inside each fold, and on all rows for the formula that is returned.
     Raises InputError where the formula has no finite, positive time for a run of the table.
     """
-    layout = Layout.of(LAYERS if is_of_layers(formula) else RUNS, table)
-    X, seconds, labels = table.features(), table.seconds, study_labels(table)
-    groups = labels[BY_GPU].to_numpy(dtype=str)
+    kind = _kind(formula, definition)
+    measured = kind.rows(table)
+    labels, layout = measured.labels, measured.layout
     splits = defined_splits(definition, labels, table.name)
-    rows = layout.rows(X, [spec.name for spec in formula.used_features])
+    rows = layout.rows(measured.X, [spec.name for spec in formula.used_features])
     columns = rows.columns
     _check_defined(formula, rows, table)
-    rivals, absent = _rivals(definition)
+    rivals, absent = kind.present_rivals(definition.against)
     refitted = partial(RefittedFormula, formula, layout.networks)
     ours = refitted if refit else partial(GivenFormula, formula, layout)
-    result = run_study(X, seconds, labels, splits, {OURS: ours, **rivals}, progress=on_fit)
-    final = refitted().fit(X, seconds, groups).formula_ if refit else formula
+    table_of_study = measured.X, measured.seconds, labels
+    result = run_study(*table_of_study, splits, {OURS: ours, **rivals}, progress=on_fit)
+    final = refitted().fit(measured.X, measured.seconds, measured.groups).formula_ if refit else formula
     delivered = replace(
         final,
         grouped=formula.grouped,
@@ -88,12 +81,11 @@ def score_formula(
         provenance={**formula.provenance, **_facts(table, labels, definition, len(splits))},
         errors={
             **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
-            # Layers differ by far more than runs do, so that there is no joint range of theirs.
-            **({} if rows.sums else {KEY: JointRange.fit(columns, groups).to_json()}),
+            **({KEY: JointRange.fit(columns, measured.groups).to_json()} if kind.has_joint_range else {}),
         },
     )
     predicted = delivered.predict(columns, None if rows.sums else dict(labels), rows.sums)
-    error = mape_percent(seconds, predicted) / 100
+    error = mape_percent(measured.seconds, predicted) / 100
     return StudyOutcome(
         formula=delivered,
         front=ParetoFront((ScoredFormula(delivered, error, complexity(delivered.expression)),)),
@@ -103,14 +95,21 @@ def score_formula(
         training_loss=error,
         columns=rows.of_runs(delivered),
         returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
-        definition=replace(definition, of=LAYERS if rows.sums else RUNS),
+        definition=replace(definition, of=kind.name),
         absent=absent,
         provenance=delivered.provenance,
     )
 
 
+def _kind(formula: Formula, definition: StudyDefinition) -> StudyKind:
+    """The kind of study that judges the formula: one of layers is told by the formula itself."""
+    if is_of_layers(formula):
+        return STUDY_KINDS[LAYERS]
+    return STUDY_KINDS[RUNS if definition.of == LAYERS else definition.of]
+
+
 def _facts(
-    table: RunTable, labels: pd.DataFrame, definition: StudyDefinition, splits: int
+    table: MeasuredTable, labels: pd.DataFrame, definition: StudyDefinition, splits: int
 ) -> dict[str, object]:
     """What the result depends on."""
     return {
@@ -126,7 +125,7 @@ def _facts(
     }
 
 
-def _check_defined(formula: Formula, rows: FormulaRows, table: RunTable) -> None:
+def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) -> None:
     """Raise InputError, naming the first run that has no time."""
     if not formula.used_features:
         raise InputError("expected a formula with at least one feature, came one that is the same for all")
@@ -139,20 +138,6 @@ def _check_defined(formula: Formula, rows: FormulaRows, table: RunTable) -> None
             f"the formula gives {float(times[row]):.3g} s for {int(wrong.sum()):,} of {len(table):,} runs, "
             f"such as {run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']}: expected positive times"
         )
-
-
-def _rivals(definition: StudyDefinition) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
-    """The rivals that can run here, and for the others what is missing."""
-    present: dict[str, EstimatorFactory] = {}
-    absent: dict[str, str] = {}
-    for name in definition.against:
-        factory = {**BASELINES, **PEER_BASELINES}[name]
-        try:
-            factory()
-            present[name] = factory
-        except MissingDependencyError as error:
-            absent[name] = str(error)
-    return present, absent
 
 
 def _protocol(definition: StudyDefinition, folds: int, refit: bool) -> str:

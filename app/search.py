@@ -14,9 +14,9 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.formula_rows import LAYER
-from trainlaw.datasets import TARGET, Networks, feature_specs, network_layer_specs
+from trainlaw.datasets import TARGET, Networks, network_layer_specs
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
-from trainlaw.formulas import Formula, ParetoFront
+from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
 
 # Each library that brings threads of its own reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -58,9 +58,11 @@ class SearchReporter:
             raise KeyboardInterrupt
 
 
-def evolved(features: Sequence[str], settings: SearchSettings) -> FormulaRegressor:
-    """Return the estimator that evolves a formula of the iteration time in the named features."""
-    return FormulaRegressor(feature_specs(features), TARGET, settings, SearchReporter())
+def evolved(
+    features: tuple[FeatureSpec, ...], target: FeatureSpec, settings: SearchSettings
+) -> FormulaRegressor:
+    """Return the estimator that evolves a formula of `target` in `features`."""
+    return FormulaRegressor(features, target, settings, SearchReporter())
 
 
 class LayerSearch:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.error_tables import BY_GPU, METRIC_TITLES, OURS, estimators, overall_error, summary_interval
+from trainlaw.app.kinds import STUDY_KINDS
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_percent
@@ -45,7 +46,7 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += ["", matrix_text(matrix, name)]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
-    parts += ["", f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})", f"next: {_next_step()}"]
+    parts += ["", f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})", _next_step(outcome)]
     return "\n".join(parts)
 
 
@@ -115,5 +116,5 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
     return "\n".join(parts)
 
 
-def _next_step() -> str:
-    return 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
+def _next_step(outcome: StudyOutcome) -> str:
+    return f"next: {STUDY_KINDS[outcome.definition.of].next_step}"

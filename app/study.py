@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,22 +12,21 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.delivery import readable_formulas
 from trainlaw.app.error_tables import BY_GPU, OURS, errors_json
-from trainlaw.app.formula_rows import Layout
 from trainlaw.app.interrupts import uninterrupted
+from trainlaw.app.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, Evolution, StudyKind, StudyRows
 from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.platform_study import platform_matrices
-from trainlaw.app.search import LayerSearch, Signals, evolved, search_all_rows, search_pool
+from trainlaw.app.search import Signals, search_all_rows, search_pool
 from trainlaw.app.stability import term_returns
-from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, StudyDefinition
+from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_runs import own_files_json
-from trainlaw.app.study_splits import defined_splits, platforms_of, study_labels, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, platforms_of, unit_of_exchange
 from trainlaw.app.terms import mean_shares
-from trainlaw.datasets import DATASETS, LAYER_STUDY_FEATURES, STUDY_FEATURES, RunTable
-from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront, TrainlawError
+from trainlaw.datasets import DATASETS
+from trainlaw.datasets.measured_table import MeasuredTable
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import Formula, ParetoFront, TrainlawError
 from trainlaw.validate import (
-    BASELINES,
-    PEER_BASELINES,
     EstimatorFactory,
     JointRange,
     LevelError,
@@ -51,19 +49,12 @@ OnFit = Callable[[StudyProgress], None]
 
 @dataclass(frozen=True)
 class _Material:
-    """A table as features (n_runs, k), seconds (n_runs,), labels (n_runs, n_labels); folds; rates; layout."""
+    """The kind of study, its rows, what is held out, achieved rates."""
 
-    X: pd.DataFrame
-    seconds: np.ndarray
-    labels: pd.DataFrame
+    kind: StudyKind
+    rows: StudyRows
     splits: tuple[Split, ...]
     rates: tuple[MeasuredRates, ...]
-    layout: Layout
-
-    @property
-    def groups(self) -> np.ndarray:
-        """GPU group of each run, shape (n_runs,)."""
-        return self.labels[BY_GPU].to_numpy(dtype=str)
 
 
 @dataclass(frozen=True)
@@ -80,45 +71,31 @@ class _Found:
 
 
 def study_table(
-    table: RunTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
+    table: MeasuredTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
 ) -> StudyOutcome:
     """Run a study of measured runs and return what it found; see `docs/decisions/0005-the-stated-error.md`.
 
-    table : measured runs, those of `definition.table`. workers : processes at the same time.
-    on_start : called once with the workers' signals and the number of formulas to be tried. on_fit : called
-    after each fit of a fold.
+    table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
+    workers : processes at the same time. on_start : called once with the workers' signals and the number of
+    formulas to be tried. on_fit : called after each fit of a fold.
     After an interruption the outcome is smaller and says what it lacks.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
     material = _material(table, definition)
-    rivals, absent = _rivals(definition.against)
+    rivals, absent = material.kind.present_rivals(definition.against)
     found = _search(material, rivals, definition, workers, (on_start, on_fit))
     with uninterrupted():
         return _outcome(found, material, definition, _facts(table, material, definition), absent)
 
 
-def _material(table: RunTable, definition: StudyDefinition) -> _Material:
-    labels = study_labels(table)
-    splits = defined_splits(definition, labels, table.name)
+def _material(table: MeasuredTable, definition: StudyDefinition) -> _Material:
+    kind = STUDY_KINDS[definition.of]
+    rows = kind.rows(table)
+    splits = defined_splits(definition, rows.labels, table.name)
     for label in definition.by:
-        platforms_of(labels, label)
+        platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
-    layout = Layout.of(definition.of, table)
-    return _Material(table.features(), table.seconds, labels, splits, rates, layout)
-
-
-def _rivals(names: Sequence[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
-    """The rivals that can run here, and for the others what is missing."""
-    present: dict[str, EstimatorFactory] = {}
-    absent: dict[str, str] = {}
-    known = {**BASELINES, **PEER_BASELINES}
-    for name in names:
-        try:
-            known[name]()
-            present[name] = known[name]
-        except MissingDependencyError as error:
-            absent[name] = str(error)
-    return present, absent
+    return _Material(kind, rows, splits, rates)
 
 
 def _settings(definition: StudyDefinition, seed: int) -> SearchSettings:
@@ -126,14 +103,9 @@ def _settings(definition: StudyDefinition, seed: int) -> SearchSettings:
     return SearchSettings(evaluations=definition.evaluations, random_seed=seed, islands=2, population=200)
 
 
-def _law(
-    material: _Material, definition: StudyDefinition, seed: int
-) -> Callable[[], FormulaRegressor | LayerSearch]:
-    """Return what makes the estimator that evolves the law, of runs or of layers; workers can have it."""
-    settings = _settings(definition, seed)
-    if material.layout.networks is None:
-        return partial(evolved, STUDY_FEATURES, settings)
-    return partial(LayerSearch, material.layout.networks, LAYER_STUDY_FEATURES, settings)
+def _law(material: _Material, definition: StudyDefinition, seed: int) -> Callable[[], Evolution]:
+    """Return what makes the estimator that evolves the law; workers can have it."""
+    return material.kind.search(material.rows, _settings(definition, seed))
 
 
 def _search(
@@ -145,17 +117,23 @@ def _search(
 ) -> _Found:
     on_start, on_fit = callbacks
     estimators = {OURS: _law(material, definition, definition.seed), **rivals}
-    arguments = (material.X, material.seconds, material.groups)
+    rows = material.rows
     with search_pool(workers) as (pool, signals):
         on_start(signals, definition.evaluations * (len(material.splits) + 1 + definition.repeats))
         on_all_rows, *repeated = (
-            pool.submit(search_all_rows, _law(material, definition, definition.seed + step), *arguments)
+            pool.submit(
+                search_all_rows,
+                _law(material, definition, definition.seed + step),
+                rows.X,
+                rows.seconds,
+                rows.groups,
+            )
             for step in range(definition.repeats + 1)
         )
         result = run_study(
-            material.X,
-            material.seconds,
-            material.labels,
+            rows.X,
+            rows.seconds,
+            rows.labels,
             material.splits,
             estimators,
             workers=workers,
@@ -190,19 +168,21 @@ def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula
         ) from None
 
 
-def _facts(table: RunTable, material: _Material, definition: StudyDefinition) -> dict[str, object]:
+def _facts(table: MeasuredTable, material: _Material, definition: StudyDefinition) -> dict[str, object]:
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
+    labels = material.rows.labels
+    precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
     return {
         "trainlaw_version": version("trainlaw"),
         "table": table.name,
         "table_sha256": table.sha256,
         "rows": len(table),
-        "gpu_groups": int(material.labels[BY_GPU].nunique()),
+        "gpu_groups": int(labels[BY_GPU].nunique()),
         "seed": definition.seed,
         "split": definition.split,
         "folds": len(material.splits),
         "evaluations_per_search": definition.evaluations,
-        "precisions": sorted(map(str, material.labels["precision"].unique())),
+        **({"precisions": precisions} if precisions else {}),
         **own_files_json(definition),
     }
 
@@ -214,10 +194,9 @@ def _outcome(
     facts: Mapping[str, object],
     absent: Mapping[str, str],
 ) -> StudyOutcome:
-    missing = _missing(found, material.splits)
-    layers = material.layout.networks is not None
-    rows = material.layout.rows(material.X, LAYER_STUDY_FEATURES if layers else STUDY_FEATURES)
-    chosen, front = readable_formulas(found.formula, found.front, rows.columns, material.seconds, rows.sums)
+    missing, kind, measured = _missing(found, material.splits), material.kind, material.rows
+    rows = measured.layout.rows(measured.X, kind.features)
+    chosen, front = readable_formulas(found.formula, found.front, rows.columns, measured.seconds, rows.sums)
     used = {spec.name: rows.columns[spec.name] for spec in chosen.used_features}
     levels = _levels(found.result, material)
     protocol = _protocol(found.result, material.splits, definition, facts["table"])
@@ -225,8 +204,7 @@ def _outcome(
     delivered = replace(
         chosen,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        # Layers differ by far more than runs do, so that there is no joint range of theirs.
-        errors={**errors, **({} if layers else {KEY: JointRange.fit(used, material.groups).to_json()})},
+        errors={**errors, **_joint_range(used, material)},
     )
     return StudyOutcome(
         formula=delivered,
@@ -247,21 +225,27 @@ def _outcome(
     )
 
 
+def _joint_range(used: Mapping[str, np.ndarray], material: _Material) -> dict[str, object]:
+    """Where the used features, each (n_rows,), are far together, as an entry of the errors, where told."""
+    if not material.kind.has_joint_range:
+        return {}
+    return {KEY: JointRange.fit(used, material.rows.groups).to_json()}
+
+
 def _of_folds(result: StudyResult) -> list[Formula]:
     return [formula for (_, name), formula in result.formulas.items() if name == OURS]
 
 
 def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU; empty without a finished fold and for a law of layers."""
-    if not len(result.predictions) or material.layout.networks is not None:
+    """The error by what is known of the target GPU; empty without a finished fold or where it is not told."""
+    if not len(result.predictions) or not material.kind.has_levels:
         return ()
-    return calibration_levels(result, OURS, material.X, rates=material.rates)
+    return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
 
 
 def _matrices(formula: Formula, material: _Material, definition: StudyDefinition) -> dict[str, pd.DataFrame]:
-    anew = (STUDY_FEATURES, _settings(definition, definition.seed)) if definition.search_by_platform else None
-    table = (material.X, material.seconds, material.labels)
-    return platform_matrices(formula, table, definition.by, anew)
+    anew = _law(material, definition, definition.seed) if definition.search_by_platform else None
+    return platform_matrices(formula, material.kind, material.rows, definition.by, anew)
 
 
 _HELD_OUT = {

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from trainlaw.app.formula_rows import LAYERS, RUNS
+from trainlaw.app.formula_rows import RUNS
+from trainlaw.app.kinds import GPU_FOLDS, OWN_LIST, STUDY_KINDS, StudyKind
 from trainlaw.formulas import InputError, unknown_name
 from trainlaw.formulas.files import read_text
-from trainlaw.validate import BASELINES, PEER_BASELINES, SCHEMES
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 RIVALS = ("null_compute", "roofline", "random_forest", "cf9")
-GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
 #: Label columns whose values are platforms, for `by`.
 PLATFORMS = ("harness", "framework", "precision", "vendor", "generation", "source", "device")
 #: Longer names of splits, as people say them.
@@ -34,9 +33,9 @@ _LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**
 class StudyDefinition:
     """Everything that the result of a study depends on, apart from the table's rows.
 
-    table : built-in name or a path. of : what the law is of, whole `runs` or their `layers`. split :
-    `SPLITS`. folds : parts into which the groups are dealt, for the splits `gpu-folds` and `cnn-folds`.
-    held_out : path of the own list, for the split `list`. seed. evaluations : formulas tried per search.
+    table : built-in name or a path. of : what the law is of, one of `STUDY_KINDS`. split : one of its splits.
+    folds : parts into which the groups are dealt, for the splits `gpu-folds` and `cnn-folds`. held_out : path
+    of the own list, for the split `list`. seed. evaluations : formulas tried per search.
     repeats : further searches on all rows with other seeds, to see which terms return. against : rivals by
     name, or `all`. by : platforms for a matrix of train-on x test-on. search_by_platform : search anew on
     each platform, beside fitting the same formula anew. rates : path of achieved rates, for calibration level
@@ -59,42 +58,47 @@ class StudyDefinition:
     cnn_file: tuple[str, ...] = ()
 
 
-SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
-_KNOWN_RIVALS = {**BASELINES, **PEER_BASELINES}
-
-
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     """Return the study that `values` define by the names of its fields; what is left out has its default.
 
-    where : for messages, such as the name of a file. UnknownNameError with suggestions for an unknown field,
-    split, rival or platform; InputError for a value of another kind or out of range.
+    Some defaults are those of the kind of study, such as its table. where : for messages, such as the name of
+    a file. UnknownNameError with suggestions for an unknown field, kind, split, rival or platform; InputError
+    for a value of another type or out of range.
     """
-    kinds = {field.name: type(field.default) for field in fields(StudyDefinition)}
+    types = {field.name: type(field.default) for field in fields(StudyDefinition)}
     taken: dict[str, object] = {}
     for name, value in values.items():
-        if name not in kinds:
-            raise unknown_name(f"entry of {where}", name, kinds)
-        taken[name] = _checked(f"{where}: {name}", value, kinds[name])
-    definition = replace(StudyDefinition(), **taken)  # type: ignore[arg-type]
+        if name not in types:
+            raise unknown_name(f"entry of {where}", name, types)
+        taken[name] = _checked(f"{where}: {name}", value, types[name])
+    of = str(taken.get("of", RUNS))
+    if of not in STUDY_KINDS:
+        raise unknown_name(f"law of {where}", of, STUDY_KINDS)
+    kind = STUDY_KINDS[of]
+    definition = replace(StudyDefinition(), **{**kind.defaults, **taken})  # type: ignore[arg-type]
     for name, (least, most) in _LIMITS.items():
         if not least <= getattr(definition, name) <= most:
             value = getattr(definition, name)
             raise InputError(f"{where}: {name}: expected {least} to {most}, came {value}")
+    return _of_known_names(definition, kind, where)
+
+
+def _of_known_names(definition: StudyDefinition, kind: StudyKind, where: str) -> StudyDefinition:
+    """The definition with long names of splits and `all` rivals replaced; raises as `definition_of`."""
     split = _ALSO.get(definition.split, definition.split)
-    against = tuple(_KNOWN_RIVALS) if "all" in definition.against else definition.against
-    for kind, given, known in (
-        ("split", (split,), SPLITS),
-        ("law", (definition.of,), (RUNS, LAYERS)),
-        ("rival", against, _KNOWN_RIVALS),
+    against = tuple(kind.rivals) if "all" in definition.against else definition.against
+    for what, given, known in (
+        ("split", (split,), kind.splits),
+        ("rival", against, kind.rivals),
         ("platform", definition.by, PLATFORMS),
     ):
         for name in given:
             if name not in known:
                 raise unknown_name(
-                    f"{kind} of {where}", name, [*known, *(("all",) if kind == "rival" else ())]
+                    f"{what} of {where}", name, [*known, *(("all",) if what == "rival" else ())]
                 )
-    if definition.of == LAYERS and definition.by:
-        raise InputError(f"{where}: expected a law of runs for a study by platforms, came one of layers")
+    if definition.by and not kind.platform_rivals:
+        raise InputError(f"{where}: expected a law of runs for a study by platforms, came one of {kind.name}")
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
             f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"

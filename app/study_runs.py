@@ -3,14 +3,15 @@
 import hashlib
 from pathlib import Path
 
-from trainlaw.app.run_tables import find_table
+from trainlaw.app.kinds import STUDY_KINDS
 from trainlaw.app.study_definition import StudyDefinition
-from trainlaw.datasets import DATASETS, RunTable
+from trainlaw.datasets import DATASETS
+from trainlaw.datasets.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 
 
-def runs_of_study(definition: StudyDefinition) -> RunTable:
-    """Return the runs that a definition names; raises as `find_table`.
+def runs_of_study(definition: StudyDefinition) -> MeasuredTable:
+    """Return the runs, or whatever its kind is of, that a definition names; raises as the kind's `read`.
 
     InputError also where GPUs or networks of one's own are given for a built-in table, which has its own.
     """
@@ -20,7 +21,8 @@ def runs_of_study(definition: StudyDefinition) -> RunTable:
             f"--gpu-file and --cnn-file are for runs in a file; the built-in table {definition.table!r} has "
             "its own GPUs and CNNs"
         )
-    return find_table(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
+    read = STUDY_KINDS[definition.of].read
+    return read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
 
 
 def own_files_json(definition: StudyDefinition) -> dict[str, object]:

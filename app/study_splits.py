@@ -5,24 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.study_definition import CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyDefinition
-from trainlaw.datasets import RunTable
+from trainlaw.app.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST
+from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.formulas import InputError, unknown_name
 from trainlaw.formulas.files import read_text
 from trainlaw.validate import Split, grouped_k_fold, listed_splits, splits_by_name
 
 _MAX_BYTES = 1_000_000
-
-
-def study_labels(table: RunTable) -> pd.DataFrame:
-    """Return the labels of the runs, text, with `vendor`, `device` (GPU or CPU), `gpu_year` and `batch`."""
-    labels = table.labels()
-    cards = [table.facts.gpus.find(str(name)) for name in labels["gpu"]]
-    labels["vendor"] = [str(card.vendor) for card in cards]
-    labels["gpu_year"] = [str(card.year) for card in cards]
-    labels["device"] = [card.device for card in cards]
-    labels["batch"] = [f"{batch:g}" for batch in table.frame["batch_per_gpu"]]
-    return labels
 
 
 def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:

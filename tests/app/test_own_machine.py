@@ -5,9 +5,9 @@ import json
 
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.labels_of_runs import study_labels
 from trainlaw.app.study_definition import asked_definition, definition_of
 from trainlaw.app.study_runs import runs_of_study
-from trainlaw.app.study_splits import study_labels
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor

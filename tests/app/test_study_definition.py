@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainlaw.app.kinds import SPLITS
+from trainlaw.app.labels_of_runs import study_labels
 from trainlaw.app.study_definition import (
-    SPLITS,
     StudyDefinition,
     definition_of,
     definition_text,
     read_definition,
 )
-from trainlaw.app.study_splits import defined_splits, platforms_of, study_labels
+from trainlaw.app.study_splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError

@@ -1,0 +1,35 @@
+"""Laws of whole iterations on one GPU: the main job."""
+
+from collections.abc import Callable
+from functools import partial
+
+from trainlaw.app.formula_rows import RUNS
+from trainlaw.app.kinds.kind import StudyKind, StudyRows
+from trainlaw.app.labels_of_runs import study_labels
+from trainlaw.app.run_tables import find_table
+from trainlaw.app.search import evolved
+from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.validate import BASELINES, PEER_BASELINES
+
+
+def rows_of_runs(table: RunTable) -> StudyRows:
+    """Return the features, seconds and labels of runs on one GPU."""
+    return StudyRows(table.features(), table.seconds, study_labels(table))
+
+
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
+    return partial(evolved, feature_specs(STUDY_FEATURES), TARGET, settings)
+
+
+OF_RUNS = StudyKind(
+    name=RUNS,
+    title="whole runs on one GPU",
+    read=find_table,
+    rows=rows_of_runs,
+    features=STUDY_FEATURES,
+    search=_search,
+    rivals={**BASELINES, **PEER_BASELINES},
+    has_levels=True,
+    platform_rivals=("null_compute", "cf9"),
+)
