@@ -1,5 +1,6 @@
 """What `trainlaw profile` does with its options: which configurations, and which of its three jobs."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,19 +56,32 @@ def run_profile(options: ProfileOptions) -> str:
     """Do what the options ask for, return what to print; MissingDependencyError without torch, InputError."""
     if options.layers and options.micro:
         raise InputError("expected --layers or --micro, came both")
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        raise InputError(
+            "this command starts its processes itself: call it without torchrun, with --processes and --nodes"
+        )
     device = device_here(options.device)
     rule = StoppingRule(options.interval / 100, options.limit_seconds)
     means = Means(options.out, rule, options.link, options.network, options.rendezvous)
     threads = _threads(options, device)
     if options.micro:
-        together = max(counts_of(options.processes, "--processes"))
-        precisions = words_of(options.precision)
-        rows = profile_micro(device, threads, precisions, together, means=means, on_time=print_micro_time)
-        return micro_text(means, rows)
+        return micro_text(means, _run_micro(options, device, threads, means))
     wanted = _configurations(options, device, threads)
     if options.layers:
         return layers_text(means, profile_layers(wanted, means, print_progress), len(wanted))
     return finished_text(means, profile_runs(wanted, means, print_progress), len(wanted))
+
+
+def _run_micro(options: ProfileOptions, device: str, threads: list[int], means: Means) -> int:
+    return profile_micro(
+        device,
+        threads,
+        words_of(options.precision),
+        max(counts_of(options.processes, "--processes")),
+        means=means,
+        on_time=print_micro_time,
+        nodes=options.nodes,
+    )
 
 
 def _threads(options: ProfileOptions, device: str) -> list[int]:

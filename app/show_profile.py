@@ -74,13 +74,14 @@ def finished_text(means: Means, measured: int, asked: int) -> str:
 
 def layers_text(means: Means, measured: int, asked: int) -> str:
     """What the measurement of layers left."""
-    return "\n".join(
-        (
-            f"{means.beside('layers')}: layers schema; {_number_text(measured, asked)}",
-            f"{means.beside('all-layers')}: every layer of any kind",
-            f"{means.beside('operations')}: totals per operation, anchor schema",
-        )
-    )
+    lines = [
+        f"{means.beside('layers')}: layers schema; {_number_text(measured, asked)}",
+        f"{means.beside('all-layers')}: every layer of any kind",
+        f"{means.beside('operations')}: totals per operation, anchor schema",
+    ]
+    if means.beside("layers-failed").exists():
+        lines.append(f"{means.beside('layers-failed')}: what could not be measured, and why")
+    return "\n".join(lines)
 
 
 def micro_text(means: Means, rows: int) -> str:

@@ -31,8 +31,13 @@ def profile_command(
     processes: Annotated[
         str, typer.Option(help="Processes that train together, separated by commas; on GPUs one per card.")
     ] = "1",
-    nodes: Annotated[int, typer.Option(help="Hosts; run the same command on each.", min=1, max=4096)] = 1,
-    rendezvous: Annotated[str, typer.Option(help="HOST:PORT of one host, where several hosts meet.")] = "",
+    nodes: Annotated[
+        int, typer.Option("--nodes", "--nnodes", help="Hosts; run the same command on each.", min=1, max=4096)
+    ] = 1,
+    rendezvous: Annotated[
+        str,
+        typer.Option("--rendezvous", "--rdzv-endpoint", help="HOST:PORT of one host, where all hosts meet."),
+    ] = "",
     link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
     network: Annotated[str, typer.Option(help="Link between hosts, such as infiniband-hdr.")] = "",
     plan: Annotated[

@@ -17,6 +17,19 @@ _LANES: Mapping[tuple[int, int], int] = MappingProxyType(
     {(6, 0): 64, (6, 1): 128, (7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128}
 )
 _USUAL_LANES = 128
+# What torch, cuDNN and cuBLAS say where memory ran out, or where they have no kernel for what is asked.
+_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "out of memory": "out of memory",
+        "can't allocate memory": "out of memory",
+        "not enough memory": "out of memory",
+        "status_alloc_failed": "out of memory",
+        "not implemented for": "torch cannot do it here",
+        "unable to find an engine": "torch cannot do it here",
+        "status_not_supported": "torch cannot do it here",
+        "canuse32bitindexmath": "torch cannot do it here",
+    }
+)
 _TENSOR_CORES_WITH_TF32 = (8, 0)
 
 
@@ -70,14 +83,12 @@ def stated_precision(device: str, precision: str) -> str:
     return {"bf16": "bf16 throughout", "tf32": "tf32 products and convolutions"}.get(precision, precision)
 
 
-def is_out_of_memory(torch: Any, error: BaseException) -> bool:
-    """Return whether an error of torch, or of Python, means that memory ran out."""
+def reason_not_measured(torch: Any, error: BaseException) -> str:
+    """Why an error of torch, or of Python, means that a device cannot do it; nothing where it is a defect."""
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
-        return True
-    return isinstance(error, RuntimeError) and any(
-        words in str(error).lower()
-        for words in ("out of memory", "can't allocate memory", "not enough memory")
-    )
+        return "out of memory"
+    text = str(error).lower() if isinstance(error, RuntimeError) else ""
+    return next((reason for words, reason in _REASONS.items() if words in text), "")
 
 
 def software_of(torch: Any, state: CardState) -> str:

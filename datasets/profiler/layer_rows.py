@@ -8,7 +8,7 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.datasets.layer_schema import LAYER_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.run_rows import OPTIMIZER
+from trainlaw.datasets.profiler.run_rows import FRAMEWORK, HARNESS, OPTIMIZER, TIMED_PARTS
 
 # Forward, backward to the input and to the weights, as TensorFlow's profiler names them: the names of the
 # anchor profiles that ship with trainlaw. Kinds whose backward pass is one operation name it once.
@@ -59,7 +59,14 @@ OPERATION_FILE_COLUMNS = (
         for name in sorted({name for row in _OPERATIONS.values() for name in row} | {*_OTHER, _UPDATE, _LOSS})
     ),
 )
-LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), "cnn", "layer", "threads")
+LAYER_FILE_COLUMNS = (
+    *(column.name for column in LAYER_COLUMNS),
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "layer",
+    "threads",
+)
 DETAIL_FILE_COLUMNS = (
     "gpu",
     "cnn",
@@ -174,7 +181,7 @@ def schema_rows(
             continue
         least = {
             "forward": (time.forward_s, time.forward_range_s, "none"),
-            "forward+backward+optimizer": (time.total_s, time.total_range_s, OPTIMIZER),
+            TIMED_PARTS: (time.total_s, time.total_range_s, OPTIMIZER),
         }
         for phase, (seconds, (low, high), optimizer) in least.items():
             rows.append(
@@ -214,6 +221,8 @@ def _schema_cells(layer: Layer, configuration: Configuration, gpu: str) -> dict[
         "source_path": "trainlaw profile --layers",
         "licence": "own",
         "cnn": configuration.cnn,
+        "input_size_px": configuration.input_size_px,
+        "n_classes": configuration.n_classes,
         "layer": layer.name,
         "threads": configuration.threads,
     }
@@ -242,9 +251,9 @@ def operation_row(
     return {
         **key_columns(configuration, gpu),
         "time_s": step_s[0],
-        "framework": "pytorch",
-        "harness": "trainlaw-profile",
-        "timed_parts": "forward+backward+optimizer",
+        "framework": FRAMEWORK,
+        "harness": HARNESS,
+        "timed_parts": TIMED_PARTS,
         **absent,
         **{f"device_{name}_s": seconds for name, seconds in totals.items()},
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainlaw.datasets.cnns.foreign import optional_package
+from trainlaw.datasets.links import find_link
 from trainlaw.datasets.profiler.devices import choose_device
 from trainlaw.datasets.profiler.hosts import card_host, cpu_host
 from trainlaw.datasets.profiler.machine_file import MachineFile
@@ -15,6 +16,7 @@ from trainlaw.datasets.profiler.processor import usable_cores
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Host
 from trainlaw.datasets.profiler.sweep import Progress
+from trainlaw.formulas.errors import InputError
 
 OnProgress = Callable[[Progress], None]
 # No row of the link table is the memory of one host; this one is the nearest in rate to gloo over loopback.
@@ -35,6 +37,20 @@ class Means:
         """Return the name of a further file: that of `out` with an ending before .csv."""
         place = Path(self.out)
         return place.with_name(f"{place.stem}-{ending}.csv")
+
+
+def check_meeting(processes: int, nodes: int, means: Means) -> None:
+    """Raise InputError where so many processes do not share so many hosts evenly, or hosts cannot meet."""
+    if processes % nodes:
+        raise InputError(f"expected a multiple of {nodes} hosts, came {processes} processes")
+    if nodes > 1 and not (means.network and means.rendezvous):
+        raise InputError(
+            "several hosts need --network NAME (the link between them) and --rendezvous HOST:PORT"
+        )
+
+
+def _network(means: Means) -> str:
+    return find_link(means.network).link if means.network else "none"
 
 
 def torch_package() -> Any:
@@ -61,7 +77,7 @@ def default_threads(device: str) -> int:
 def host_of(device: str, threads: int, means: Means, machine: MachineFile) -> Host:
     """Return the facts of a device; one that the GPU table lacks goes, measured, into the machine file."""
     rates = torch_part("torch_micro").quick_rates
-    links = (means.link or _LINK_OF_CPUS, means.network or "none")
+    links = (find_link(means.link or _LINK_OF_CPUS).link, _network(means))
     if device == "cpu":
         return cpu_host(torch_package(), threads, links, machine, rates)
     return card_host(torch_package(), torch_part("torch_measure").state_of(device), links, machine, rates)

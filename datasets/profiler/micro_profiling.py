@@ -5,8 +5,16 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from trainlaw.datasets.profiler.configurations import PRECISIONS
+from trainlaw.datasets.profiler.devices import set_precision
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.means import Means, host_of, torch_package, torch_part
+from trainlaw.datasets.profiler.means import (
+    Means,
+    check_meeting,
+    host_of,
+    torch_package,
+    torch_part,
+)
 from trainlaw.datasets.profiler.micro import (
     DETAIL_COLUMNS,
     MICRO_COLUMNS,
@@ -17,6 +25,7 @@ from trainlaw.datasets.profiler.micro import (
 )
 from trainlaw.datasets.profiler.row_files import RowFile
 from trainlaw.datasets.profiler.run_rows import now_text
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import write_text_atomically
 
 
@@ -28,21 +37,21 @@ def profile_micro(
     *,
     means: Means,
     on_time: Callable[[str, MicroTime], None],
+    nodes: int = 1,
 ) -> int:
     """Run the micro-benchmarks for each number of threads and precision; return how many rows that gave.
 
     Beside `means.out` appear files ending in `-micro` (one row each), `-micro-sizes` (every size) and
-    `-rates` (what a study's calibration reads). With several `processes` their all-reduce is measured too.
-    `on_time` is called with the device's name after each benchmark. Raises MissingDependencyError without
-    torch, NotMeasuredError for a precision that the device does not have.
+    `-rates` (what a study's calibration reads). With several `processes`, on one host or on `nodes`, their
+    all-reduce is measured too. `on_time` is called with the device's name after each benchmark. Raises
+    MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
+    that the device does not have, InputError for hosts that cannot meet.
     """
+    _check_precisions(device, precisions)
     machine = MachineFile(means.out)
-    rows, details = (
-        RowFile(means.beside("micro"), MICRO_COLUMNS),
-        RowFile(means.beside("micro-sizes"), DETAIL_COLUMNS),
-    )
-    reduced = _all_reduce(device, processes) if processes > 1 else []
-    count = 0
+    rows = RowFile(means.beside("micro"), MICRO_COLUMNS)
+    details = RowFile(means.beside("micro-sizes"), DETAIL_COLUMNS)
+    reduced = _all_reduce(device, processes, nodes, means) if processes > 1 else []
     for number in threads:
         host = host_of(device, number, means, machine)
         if number:
@@ -53,12 +62,18 @@ def profile_micro(
                 times.append(time)
                 details.append(detail_row(host.gpu, number, precision, time, processes))
                 on_time(host.gpu, time)
-            rows.append(
-                {**micro_row(host.gpu, number, precision, times, processes), "measured_at": now_text()}
-            )
-            count += 1
-    _write_rates(rows.rows, means.beside("rates"))
-    return count
+            found = micro_row(host.gpu, number, precision, times, processes)
+            rows.append({**found, "measured_at": now_text()})
+            _write_rates(rows.rows, means.beside("rates"))
+    return len(threads) * len(precisions)
+
+
+def _check_precisions(device: str, precisions: Sequence[str]) -> None:
+    """Refuse at once what would be refused after minutes."""
+    for precision in precisions:
+        if precision not in PRECISIONS:
+            raise unknown_name("precision", precision, PRECISIONS)
+        set_precision(torch_package(), device, precision)
 
 
 def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
@@ -71,7 +86,8 @@ def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
     write_text_atomically(path, text.getvalue())
 
 
-def _all_reduce(device: str, processes: int) -> list[MicroTime]:
+def _all_reduce(device: str, processes: int, nodes: int, means: Means) -> list[MicroTime]:
+    check_meeting(processes, nodes, means)
     together = torch_part("torch_processes")
-    found = together.all_reduce_together(together.Gathering(device, processes))
+    found = together.all_reduce_together(together.Gathering(device, processes, nodes, means.rendezvous))
     return [MicroTime("allreduce", size, amount, seconds) for size, amount, seconds in found]

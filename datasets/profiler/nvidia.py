@@ -13,7 +13,7 @@ _FIELDS = (
     "clocks.max.mem",
     "temperature.gpu",
     "power.draw",
-    "utilization.gpu",
+    "memory.used",
     "clocks_throttle_reasons.active",
 )
 # Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks are no fault.
@@ -29,7 +29,10 @@ _WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CardState:
-    """State of a card: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown."""
+    """State of a card: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
+
+    `used_bytes` is the memory that all programs hold on it.
+    """
 
     name: str = ""
     driver: str = ""
@@ -38,7 +41,7 @@ class CardState:
     max_memory_clock_hz: float = nan
     temperature_c: float = nan
     power_w: float = nan
-    utilization_percent: float = nan
+    used_bytes: float = nan
     throttled: tuple[str, ...] = ()
 
 
@@ -66,7 +69,15 @@ def card_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> CardSta
         return CardState()
     clock, top, memory, temperature, power, used = (_number(cell) for cell in cells[2:8])
     return CardState(
-        cells[0], cells[1], clock * 1e6, top * 1e6, memory * 1e6, temperature, power, used, _reasons(cells[8])
+        cells[0],
+        cells[1],
+        clock * 1e6,
+        top * 1e6,
+        memory * 1e6,
+        temperature,
+        power,
+        used * 2**20,
+        _reasons(cells[8]),
     )
 
 

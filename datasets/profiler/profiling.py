@@ -7,7 +7,14 @@ from itertools import groupby
 from trainlaw.datasets.links import find_link
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.means import Means, OnProgress, host_of, torch_package, torch_part
+from trainlaw.datasets.profiler.means import (
+    Means,
+    OnProgress,
+    check_meeting,
+    host_of,
+    torch_package,
+    torch_part,
+)
 from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
 from trainlaw.formulas.errors import InputError
 
@@ -47,12 +54,7 @@ def _check_links(configurations: Iterable[Configuration], means: Means) -> None:
     for name in filter(None, (means.link, means.network)):
         find_link(name)
     for each in configurations:
-        if each.processes % each.nodes:
-            raise InputError(f"expected a multiple of {each.nodes} hosts, came {each.processes} processes")
-        if each.nodes > 1 and not (means.network and means.rendezvous):
-            raise InputError(
-                "several hosts need --network NAME (the link between them) and --rendezvous HOST:PORT"
-            )
+        check_meeting(each.processes, each.nodes, means)
         if each.processes > each.nodes and each.device == "cuda" and not means.link:
             raise InputError(
                 "several cards need --link NAME, the link between them, such as nvlink3-x12 or pcie4-x16"

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isnan
 from pathlib import Path
 
@@ -16,8 +16,8 @@ _MAX_BYTES = 512 * 2**20
 class RowFile:
     """Rows of named columns in a CSV file.
 
-    The file appears with its header when the first row comes. Each row is one write, forced to the disk
-    before `append` returns. A torn last line, which a power cut may leave, is cut off.
+    The file appears with its header when the first row comes. Rows that come together are one write, forced
+    to the disk before `append` or `extend` returns. A torn last line, as after a power cut, is cut off.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Iterable[str]) -> None:
@@ -33,19 +33,34 @@ class RowFile:
 
     def append(self, row: Mapping[str, object]) -> None:
         """Add a row; columns that `row` lacks stay empty. Raises InputError for other columns, OSError."""
-        strange = row.keys() - set(self.columns)
-        if strange:
-            raise InputError(f"{self.path}: expected the columns of the file, came {sorted(strange)}")
+        self.extend((row,))
+
+    def extend(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Add rows together, as `append` adds one."""
+        added = [self._cells(row) for row in rows]
         if not self.path.exists():
             write_text_atomically(self.path, _line(self.columns))
-        cells = {name: _cell(row.get(name)) for name in self.columns}
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(descriptor, _line(cells.values()).encode())
+            os.write(descriptor, "".join(_line(cells.values()) for cells in added).encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        self._rows.append(cells)
+        self._rows += added
+
+    def keep(self, is_wanted: Callable[[Mapping[str, str]], bool]) -> None:
+        """Drop the rows (texts by column) that are not wanted."""
+        kept = [row for row in self._rows if is_wanted(row)]
+        if len(kept) < len(self._rows):
+            lines = [_line(self.columns), *(_line(row.values()) for row in kept)]
+            write_text_atomically(self.path, "".join(lines))
+            self._rows = kept
+
+    def _cells(self, row: Mapping[str, object]) -> dict[str, str]:
+        strange = row.keys() - set(self.columns)
+        if strange:
+            raise InputError(f"{self.path}: expected the columns of the file, came {sorted(strange)}")
+        return {name: _cell(row.get(name)) for name in self.columns}
 
     def _read(self) -> list[dict[str, str]]:
         if not self.path.exists():

@@ -13,7 +13,8 @@ from trainlaw.datasets.profiler.surroundings import Surroundings
 from trainlaw.datasets.profiler.timing import Repeats
 from trainlaw.datasets.run_schema import RUN_COLUMNS
 
-HARNESS = "trainlaw-profile"
+FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
+TIMED_PARTS = "forward+backward+optimizer"
 OPTIMIZER = "sgd with momentum"
 OWN_COLUMNS = (
     "device",
@@ -92,10 +93,10 @@ def run_row(
         **_asked(configuration, host),
         **_times(measured, single_s if configuration.processes > 1 else nan),
         **_exchange_cells(measured.exchange, measured.repeats.median_s),
-        "framework": "pytorch",
+        "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
-        "timed_parts": "forward+backward+optimizer",
+        "timed_parts": TIMED_PARTS,
         "source": "own measurement",
         "source_commit": f"trainlaw {version('trainlaw')}",
         "source_path": "trainlaw profile",

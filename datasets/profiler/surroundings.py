@@ -12,6 +12,8 @@ from trainlaw.datasets.profiler.nvidia import CardState
 # Shares of the machine's processors above which a remark is worth a reader's time.
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
+# Torch itself holds up to about a gigabyte of a card before it has computed anything.
+_NOTED_CARD_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class Watch:
         own = (after.own_s - before.own_s) * self._processes
         other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
         events = [f"the card was throttled: {reason}" for reason in after.card.throttled]
+        if before.card.used_bytes > _NOTED_CARD_BYTES:
+            events.append(f"other programs held {before.card.used_bytes / 1e9:.1f} GB of the card's memory")
         if after.throttles > before.throttles:
             events.append("the processor was throttled for heat")
         return Surroundings(

@@ -23,6 +23,8 @@ from trainlaw.datasets.profiler.run_rows import (
 from trainlaw.formulas.errors import InputError
 
 Measure = Callable[[Configuration], Measurement]
+#: Measures and keeps a configuration; returns its median, seconds, and the width of the median's interval.
+Keep = Callable[[Configuration], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +92,37 @@ def sweep(
     measure : raises NotMeasuredError where a configuration cannot be measured, which becomes a row of the
     failure file. now : wall clock, seconds, for the time left.
     """
+
+    def kept(configuration: Configuration) -> tuple[float, float]:
+        measured = measure(configuration)
+        single = files.single_s(configuration)
+        files.runs.append(run_row(configuration, measured, host_of(configuration), single))
+        return measured.repeats.median_s, measured.repeats.interval
+
+    keep_in_turn(configurations, kept, files.failures, on_progress, now=now)
+
+
+def keep_in_turn(
+    configurations: Sequence[Configuration],
+    keep: Keep,
+    failures: RowFile,
+    on_progress: Callable[[Progress], None],
+    *,
+    now: Callable[[], float] = time.monotonic,
+) -> None:
+    """Measure and keep configurations in turn; what cannot be measured becomes a row of `failures`.
+
+    now : wall clock, seconds, for the time left.
+    """
     began = now()
     for number, configuration in enumerate(configurations, start=1):
         progress = Progress(number, len(configurations), configuration, nan)
         try:
-            measured = measure(configuration)
+            median_s, interval = keep(configuration)
         except (NotMeasuredError, InputError) as error:
-            files.failures.append(failure_row(configuration, str(error)))
+            failures.append(failure_row(configuration, str(error)))
             progress = replace(progress, reason=str(error))
         else:
-            single = files.single_s(configuration)
-            files.runs.append(run_row(configuration, measured, host_of(configuration), single))
-            repeats = measured.repeats
-            progress = replace(progress, median_s=repeats.median_s, interval=repeats.interval)
+            progress = replace(progress, median_s=median_s, interval=interval)
         left = (now() - began) / number * (len(configurations) - number)
         on_progress(replace(progress, remaining_s=left))

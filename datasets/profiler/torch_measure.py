@@ -11,7 +11,12 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.devices import NotMeasuredError, clock_of, is_out_of_memory, set_precision
+from trainlaw.datasets.profiler.devices import (
+    NotMeasuredError,
+    clock_of,
+    reason_not_measured,
+    set_precision,
+)
 from trainlaw.datasets.profiler.nvidia import CardState, card_state
 from trainlaw.datasets.profiler.processor import available_memory_bytes
 from trainlaw.datasets.profiler.repeats import StoppingRule
@@ -42,6 +47,9 @@ def make_ready(configuration: Configuration) -> Cnn:
         # Random images can drive numbers below 1e-38, which a CPU computes a hundred times slower.
         torch.set_flush_denormal(True)
         _check_memory(cnn, configuration)
+    else:
+        # What is kept of earlier measurements must not look like another program's.
+        torch.cuda.empty_cache()
     return cnn
 
 
@@ -79,15 +87,19 @@ def with_step(
     use: Callable[[TorchStep], _Result],
     wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
 ) -> _Result:
-    """Return what `use` makes of a training step, which is freed afterwards; NotMeasuredError for memory."""
+    """Return what `use` makes of a training step, which is freed afterwards.
+
+    Raises NotMeasuredError where memory runs out, or where torch has no kernel for it on this device.
+    """
     try:
         return use(TorchStep(cnn, configuration, wrap))
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(torch, error):
+        reason = reason_not_measured(torch, error)
+        if not reason:
             raise
-        reason = " ".join(str(error).split())[:200]
+        words = " ".join(str(error).split())[:200]
     finally:
         gc.collect()
         if configuration.device == "cuda":
             torch.cuda.empty_cache()
-    raise NotMeasuredError(f"out of memory: {reason}")
+    raise NotMeasuredError(f"{reason}: {words}")

@@ -67,14 +67,15 @@ class SharedSweep:
 
 
 def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Run `work(gathering, *arguments)` in each process and return what the first one returns.
+    """Run `work(gathering, *arguments)` in each process and return what the first one of this host returns.
 
     Raises NotMeasuredError when one of them ends with an error.
     """
     # The launcher prints each failure as a page of log; its reason is kept as one line instead.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     try:
-        return elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments).get(0)
+        returned = elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments)
+        return returned[min(returned)]
     except SignalException:
         raise KeyboardInterrupt from None
     except ChildFailedError as error:

@@ -33,6 +33,7 @@ class TorchStep:
         with device:
             self.network = TorchCnn(cnn).to(dtype)
             self.images, self.labels = random_batch(cnn, configuration.batch, dtype)
+        self._last = list(self.network.parameters())[-1]
         self.called = wrap(self.network)
         self.optimizer = torch.optim.SGD(self.network.parameters(), _LEARNING_RATE, _MOMENTUM)
         half = torch.float16 if device.type == "cuda" else torch.bfloat16
@@ -64,7 +65,7 @@ class TorchStep:
 
     def finish(self) -> None:
         """Wait until the weights are changed: a number of the last ones can be read only then."""
-        list(self.network.parameters())[-1].flatten()[0].item()
+        self._last.flatten()[0].item()
 
 
 def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -75,6 +75,28 @@ def test_a_machine_file_and_failures_are_named(jobs, tmp_path):
     assert f"--gpu-file {tmp_path / 'runs-machine.csv'}" in text
 
 
+def test_failures_of_layers_are_named(jobs, tmp_path):
+    (tmp_path / "runs-layers-failed.csv").write_text("")
+    assert "runs-layers-failed.csv: what could not be measured, and why" in run_profile(
+        options(tmp_path, layers=True)
+    )
+
+
+def test_torchrun_is_refused_as_the_command_starts_processes_itself(jobs, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with pytest.raises(InputError, match="without torchrun, with --processes and --nodes"):
+        run_profile(options(tmp_path))
+    assert jobs == []
+
+
+def test_hosts_are_given_by_the_names_that_torchrun_uses(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(profile_jobs, "run_profile", lambda options: asked.append(options) or "done")
+    result = CliRunner().invoke(app, ["profile", "--nnodes", "2", "--rdzv-endpoint", "node0:29500"])
+    assert result.exit_code == 0, result.output
+    assert (asked[0].nodes, asked[0].rendezvous) == (2, "node0:29500")
+
+
 def test_a_plan_takes_the_place_of_lists(jobs, tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text("cnn,batch_per_gpu,input_size_px,n_classes,threads\nvgg11,4,64,10,2\n")

@@ -50,6 +50,16 @@ def test_plan_keeps_its_order_and_fills_gaps(tmp_path):
     ]
 
 
+def test_a_plan_may_say_more_than_what_to_measure(tmp_path):
+    """As a plan does that says why each configuration was chosen; whole numbers may come as 8.0."""
+    plan = tmp_path / "plan.csv"
+    plan.write_text(
+        "gpu,cnn,batch_per_gpu,input_size_px,n_classes,precision,threads,n_gpus,disagreement_percent,why\n"
+        'Toy CPU,lenet5,8.0,32.0,10.0,fp32,2.0,1.0,34.5,"a new range, and cheap"\n'
+    )
+    assert read_plan(plan, **PLACES) == [Configuration("cpu", 1, 2, "fp32", "lenet5", 32, 10, 8)]
+
+
 def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text("cnn,batch_per_gpu\nlenet5,8\n")

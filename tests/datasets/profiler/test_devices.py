@@ -10,8 +10,8 @@ from trainlaw.datasets.profiler.devices import (
     card_row,
     choose_device,
     clock_of,
-    is_out_of_memory,
     known_card,
+    reason_not_measured,
     set_precision,
     software_of,
     stated_precision,
@@ -106,17 +106,24 @@ def test_what_a_precision_means_is_stated():
 
 
 @pytest.mark.parametrize(
-    "error, is_memory",
+    "error, reason",
     [
-        (MemoryError(), True),
-        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), True),
-        (RuntimeError("shape mismatch"), False),
-        (KeyError("out of memory"), False),
+        (MemoryError(), "out of memory"),
+        (OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "out of memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out of memory"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out of memory"),
+        (NotImplementedError("\"lrn\" not implemented for 'BFloat16'"), "torch cannot do it here"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), "torch cannot do it here"),
+        (RuntimeError("GET was unable to find an engine to execute this"), "torch cannot do it here"),
+        # After such an error every call fails: what follows must not become a row.
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), ""),
+        (RuntimeError("shape mismatch"), ""),
+        (KeyError("out of memory"), ""),
     ],
 )
-def test_memory_that_ran_out_is_told_from_defects(error, is_memory):
-    assert is_out_of_memory(fake_torch(), error) is is_memory
+def test_what_a_device_cannot_do_is_told_from_defects(error, reason):
+    assert reason_not_measured(fake_torch(), error) == reason
 
 
 def test_software_names_the_driver_and_the_wait_policy_where_there_is_one(monkeypatch):
@@ -134,6 +141,31 @@ def test_a_known_card_needs_no_row(tmp_path):
     assert host.gpu == known_card("NVIDIA GeForce RTX 3090") == "RTX 3090"
     assert "100 multiprocessors" in host.hardware
     assert not machine.path.exists()
+
+
+@pytest.mark.parametrize(
+    "name, card",
+    [
+        ("Tesla K80", "K80"),
+        ("Tesla P100-PCIE-16GB", "P100-PCIE-16GB"),
+        ("Tesla V100-SXM2-16GB", "V100-SXM2-16GB"),
+        ("Tesla T4", "T4"),
+        ("NVIDIA GeForce GTX 1080 Ti", "GTX 1080 Ti"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("NVIDIA TITAN V", "Titan V"),
+        ("NVIDIA RTX A6000", "RTX A6000"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA L4", "L4"),
+        ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"),
+        ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100-PCIE-80GB"),
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"),
+        ("NVIDIA H100 PCIe", "H100-PCIE-80GB"),
+        ("NVIDIA H200", "H200-SXM-141GB"),
+    ],
+)
+def test_a_card_is_found_by_the_name_that_its_driver_gives(name, card):
+    assert known_card(name) == card
 
 
 @pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])

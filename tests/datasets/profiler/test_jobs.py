@@ -32,7 +32,7 @@ class FakeParts:
     """Stands for the files that import torch."""
 
     def __init__(self):
-        self.together = []
+        self.together, self.met = [], []
 
     def part(self, name):
         return {
@@ -45,9 +45,13 @@ class FakeParts:
                 SharedSweep=lambda *fields: fields,
                 Gathering=lambda *fields: fields,
                 sweep_together=lambda gathering, shared, tell: self.together.append((gathering, shared)),
-                all_reduce_together=lambda gathering: [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)],
+                all_reduce_together=self.all_reduce_together,
             ),
         }[name]
+
+    def all_reduce_together(self, gathering):
+        self.met.append(gathering)
+        return [("1 B", 1e3, 1e-3), ("2 B", 1e6, 2e-3)]
 
 
 def measure_layers(configuration, rule):
@@ -124,9 +128,44 @@ def test_layers_go_to_three_files(parts, tmp_path):
     assert len(pd.read_csv(own.beside("operations"))) == 1
     assert len(pd.read_csv(own.beside("all-layers"))) == 11
     assert set(pd.read_csv(own.beside("layers"))["kind"]) == {"conv", "dense"}
-    assert profile_layers(wanted(), own, told.append) == 1
+    (failure,) = pd.read_csv(own.beside("layers-failed")).to_dict("records")
+    assert (failure["cnn"], failure["batch"], failure["reason"]) == (
+        "lenet5",
+        13,
+        "out of memory: too large",
+    )
+    # What failed is not tried again, as in a sweep of runs; a run of it is another matter.
+    assert profile_layers(wanted(lists={"batches": [2, 4, 13]}), own, told.append) == 1
+    assert profile_runs(wanted(lists={"batches": [13]}), own, told.append) == 1
     with pytest.raises(InputError, match="--processes 1"):
         profile_layers(wanted(processes=[2]), own, told.append)
+
+
+def test_rows_of_layers_without_their_totals_are_measured_again(parts, tmp_path):
+    """What a program leaves that was killed between its three files."""
+    own = Means(tmp_path / "runs.csv")
+    profile_layers(wanted(), own, print)
+    whole = {name: own.beside(name).read_text() for name in ("layers", "all-layers", "operations")}
+    own.beside("operations").write_text("".join(whole["operations"].splitlines(keepends=True)[:2]))
+    own.beside("all-layers").write_text("".join(whole["all-layers"].splitlines(keepends=True)[:-3]))
+    assert profile_layers(wanted(), own, print) == 1
+    assert {name: own.beside(name).read_text() for name in whole} == whole
+
+
+@pytest.mark.parametrize("precision, error", [("fp8", UnknownNameError), ("tf32", NotMeasuredError)])
+def test_micro_refuses_a_precision_before_it_measures(parts, tmp_path, precision, error):
+    asked = {"means": Means(tmp_path / "runs.csv"), "on_time": print}
+    with pytest.raises(error):
+        profile_micro("cpu", [1], ["fp32", precision], 1, **asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_micro_over_several_hosts_meets_where_runs_do(parts, tmp_path):
+    means = Means(tmp_path / "runs.csv", network="ethernet-10g", rendezvous="node0:29500")
+    profile_micro("cpu", [1], ["fp32"], 4, means=means, on_time=lambda gpu, time: None, nodes=2)
+    assert parts.met == [("cpu", 4, 2, "node0:29500")]
+    with pytest.raises(InputError, match="multiple of 3 hosts"):
+        profile_micro("cpu", [1], ["fp32"], 4, means=means, on_time=print, nodes=3)
 
 
 def test_micro_goes_to_three_files(parts, tmp_path):

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from trainlaw.datasets import load_pairs
 from trainlaw.datasets.checks import typed_frame, value_faults
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.layer_schema import LAYER_COLUMNS
@@ -65,6 +66,15 @@ def test_operations_hold_all_the_time(measured):
     pairs = PairTable("own", pairs_of_profiles(pd.DataFrame([row, other])))
     assert len(pairs) == 2
     assert pairs.profile().shape[1] == sum(name.startswith("device_") for name in row)
+
+
+def test_operations_have_the_names_of_the_built_in_profiles():
+    """So that a formula over operations that was evolved from the built-in profiles takes one's own."""
+    known = set(load_pairs().operations)
+    own = {name for name in OPERATION_FILE_COLUMNS if name.startswith("device_")}
+    # No network of those profiles has a sigmoid.
+    strange = {f"device_{name}_s" for name in ("Other", "OtherGrad", "Sigmoid", "SigmoidGrad")}
+    assert own - known == strange
 
 
 def test_what_the_schema_cannot_say_gets_no_row():

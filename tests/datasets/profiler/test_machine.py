@@ -88,7 +88,7 @@ def test_another_file_is_no_machine_file(tmp_path):
         MachineFile(tmp_path / "runs.csv")
 
 
-LINE = "NVIDIA H100, 550.54, 1200, 1980, 2619, 45, 300.5, [N/A], 0x0000000000000024\n"
+LINE = "NVIDIA H100, 550.54, 1200, 1980, 2619, 45, [N/A], 4000, 0x0000000000000024\n"
 
 
 def test_card_state_is_read_from_nvidia_smi():
@@ -106,7 +106,8 @@ def test_card_state_is_read_from_nvidia_smi():
         1.98e9,
     )
     assert state.throttled == ("power cap", "software thermal slowdown")
-    assert state.utilization_percent != state.utilization_percent
+    assert state.used_bytes == 4000 * 2**20
+    assert state.power_w != state.power_w
     assert "--id=GPU-3" in asked[0]
 
 
@@ -132,7 +133,9 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.time.monotonic", lambda: next(times))
     monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.cpu_count", lambda: 2)
     monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.sysconf", lambda name: 100)
-    own, states = iter([1.0, 2.0]), iter([CardState(), CardState(clock_hz=1e9, throttled=("power cap",))])
+    own = iter([1.0, 2.0])
+    hot = CardState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
+    states = iter([CardState(used_bytes=3e9), hot])
     watch = Watch(card=lambda: next(states), root=linux, own_seconds=lambda: next(own))
     # 2 s x 2 processors; 3 s busy, one of them ours; 0.2 s stolen.
     (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
@@ -141,7 +144,8 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     assert seen.other_load == pytest.approx(0.5)
     assert seen.stolen == pytest.approx(0.05)
     assert seen.remark == (
-        "the card was throttled: power cap; the processor was throttled for heat; "
+        "the card was throttled: power cap; other programs held 3.0 GB of the card's memory; "
+        "the processor was throttled for heat; "
         "other programs used 50 % of the processors; the hypervisor withheld 5 % of the processors"
     )
 

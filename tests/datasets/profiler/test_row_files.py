@@ -30,6 +30,18 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert again[2]["name"] == "two lines"
 
 
+def test_rows_that_come_together_and_rows_that_are_dropped(tmp_path):
+    file = RowFile(tmp_path / "rows.csv", COLUMNS)
+    file.extend({"name": name, "time_s": 1.5} for name in "abc")
+    file.keep(lambda row: row["name"] != "b")
+    file.append({"name": "d", "time_s": 2.5})
+    assert [row["name"] for row in file.rows] == ["a", "c", "d"]
+    assert RowFile(file.path, COLUMNS).rows == file.rows
+    before = file.path.stat().st_mtime_ns
+    file.keep(lambda row: True)
+    assert file.path.stat().st_mtime_ns == before
+
+
 @given(st.integers(0, 200))
 def test_a_torn_file_loses_its_torn_row_only(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("torn") / "rows.csv"
