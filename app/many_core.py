@@ -79,8 +79,8 @@ def many_core_formula(model: str) -> Formula:
     facts = {
         "method": f"model ({model}) of {SOURCE}",
         "processor": "Intel Xeon Phi 7120P: 61 cores, 4 threads a core, 1.238 GHz",
-        "caution": "contention was measured to 240 threads and is extrapolated above; no error against "
-        "measured times is claimed",
+        "caution": "contention was measured to 240 threads and is extrapolated above; a digit at 240 threads "
+        "comes from the row by epochs; no error against measured times is claimed",
         "cases": [case for case in published_cases() if case["model"] == model],
     }  # fmt: skip
     return Formula(expression, specs, _TARGET, grouped, {"threads": (1.0, 3840.0)}, facts)

@@ -24,7 +24,7 @@ def test_published_predictions(net, model):
 
 def test_published_epochs():
     minutes = [many_core_seconds("small", 240, epochs=epochs) / 60 for epochs in (70, 140, 280, 560)]
-    assert minutes == pytest.approx([8.9, 17.6, 35.0, 69.7], abs=0.15)
+    assert minutes == pytest.approx([8.9, 17.6, 35.0, 69.7], abs=0.06)
 
 
 def test_faults():
