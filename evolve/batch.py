@@ -10,6 +10,7 @@ from trainlaw.evolve.evaluation import (
     link,
     observe,
     set_constants,
+    share_rows,
     skipped_range,
     summing,
 )
@@ -124,7 +125,7 @@ def fit_some(
     theta: np.ndarray,
     skip: np.ndarray,
     first: int,
-    last: int,
+    stride: int,
     start_mode: int,
     steps: int,
     least_gain: float,
@@ -133,11 +134,11 @@ def fit_some(
     losses: np.ndarray,
     cases: np.ndarray,
 ) -> None:
-    """Fits the programs `first` to `last`: `theta` (n_constants,) in place, `losses`, `cases` as in
-    `FitResult`.
+    """Fits every `stride`-th program from `first` on: `theta` (n_constants,) in place, `losses`, `cases` as
+    in `FitResult`.
     """
     work = make_work(rows.table, cases.shape[1])
-    for index in range(first, last):
+    for index in range(first, programs.offsets.size - 1, stride):
         program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
         own = theta[begin:end]
@@ -160,9 +161,11 @@ def fit_some(
 
 @compiled
 def values_of_some(
-    programs: Programs, first: int, last: int, columns: np.ndarray, values: np.ndarray
+    programs: Programs, first: int, stride: int, columns: np.ndarray, values: np.ndarray
 ) -> None:
-    """Values (n_programs, n_rows) of the programs `first` to `last` on `columns` (n_features, n_rows)."""
+    """Values (n_programs, n_rows) of every `stride`-th program from `first` on, on `columns` (n_features,
+    n_rows).
+    """
     features, rows = columns.shape
     work = make_work(np.ones((features * VALUE_BLOCKS, VALUE_BLOCK_ROWS)), 0)
     levels = np.zeros(features, np.int64)
@@ -172,10 +175,11 @@ def values_of_some(
             begin = start + block * VALUE_BLOCK_ROWS
             n = min(VALUE_BLOCK_ROWS, rows - begin)
             work.arena[block * features : (block + 1) * features, :n] = columns[:, begin : begin + n]
-        for index in range(first, last):
+        for index in range(first, programs.offsets.size - 1, stride):
             program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
             own = programs.theta[programs.constant_offsets[index] : programs.constant_offsets[index + 1]]
             link(program, levels, work)
+            share_rows(program, work)
             set_constants(own, work)
             for block in range(blocks):
                 begin = start + block * VALUE_BLOCK_ROWS

@@ -73,6 +73,33 @@ def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
 
 
 @compiled
+def share_rows(program: np.ndarray, work: Work) -> None:
+    """Gives the row of a value that is used up to a later operation, never to the one that reads it: few rows
+    stay in a first-level cache. For values alone, since derivatives need every value.
+    """
+    first = work.arena.shape[0] - NODE_LIMIT
+    free, taken, waiting = work.stack, 0, 0
+    for k in range(work.sizes[0] - 1, -1, -1):
+        node = work.inner[k]
+        if waiting:
+            waiting -= 1
+            work.row[node] = free[waiting]
+        else:
+            work.row[node] = first + taken
+            taken += 1
+        code = program[node] & 255
+        if code == GROUPED:
+            continue
+        a, b = work.left[node], work.right[node]
+        if program[a] & 255 >= GROUPED:
+            free[waiting] = work.row[a]
+            waiting += 1
+        if b != a and program[b] & 255 >= GROUPED:
+            free[waiting] = work.row[b]
+            waiting += 1
+
+
+@compiled
 def set_constants(theta: np.ndarray, work: Work) -> None:
     """Makes `theta` (n_constants,) the constants of the linked program: a leaf is its constant times its
     row, a grouped constant the exponential of its level's.

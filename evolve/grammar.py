@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -56,9 +57,9 @@ class Grammar:
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
     constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
     pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
-    only_positive : whether no expression can be negative. positive : features that are so on every row. silent : features left out since they never change, with
-    their value. levels : per label of a grouped constant, its values. share, shares : the type of a share, and
-    per positive pure number its share.
+    only_positive : whether no expression can be negative. positive : features that are so on every row.
+    silent : features left out since they never change, with their value. levels : per label of a grouped
+    constant, its values. share, shares : the type of a share, and per positive pure number its share.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -85,19 +86,42 @@ class Grammar:
 
     def operation(self, name: str, ret: type, *arguments: type) -> Operation | None:
         """The operation of this signature, or None where the grammar has none."""
-        for candidate in self.operations(ret):
-            if candidate.name == name and tuple(candidate.args) == arguments:
-                return candidate
-        return None
+        return self._signatures.get((name, ret, *arguments))
+
+    @cached_property
+    def _signatures(self) -> dict[tuple[str | type, ...], Operation]:
+        nodes = [node for found in self.primitive_set.primitives.values() for node in reversed(found)]
+        return {(node.name, node.ret, *node.args): node for node in nodes}
+
+    @cached_property
+    def summable(self) -> frozenset[type]:
+        """The types of which two make a sum of the same type."""
+        return frozenset(cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
+
+    @cached_property
+    def scalable(self) -> frozenset[type]:
+        """The types that a pure number can multiply."""
+        return frozenset(cls for cls in self.least_depth if self.operation("mul", cls, cls, self.number))
+
+    @cached_property
+    def _growing(self) -> dict[tuple[type, int], list[Operation]]:
+        return {}
+
+    def _operations_within(self, ret: type, room: int) -> list[Operation]:
+        """The operations that yield `ret` in a tree at most `room` deep."""
+        known = self._growing.get((ret, room))
+        if known is None:
+            known = self._growing[ret, room] = [
+                node
+                for node in self.operations(ret)
+                if all(self.least_depth[argument] < room for argument in node.args)
+            ]
+        return known
 
     def grow(self, ret: type, depth: int) -> list[Node]:
         """A random tree of one type, at most `depth` deep where the type allows it."""
         room = max(depth, int(self.least_depth[ret]))
-        operations = [
-            node
-            for node in self.operations(ret)
-            if all(self.least_depth[argument] < room for argument in node.args)
-        ]
+        operations = self._operations_within(ret, room)
         leaves = self.leaves(ret)
         if leaves and (room <= 1 or not operations or random.random() < 0.3):
             return [draw(random.choice(leaves))]

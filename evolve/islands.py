@@ -3,7 +3,8 @@
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -25,6 +26,8 @@ from trainlaw.evolve.variation import Individual, drawing_from, random_tree, var
 TRIES_PER_STRUCTURE = 2
 # A generation's children are fitted in so many batches: one is made while the last is fitted.
 BATCHES = 4
+# So many of them may be under way before the first is received.
+MOST_WAITING = 2
 # During the search a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
 # After so many generations without a new structure the search space counts as exhausted.
@@ -134,21 +137,19 @@ def _child(first: Individual, second: Individual, problem: Problem) -> Individua
 
 
 def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]) -> None:
-    """Fits the new structures among the newborn, each batch while the next is made; then the pool competes."""
+    """Fits the new structures among the newborn, batches while the next are made; then the pool competes."""
     settings = problem.settings
     held_out = settings.held_out_selection and problem.grouped
     pool = list(island.population)
-    waiting = None
+    waiting: deque[Callable[[], list[Individual]]] = deque()
     for batch in batches:
         chosen = _select_new(island, problem, batch)
-        if not chosen:
-            continue
-        started = problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out)
-        if waiting is not None:
-            pool += _received(island, problem, waiting(), held_out)
-        waiting = started
-    if waiting is not None:
-        pool += _received(island, problem, waiting(), held_out)
+        if chosen:
+            waiting.append(problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out))
+        if len(waiting) > MOST_WAITING:
+            pool += _received(island, problem, waiting.popleft()(), held_out)
+    for fitted in waiting:
+        pool += _received(island, problem, fitted(), held_out)
     island.population = survivors(pool, settings.population) or pool[: settings.population]
 
 
@@ -179,7 +180,7 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
     island.evaluations += len(fitted)
     tidy = []
     for full in fitted:
-        tree = prune(full, problem.grammar)
+        tree = prune(full, problem.grammar) if full.untidy else full
         if tree is not full and not problem.structure.accepts(tree):
             tree = full
         tree.loss, tree.cases = full.loss, full.cases

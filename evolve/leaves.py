@@ -39,6 +39,9 @@ class Leaf(gp.Terminal):
     """
 
     __slots__ = ("constant", "feature", "rule", "start", "token")
+    # DEAP's fields for printing, of every leaf alike, are not written again with each fitted number.
+    conv_fct = str
+    value = property(lambda self: self.name)
 
     def __init__(
         self,
@@ -50,15 +53,13 @@ class Leaf(gp.Terminal):
         rule: Rule = Rule(),
         start: float = 1.0,
     ) -> None:
-        self.token, self.ret, self.feature, self.name, self.value = token, ret, feature, label, label
-        self.conv_fct = str
+        self.token, self.ret, self.feature, self.name = token, ret, feature, label
         self.constant, self.rule, self.start = constant, rule, start
 
     def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
         """The same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
         leaf.token, leaf.ret, leaf.feature, leaf.name = self.token, self.ret, self.feature, self.name
-        leaf.value, leaf.conv_fct = self.value, self.conv_fct
         leaf.constant, leaf.rule, leaf.start = constant, self.rule, self.start
         return leaf
 

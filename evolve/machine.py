@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from trainlaw.evolve.arrays import Programs, Rows
 from trainlaw.evolve.batch import NOTHING, fit_some, values_of_some
 
-CHUNKS_PER_THREAD = 4
 # A step that gains less than this share of the loss is the last one of a fit to the end.
 LEAST_GAIN = 1e-9
 
@@ -41,9 +39,12 @@ class Machine:
         """Starts no thread yet; the pool does with its first batch."""
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._background = ThreadPoolExecutor(1) if threads > 1 else None
 
-    def fit(
+    def fit(self, programs: Programs, rows: Rows, **options: Any) -> FitResult:
+        """The result of `start_fit`, with the same options."""
+        return self.start_fit(programs, rows, **options)()
+
+    def start_fit(
         self,
         programs: Programs,
         rows: Rows,
@@ -53,9 +54,10 @@ class Machine:
         start_mode: int = NOTHING,
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
-    ) -> FitResult:
-        """Fits the constants of each program by at most `steps` steps, after a start of one of `batch`'s
-        modes; a step that gains less than the share `least_gain` of the loss is the last.
+    ) -> Callable[[], FitResult]:
+        """Begins to fit the constants of each program by at most `steps` steps, after a start of one of
+        `batch`'s modes; a step that gains less than the share `least_gain` of the loss is the last. It goes
+        on in the background where there are several threads; the function returned waits for its end.
 
         With `held_out` the cases are losses per group at constants that leave the group out, else at the
         fitted ones. `skip` (n_programs,) names the group that each program's fit leaves out, -1 none. A
@@ -66,21 +68,20 @@ class Machine:
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
 
-        def fit_chunk(first: int, last: int) -> None:
+        def fit_share(first: int, stride: int) -> None:
             fit_some(
-                programs, theta, left_out, first, last, start_mode, steps, least_gain, held_out,
+                programs, theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
                 rows, losses, cases
             )  # fmt: skip
 
-        self._spread(fit_chunk, programs.amount)
-        cases[~np.isfinite(cases)] = math.inf
-        return FitResult(theta, losses, cases)
+        end = self._spread(fit_share, programs.amount)
 
-    def start_fit(self, programs: Programs, rows: Rows, **options: Any) -> Callable[[], FitResult]:
-        """Begins `fit` in the background, where there are several threads; the result waits for its end."""
-        if self._background is None:
-            return partial(self.fit, programs, rows, **options)
-        return self._background.submit(self.fit, programs, rows, **options).result
+        def result() -> FitResult:
+            end()
+            cases[~np.isfinite(cases)] = math.inf
+            return FitResult(theta, losses, cases)
+
+        return result
 
     def values(
         self,
@@ -94,13 +95,16 @@ class Machine:
         """
         values = np.empty((programs.amount, columns.shape[1])) if out is None else out
         self._spread(
-            lambda first, last: values_of_some(programs, first, last, columns, values), programs.amount
-        )
+            lambda first, stride: values_of_some(programs, first, stride, columns, values), programs.amount
+        )()
         return values
 
-    def _spread(self, work_on: Callable[[int, int], None], count: int) -> None:
+    def _spread(self, work_on: Callable[[int, int], None], count: int) -> Callable[[], object]:
+        """Gives each thread every so many programs, in one call, since each call waits for the interpreter's
+        lock; the function returned waits for the end.
+        """
         if self._pool is None or count < 2 * self.threads:
-            work_on(0, count)
-            return
-        edges = np.linspace(0, count, min(count, self.threads * CHUNKS_PER_THREAD) + 1).astype(int).tolist()
-        list(self._pool.map(work_on, edges[:-1], edges[1:]))
+            work_on(0, 1)
+            return lambda: None
+        shares = [self._pool.submit(work_on, first, self.threads) for first in range(self.threads)]
+        return lambda: [share.result() for share in shares]

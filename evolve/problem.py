@@ -13,7 +13,7 @@ from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.machine import LEAST_GAIN, Machine
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.structure import Structure, make_structure
-from trainlaw.evolve.trees import encode, with_fitted
+from trainlaw.evolve.trees import encode, untidy, with_fitted
 from trainlaw.evolve.variation import Individual
 from trainlaw.formulas import FeatureSpec, InputError, RowSums, unknown_name
 
@@ -108,8 +108,9 @@ class Problem:
                 with_fitted(tree, theta[begin:end], self.affine)
                 for tree, begin, end in zip(trees, edges[:-1], edges[1:], strict=True)
             ]
-            for tree, loss, cases in zip(found, result.losses.tolist(), result.cases, strict=True):
-                tree.loss, tree.cases = loss, cases
+            known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
+            for tree, loss, cases, to_prune in zip(found, *known, strict=True):
+                tree.loss, tree.cases, tree.untidy = loss, cases, to_prune
             return found
 
         return fitted

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([OPERATOR_CODES[name] for name in ("add", "mul", "max", "min")])
 # Complexity of each code as the expression counts it; a weighted leaf is a constant times a variable.
 _COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
+_TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
 # The four nodes around a tree that has an offset and a slope: add, constant, mul, constant.
 _AFFINE = [_ADD, 0, _MUL, 0]
 
@@ -88,21 +89,14 @@ def _in_front(
 
 def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> Individual:
     """The tree with its constants, in prefix order (offset and slope first), replaced."""
-    place = 0
-    pair = (0.0, 1.0)
-    if affine:
-        pair, place = (constants[0], constants[1]), 2
-    nodes = list(tree)
-    for position, node in enumerate(nodes):
-        if node.constant is None:
-            continue
-        if isinstance(node.constant, tuple):
-            end = place + len(node.constant)
-            nodes[position] = node.holding(tuple(constants[place:end]))
-            place = end
-        else:
-            nodes[position] = node.holding(constants[place])
-            place += 1
+    values = iter(constants)
+    pair = (next(values), next(values)) if affine else (0.0, 1.0)
+    nodes = [
+        node if node.constant is None
+        else node.holding(tuple(islice(values, len(node.constant)))) if isinstance(node.constant, tuple)
+        else node.holding(next(values))
+        for node in tree
+    ]  # fmt: skip
     fitted = Individual(nodes)
     fitted.affine = pair
     return fitted
@@ -168,26 +162,30 @@ def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]
     return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
 
 
-def prune(tree: Individual, grammar: Grammar) -> Individual:
-    """The tree without the terms whose fitted weight is zero and with numbers made of numbers as one; the
-    same object where there are none.
+def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each program (n_programs,) has a term whose fitted weight `theta` (n_constants,) is zero, or an
+    operation on free constants alone: what `prune` takes away.
     """
-    held = [node for node in tree if node.constant is not None]
-    vanished = any(node.constant == 0.0 and node.rule.lower == 0.0 for node in held)
-    if not vanished and not _has_numbers_of_numbers(tree):
-        return tree
+    amount, codes = programs.amount, programs.tokens & 255
+    free = np.append(programs.tokens == CONSTANT, [False, False])
+    numbers = (codes > GROUPED) & free[1:-1] & (free[2:] | ~_TWO_SIDED[codes])
+    vanished = (theta == 0.0) & (programs.lower == 0.0)
+    return (_per_program(numbers, programs.offsets, amount) > 0) | (
+        _per_program(vanished, programs.constant_offsets, amount) > 0
+    )
+
+
+def _per_program(flags: NDArray[np.bool_], offsets: NDArray[np.int64], amount: int) -> NDArray[np.float64]:
+    """How many of the `flags` each program owns, (n_programs,)."""
+    return np.bincount(np.repeat(np.arange(amount), np.diff(offsets)), weights=flags, minlength=amount)
+
+
+def prune(tree: Individual, grammar: Grammar) -> Individual:
+    """The tree without the terms whose fitted weight is zero and with numbers made of numbers as one."""
     nodes, _ = _prune_from(tree, 0, grammar)
     smaller = Individual(nodes)
     smaller.affine = tree.affine
     return smaller
-
-
-def _has_numbers_of_numbers(tree: Sequence[Node]) -> bool:
-    """Whether some operation has free constants alone as arguments."""
-    for begin, node in enumerate(tree):
-        if node.arity and all(tree[begin + 1 + i].token == CONSTANT for i in range(node.arity)):
-            return True
-    return False
 
 
 def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:

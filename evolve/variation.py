@@ -23,8 +23,8 @@ class Individual(gp.PrimitiveTree):
     """A tree with what is known of it.
 
     loss : training loss. cases : loss per group. score : what survival compares. complexity : of the
-    expression. affine : offset and slope around the tree (0, 1 in typed
-    mode).
+    expression. affine : offset and slope around the tree (0, 1 in typed mode). untidy : whether fitted
+    constants leave something to prune.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -33,6 +33,7 @@ class Individual(gp.PrimitiveTree):
         self.cases: Any = None
         self.complexity = 0
         self.affine = (0.0, 1.0)
+        self.untidy = True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Individual":
         return Individual(list(self))
@@ -101,7 +102,7 @@ def hoist(tree: Individual, grammar: Grammar) -> Individual:
 
 def add_term(tree: Individual, grammar: Grammar) -> Individual:
     """A random place of a type that adds gets one more term."""
-    i = _place(tree, lambda node: grammar.operation("add", node.ret, node.ret, node.ret) is not None)
+    i = _place(tree, lambda node: node.ret in grammar.summable)
     if i is None:
         return tree
     ret = tree[i].ret
@@ -146,7 +147,7 @@ def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
 
 def wrap(tree: Individual, grammar: Grammar) -> Individual:
     """A random place is multiplied by a dimensionless factor that starts near one, or by a share."""
-    i = _place(tree, lambda node: grammar.operation("mul", node.ret, node.ret, grammar.number) is not None)
+    i = _place(tree, lambda node: node.ret in grammar.scalable)
     if i is None:
         return tree
     where = tree.searchSubtree(i)
@@ -250,6 +251,7 @@ def random_tree(grammar: Grammar, max_nodes: int) -> Individual:
 
 
 MOVES = (
-    replace_subtree, replace_node, shrink, hoist, add_term, drop_term, swap_leaf, shake_constant, wrap, widen_factor,
+    replace_subtree, replace_node, shrink, hoist, add_term, drop_term, swap_leaf, shake_constant, wrap,
+    widen_factor,
 )  # fmt: skip
 MOVE_WEIGHTS = (15, 5, 5, 2, 20, 12, 15, 3, 15, 5)

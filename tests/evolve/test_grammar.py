@@ -124,3 +124,12 @@ def test_pruning_a_zero_weight_keeps_the_values(typed_problem):
     np.testing.assert_allclose(
         evaluate(to_expression(pruned), columns)[0], evaluate(to_expression(tree), columns)[0], rtol=1e-15
     )
+
+
+def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing):
+    for problem in (typed_problem, untyped_problem):
+        fitted = problem.fit(families(problem, 200), 5)
+        tidy = [tree for tree in fitted if not tree.untidy]
+        assert 20 < len(tidy) < len(fitted)
+        for tree in tidy:
+            assert [node.token for node in prune(tree, problem.grammar)] == [node.token for node in tree]
