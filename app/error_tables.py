@@ -203,6 +203,11 @@ def summary_interval(formula: Formula, estimator: str, metric: str = MACRO) -> t
     return low, high
 
 
+def held_out_kind(formula: Formula) -> str:
+    """Return what the errors that a formula carries are on: "GPU" or "architecture", held out of training."""
+    return "architecture" if formula.errors.get("interval", {}).get("over") == BY_CNN else "GPU"
+
+
 def interval_of(formula: Formula) -> float | None:
     """Return the factor of the interval that a formula carries (see `ConformalInterval`), or None."""
     return formula.errors.get("interval", {}).get("factor")

@@ -4,7 +4,15 @@ import base64
 import hashlib
 from string import Template
 
-from trainlaw.app.error_tables import BY_CNN, METRIC_TITLES, OURS, error_lines, estimators, overall_error
+from trainlaw.app.error_tables import (
+    BY_CNN,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    held_out_kind,
+    overall_error,
+)
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
 from trainlaw.app.page_script import script_of, template
@@ -59,7 +67,8 @@ def _summary(formula: Formula) -> str:
 
 def _error(formula: Formula) -> str:
     error = show_percent(overall_error(formula, OURS))
-    return f"Mean error on GPUs that were held out: {error} %." if error != "-" else ""
+    where = f"{held_out_kind(formula)}s that were held out"
+    return f"Mean error on {where}: {error} %." if error != "-" else ""
 
 
 def _factor(text: str) -> str:
@@ -151,9 +160,10 @@ def _errors(formula: Formula) -> str:
         for line in lines
     ]
     numbers = ["n"] * len(names)
-    first = table_html("Error on GPUs that were held out, %.", ["measure", *names], overall, ["", *numbers])
+    where = f"on {held_out_kind(formula)}s that were held out"
+    first = table_html(f"Error {where}, %.", ["measure", *names], overall, ["", *numbers])
     header = ["architecture", "runs", *names]
-    second = table_html("Mean error per architecture on such GPUs, %.", header, each, ["", "n", *numbers])
+    second = table_html(f"Mean error per architecture {where}, %.", header, each, ["", "n", *numbers])
     protocol = escape(formula.errors.get("protocol", ""))
     return (
         f'<section aria-labelledby="errors-title"><h2 id="errors-title">How wrong it is</h2>'

@@ -6,7 +6,7 @@ from importlib import resources
 from math import isnan
 from typing import Any
 
-from trainlaw.app.error_tables import BY_CNN, LEVEL, OURS, error_lines, interval_of
+from trainlaw.app.error_tables import BY_CNN, LEVEL, OURS, error_lines, held_out_kind, interval_of
 from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.memory_need import LEAST_NEED, NEEDED, USUAL_NEED
@@ -137,6 +137,7 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
     used = {name for form in expressions.values() for name in variables(form)}
     fixed = {
         "factor": interval_of(formula),
+        "heldOut": held_out_kind(formula),
         "level": 100 * LEVEL,
         "joint": formula.errors.get(KEY),
         "held": HELD_PER_SOLD,

@@ -60,9 +60,9 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
         parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
     parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
     parts.append(
-        f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, GPU held out", "middle")}</g>'
+        f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, held out", "middle")}</g>'
     )
-    return svg.drawing(390, parts, "Predicted against measured iteration time on held-out GPUs, log axes")
+    return svg.drawing(390, parts, "Predicted against measured iteration time of held-out runs, log axes")
 
 
 def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:

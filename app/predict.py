@@ -59,7 +59,7 @@ class Prediction:
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
-            return "no interval: too few GPU groups were held out"
+            return "no interval: too few groups were held out"
         return f"{100 * level:g} % interval {show_seconds(self.low_s)} to {show_seconds(self.high_s)}"
 
 

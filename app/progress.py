@@ -29,7 +29,9 @@ def _silent_start(signals: Signals, total: int) -> None:
 def _print_fold(progress: StudyProgress) -> None:
     if progress.estimator == OURS:
         left = seconds_text(progress.remaining_seconds)
-        print(f"{progress.split}: searched and judged on held-out GPUs, about {left} left", file=sys.stderr)
+        print(
+            f"{progress.split}: searched and judged on what is held out; about {left} left", file=sys.stderr
+        )
 
 
 @contextmanager

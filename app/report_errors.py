@@ -12,6 +12,7 @@ from trainlaw.app.error_tables import (
     ErrorLine,
     error_lines,
     estimators,
+    held_out_kind,
     overall_error,
 )
 from trainlaw.app.html_tables import table_html
@@ -45,8 +46,8 @@ def errors_html(outcome: StudyOutcome) -> str:
     """Return protocol, plots and tables of the held-out errors."""
     names = estimators(outcome.formula)
     if not names:
-        return "<p>No fold was finished, so nothing is known about the error on a new GPU.</p>"
-    groups = point_groups(outcome)
+        return "<p>No fold was finished, so nothing is known about the error.</p>"
+    groups, kind = point_groups(outcome), held_out_kind(outcome.formula)
     by_gpu = _with_intervals(outcome, BY_GPU, BY_CNN)
     by_cnn = _with_intervals(outcome, BY_CNN, BY_GPU)
     drawn = names[: len(_RIVAL_COLOURS)]
@@ -68,9 +69,9 @@ def errors_html(outcome: StudyOutcome) -> str:
             '<div class="plots">',
             *(_figure(*drawing) for drawing in drawings),
             "</div><p></p>",
-            _table(by_cnn, names, "Mean absolute error per architecture on held-out GPUs, %."),
+            _table(by_cnn, names, f"Mean absolute error per architecture on held-out {kind}s, %."),
             "<p></p>",
-            _table(by_gpu, names, "Mean absolute error per held-out GPU group, %."),
+            _table(by_gpu, names, f"Mean absolute error per GPU group on held-out {kind}s, %."),
         ]
     )
 

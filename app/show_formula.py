@@ -11,6 +11,7 @@ from trainlaw.app.error_tables import (
     OURS,
     error_lines,
     estimators,
+    held_out_kind,
     interval_of,
     overall_error,
 )
@@ -137,12 +138,13 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names[:_IN_A_ROW])]
         for line in error_lines(formula, BY_CNN)
     ]
+    where = f"on {held_out_kind(formula)}s that were held out"
     return "\n".join(
         [
-            f"error on GPUs that were held out, %; {formula.errors.get('protocol', '')}",
+            f"error {where}, %; {formula.errors.get('protocol', '')}",
             text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
             "",
-            "error per architecture on GPUs that were held out, mean %",
+            f"error per architecture {where}, mean %",
             text_table(["architecture", "runs", *titles[:_IN_A_ROW]], per_cnn),
             "",
             headline(formula),
@@ -156,11 +158,12 @@ _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 
 def headline(formula: Formula) -> str:
     """Return one sentence with the stated error and the interval."""
-    factor = interval_of(formula)
+    factor, kind = interval_of(formula), held_out_kind(formula)
     interval = (
-        f"; {100 * LEVEL:g} % of the runs on a new GPU are expected within a factor {show_number(factor)}"
+        f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected within a factor {show_number(factor)}"
         if factor
         else ""
     )
     error = show_percent(overall_error(formula, OURS))
-    return f"stated error: {error} %, mean over held-out GPU groups{interval}"
+    groups = "held-out GPU groups" if kind == "GPU" else f"GPU groups, on held-out {kind}s"
+    return f"stated error: {error} %, mean over {groups}{interval}"

@@ -6,7 +6,7 @@ from dataclasses import asdict, astuple, fields
 from math import isfinite
 
 from trainlaw.app.csv_text import rows_as_csv
-from trainlaw.app.error_tables import LEVEL, OURS, overall_error
+from trainlaw.app.error_tables import LEVEL, OURS, held_out_kind, overall_error
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.predict import Prediction
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
@@ -98,4 +98,4 @@ def _many(predictions: Sequence[Prediction]) -> str:
 
 def _error_note(formula: Formula) -> str:
     error = overall_error(formula, OURS)
-    return f"; error on held-out GPUs {show_percent(error)} %" if isfinite(error) else ""
+    return f"; error on held-out {held_out_kind(formula)}s {show_percent(error)} %" if isfinite(error) else ""

@@ -58,10 +58,10 @@ def print_micro_time(gpu: str, time: MicroTime) -> None:
     print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
 
 
-def finished_text(means: Means, measured: int, asked: int) -> str:
+def finished_text(means: Means, tried: int, asked: int) -> str:
     """What a sweep left, and what to do next."""
-    lines = [f"{means.out}: {_number_text(measured, asked)}"]
-    if measured and not Path(means.out).exists():
+    lines = [f"{means.out}: {_number_text(tried, asked)}"]
+    if tried and not Path(means.out).exists():
         return f"no run was kept in {means.out}: all failed, or the first host has them"
     if means.beside("failed").exists():
         lines.append(f"{means.beside('failed')}: what could not be measured, and why")
@@ -72,10 +72,10 @@ def finished_text(means: Means, measured: int, asked: int) -> str:
     return "\n".join([*lines, f"next: trainlaw data check {means.out}{known}"])
 
 
-def layers_text(means: Means, measured: int, asked: int) -> str:
+def layers_text(means: Means, tried: int, asked: int) -> str:
     """What the measurement of layers left."""
     lines = [
-        f"{means.beside('layers')}: layers schema; {_number_text(measured, asked)}",
+        f"{means.beside('layers')}: layers schema; {_number_text(tried, asked)}",
         f"{means.beside('all-layers')}: every layer of any kind",
         f"{means.beside('operations')}: totals per operation, anchor schema",
     ]
@@ -95,6 +95,6 @@ def micro_text(means: Means, rows: int) -> str:
     )
 
 
-def _number_text(measured: int, asked: int) -> str:
-    kept = "" if measured == asked else f" ({asked - measured} were there already)"
-    return f"{measured} configuration{'' if measured == 1 else 's'} measured{kept}"
+def _number_text(tried: int, asked: int) -> str:
+    kept = "" if tried == asked else f" ({asked - tried} were there already)"
+    return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"

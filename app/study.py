@@ -198,7 +198,7 @@ def _outcome(
     rows = measured.layout.rows(measured.X, kind.features)
     chosen, front = readable_formulas(found.formula, found.front, rows.columns, measured.seconds, rows.sums)
     used = {spec.name: rows.columns[spec.name] for spec in chosen.used_features}
-    levels = _levels(found.result, material)
+    levels = _levels(found.result, material, definition)
     protocol = _protocol(found.result, material.splits, definition, facts["table"])
     errors = errors_json(found.result, protocol, unit_of_exchange(definition), levels)
     delivered = replace(
@@ -236,9 +236,10 @@ def _of_folds(result: StudyResult) -> list[Formula]:
     return [formula for (_, name), formula in result.formulas.items() if name == OURS]
 
 
-def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU; empty without a finished fold or where it is not told."""
-    if not len(result.predictions) or not material.kind.has_levels:
+def _levels(result: StudyResult, material: _Material, definition: StudyDefinition) -> tuple[LevelError, ...]:
+    """The error by what is known of the target GPU; empty without one that was held out."""
+    of_gpus = unit_of_exchange(definition) == BY_GPU
+    if not len(result.predictions) or not material.kind.has_levels or not of_gpus:
         return ()
     return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
 

@@ -11,6 +11,7 @@ from trainlaw.app.error_tables import (
     OURS,
     error_lines,
     estimators,
+    held_out_kind,
     interval_of,
     overall_error,
 )
@@ -193,13 +194,13 @@ def _named_table(
 
 
 def write_errors(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Errors: how wrong the formula was on GPUs that it had not seen, beside its rivals."""
-    sheet = SheetWriter(book, "Errors", [58, *[17] * 12])
+    """Write the sheet Errors: how wrong the formula was on what it had not seen, beside its rivals."""
+    sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
-    sheet.title("Errors on GPUs that were held out", f"Absolute percentage errors; {protocol}.")
+    sheet.title(f"Errors on {kind}s that were held out", f"Absolute percentage errors; {protocol}.")
     sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
     sheet.number(2, 1, interval_of(formula) or math.nan, "seconds")
-    sheet.text(2, 2, "a run on a new GPU lies from prediction / factor to prediction x factor", "unit")
+    sheet.text(2, 2, f"a run on a new {kind} lies from prediction / factor to prediction x factor", "unit")
     sheet.book.names[f"{PREFIX}interval_factor"] = sheet.place(2, 1)
     names = estimators(formula)
     overall = [

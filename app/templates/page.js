@@ -157,13 +157,13 @@ const showResult = (choice, result) => {
   field("time").dataset.seconds = String(seconds);
   const low = seconds / LAW.factor;
   const high = seconds * LAW.factor;
-  field("interval").textContent = LAW.factor ? `${LAW.level} % interval: ${duration(low)} to ${duration(high)}` : "no interval: too few GPU groups were held out";
+  field("interval").textContent = LAW.factor ? `${LAW.level} % interval: ${duration(low)} to ${duration(high)}` : "no interval: too few groups were held out";
   field("interval").dataset.seconds = LAW.factor ? `${low} ${high}` : "";
   field("glance").textContent = `${duration(seconds)}, ${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("exchange").textContent = choice.gpus > 1 ? `of it ${duration(exchange)} to exchange gradients; ${shown((100 * (seconds - exchange)) / seconds)} % of perfect scaling` : "";
   const error = LAW.errorOfCnn[CNNS[choice.cnn].cnn_base];
-  field("known").textContent = error > 0 ? `On ${CNNS[choice.cnn].cnn_base} the error on GPUs held out is ${error.toFixed(1)} %.` : "This architecture was not in training.";
+  field("known").textContent = error > 0 ? `On ${CNNS[choice.cnn].cnn_base} the error on ${LAW.heldOut}s held out is ${error.toFixed(1)} %.` : "This architecture was not in training.";
   const { least, usual, fits } = memoryOf(result.columns);
   field("memory").textContent = `memory: ${gigabytes(least)} GB at least, ${gigabytes(usual)} GB in all: ${fits}`;
   field("memory").dataset.bytes = `${least} ${usual} ${fits}`;

@@ -68,6 +68,11 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert done.exit_code == 0, (done.output, done.exception)
     facts = json.loads((machine / "one" / "provenance.json").read_text())
     assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
+    report = (machine / "one" / "report.html").read_text()
+    # Architectures were held out, and nothing may say that GPUs were.
+    assert "error on architectures that were held out" in done.output
+    assert "on held-out architectures" in report
+    assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))
     monkeypatch.chdir(tmp_path)  # the files are found from anywhere
     again = asked_definition(machine / "one" / "study.toml", {})
     assert len(runs_of_study(again)) == 24

@@ -63,7 +63,7 @@ def test_options_become_configurations_and_a_rule(jobs, tmp_path):
     ((name, (wanted, means, _), _),) = jobs
     assert (name, len(wanted)) == ("profile_runs", 4)
     assert (means.rule.interval, means.rule.limit_seconds) == (0.05, 1.0)
-    assert "1 configuration measured (3 were there already)" in text
+    assert "1 configuration tried (3 were there already)" in text
     assert text.endswith(f"next: trainlaw data check {tmp_path / 'runs.csv'}")
 
 
@@ -110,7 +110,7 @@ def test_a_card_takes_no_threads(jobs, tmp_path):
 
 
 def test_layers_and_micro_are_jobs_of_their_own(jobs, tmp_path):
-    assert "layers schema; 1 configuration measured" in run_profile(options(tmp_path, layers=True))
+    assert "layers schema; 1 configuration tried" in run_profile(options(tmp_path, layers=True))
     text = run_profile(options(tmp_path, micro=True, processes="1,2", precision="fp32,bf16"))
     assert "achieved rates, 1 new row\n" in text
     assert [job[0] for job in jobs] == ["profile_layers", "profile_micro"]
