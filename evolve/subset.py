@@ -1,4 +1,4 @@
-"""Evolves which rows to take: sets of one size, by DEAP's NSGA-II over several scores. It knows arrays only."""
+"""Evolves which rows to take: sets of one size, by DEAP's NSGA-II over several scores of a set."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,10 +20,21 @@ class Subset:
     scores: tuple[float, ...]
 
 
+class _Fitness(base.Fitness):
+    """Scores of a set, all of them to be large."""
+
+    weights = ()
+
+    def __init__(self, values: tuple[float, ...]) -> None:
+        # DEAP asks a class for its weights; here each set says how many scores there are.
+        self.weights = (1.0,) * len(values)
+        super().__init__(values)
+
+
 class _Set(tuple[int, ...]):
     """Positions of rows, ascending, with the `fitness` that DEAP's selection reads."""
 
-    fitness: base.Fitness
+    fitness: _Fitness
 
 
 def evolve_subsets(
@@ -65,7 +76,7 @@ def evolve_subsets(
             pool[tuple(born)] = born
         alive = tools.selNSGA2(list(pool.values()), min(population, len(pool)))
     best = tools.sortNondominated(alive, len(alive), first_front_only=True)[0]
-    found = [Subset(tuple(taken), tuple(map(float, taken.fitness.values))) for taken in best]
+    found = [Subset(tuple(taken), taken.fitness.wvalues) for taken in best]
     return sorted(found, key=lambda subset: (subset.scores, subset.rows), reverse=True)
 
 
@@ -73,10 +84,7 @@ def _scored(rows: Iterable[int], scores: Scores, known: dict[tuple[int, ...], _S
     """The set of these rows with its scores, computed once per set."""
     taken = _Set(sorted(int(row) for row in rows))
     if tuple(taken) not in known:
-        values = scores(np.array(taken, dtype=np.int64))
-        # DEAP asks a class for its weights; all scores count the same.
-        worth = type("Worth", (base.Fitness,), {"weights": (1.0,) * len(values)})
-        taken.fitness = worth(values)
+        taken.fitness = _Fitness(tuple(map(float, scores(np.array(taken, dtype=np.int64)))))
         known[tuple(taken)] = taken
     return known[tuple(taken)]
 

@@ -1,5 +1,6 @@
 """One and the same formula with its constants fitted anew: what transfers is its form, not its numbers."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
 
@@ -8,7 +9,7 @@ import pandas as pd
 from trainlaw.datasets.network_layers import LayerRows, Networks
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import constants, with_constants
+from trainlaw.formulas.expression import Expression, constants, with_constants
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.row_sums import RowSums
 from trainlaw.validate.baselines.inputs import columns, group_weights
@@ -40,11 +41,8 @@ class RefittedFormula:
         log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(logs: np.ndarray) -> np.ndarray:
-            found, valid = evaluate(with_constants(self.formula.expression, start * np.exp(logs)), table)
-            predicted = np.where(valid, found, np.nan)
-            if sums is not None:
-                predicted = sums.apply(predicted)
-            return np.where(predicted > 0, weights * (np.log(predicted) - log_seconds), np.nan)
+            law = with_constants(self.formula.expression, start * np.exp(logs))
+            return weights * (_log_seconds(law, table, sums) - log_seconds)
 
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
@@ -62,6 +60,23 @@ class RefittedFormula:
         self.formula_ = replace(self.formula, expression=expression)
         return self
 
+    def log_slopes(self, X: pd.DataFrame) -> np.ndarray:
+        """Return d ln(seconds) / d ln(constant) of the fitted formula, shape (n_runs, n_constants).
+
+        X : as for `predict`. nan where the formula has no positive time.
+        """
+        fitted = np.array(constants(self.formula_.expression), dtype=float)
+        table, sums, rows = self._rows(X)
+
+        def log_seconds(logs: np.ndarray) -> np.ndarray:
+            return _log_seconds(with_constants(self.formula_.expression, fitted * np.exp(logs)), table, sums)
+
+        with np.errstate(all="ignore"):
+            slopes = with_numeric_slopes(log_seconds)(np.zeros(len(fitted)))[1]
+        if rows is None:
+            return slopes
+        return np.column_stack([rows.per_run(column) for column in slopes.T])
+
     def _rows(self, X: pd.DataFrame) -> tuple[dict[str, np.ndarray], RowSums | None, LayerRows | None]:
         """The features of each row, and which rows make up each run; X : features of runs."""
         names = [spec.name for spec in self.formula.used_features]
@@ -75,3 +90,12 @@ class RefittedFormula:
         table, sums, rows = self._rows(X)
         predicted = self.formula_.predict(table, sums=sums)
         return predicted if rows is None else rows.per_run(predicted)
+
+
+def _log_seconds(law: Expression, table: Mapping[str, np.ndarray], sums: RowSums | None) -> np.ndarray:
+    """ln of the time of each run, nan where it is not positive; table : features of rows."""
+    found, valid = evaluate(law, table)
+    predicted = np.where(valid, found, np.nan)
+    if sums is not None:
+        predicted = sums.apply(predicted)
+    return np.log(np.where(predicted > 0, predicted, np.nan))
