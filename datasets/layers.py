@@ -31,13 +31,17 @@ _NUMBERS = (
 )
 
 
-def tiled(pixels: np.ndarray) -> np.ndarray:
-    """Return sides in pixels rounded up to whole tiles of 4, same shape.
+#: Outputs of a tile on a side, and channels of the smallest block: a warp of 32 threads has one each.
+TILE_PX, BLOCK_CHANNELS = 4.0, 32.0
 
-    >>> tiled(np.array([7.0, 8.0, 9.0])).tolist()
+
+def tiled(amounts: np.ndarray, tile: float) -> np.ndarray:
+    """Return amounts rounded up to whole tiles, in their unit, same shape.
+
+    >>> tiled(np.array([7.0, 8.0, 9.0]), TILE_PX).tolist()
     [8.0, 8.0, 12.0]
     """
-    return 4.0 * np.ceil(pixels / 4.0)
+    return tile * np.ceil(amounts / tile)
 
 
 def _compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
@@ -66,7 +70,16 @@ _FAST_ROWS: tuple[Feature, ...] = (
         "products in tiles over all products; 1 where the stride is not 1",
         "is_fast * (tiled_height_px * (kernel_px + 3) / (4 * out_height_px * kernel_px)) ^ 2 + (1 - is_fast)",
     ),
-    derived_feature("fast_compute_s", "c_F", "s", "time of the products in tiles", "tile_ratio * compute_s"),
+    derived_feature(
+        "tiled_compute_s",
+        "c_T",
+        "s",
+        "time of the MACs with output channels in whole blocks of 32",
+        "tiled_channels / out_channels * compute_s",
+    ),
+    derived_feature(
+        "fast_compute_s", "c_F", "s", "time of the products in tiles", "tile_ratio * tiled_compute_s"
+    ),
     derived_feature(
         "fast_input_compute_s",
         "c_FI",
@@ -98,6 +111,7 @@ _ROWS: tuple[Feature, ...] = (
     column_feature(
         "tiled_height_px", "H_t", "1", "height of the output, rounded up to whole tiles of 4", low=1
     ),
+    column_feature("tiled_channels", "N_t", "1", "output channels, rounded up to whole blocks of 32", low=1),
     column_feature("has_bias", "q_b", "1", "1 with a bias", high=1),
     column_feature("has_activation", "q_a", "1", "1 with an activation after the layer", high=1),
     column_feature(
@@ -143,6 +157,13 @@ _ROWS: tuple[Feature, ...] = (
     derived_feature("launch_s", "k_0", "s", "passes x 10 us", "n_passes * 1e-5"),
     *_FAST_ROWS,
     derived_feature(
+        "clock_drop",
+        "delta",
+        "1",
+        "ln of boost over base clock: how far the clock may fall under load",
+        "log(boost_clock_hz / base_clock_hz)",
+    ),
+    derived_feature(
         "wave_compute_s",
         "c_V",
         "s",
@@ -176,7 +197,8 @@ _COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
         "n_passes": lambda c: c.looked_up("phase", lambda phase: 3 if "backward" in phase else 1),
         "has_optimizer": lambda c: c.looked_up("phase", lambda phase: "optimizer" in phase.split("+")),
         "is_conv": lambda c: c.looked_up("kind", lambda kind: kind == "conv"),
-        "tiled_height_px": lambda c: tiled(c["out_height_px"]),
+        "tiled_height_px": lambda c: tiled(c["out_height_px"], TILE_PX),
+        "tiled_channels": lambda c: tiled(c["out_channels"], BLOCK_CHANNELS),
         "has_bias": lambda c: np.nan_to_num(c.table["bias"].to_numpy(dtype=np.float64, na_value=np.nan)),
         "has_activation": lambda c: c.looked_up("activation", lambda name: name != "none"),
         "update_arrays": lambda c: c.looked_up("optimizer", lambda name: UPDATE_ARRAYS.get(name, 1)),

@@ -16,7 +16,7 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.fact_features import GPU_FEATURES
 from trainlaw.datasets.feature_rows import Feature, chosen_features, column_feature, derived_feature
 from trainlaw.datasets.features import FEATURES
-from trainlaw.datasets.layers import LAYER_FEATURES, tiled
+from trainlaw.datasets.layers import BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
 from trainlaw.formulas.features import FeatureSpec
 
 ITERATION = "iteration"  # kind of the row with what a run has once
@@ -49,6 +49,7 @@ LAYER_FACTS: Mapping[str, Feature] = MappingProxyType(
             column_feature("in_width_px", "W_i", "1", "width of the input", low=1),
             column_feature("out_height_px", "H_o", "1", "side of the output, geometric mean", low=1),
             column_feature("tiled_height_px", "H_t", "1", "the same, rounded up to whole tiles of 4", low=1),
+            column_feature("tiled_channels", "N_t", "1", "output channels in whole blocks of 32", low=1),
             column_feature("reduction", "K", "1", "reduction length of a group: channels x kernel", low=1),
             column_feature("columns", "N_g", "1", "columns of a group's matrix product", low=1),
             column_feature("weights", "W", "element", "elements of the kernel or matrix"),
@@ -92,7 +93,14 @@ def _once(name: str, definition: str) -> Feature:
 
 _SAME = ("batch", "bytes_per_element", "n_passes", "has_optimizer", "compute_s", "output_compute_s")
 _SAME += ("weight_compute_s", "input_memory_s", "output_memory_s", "weight_memory_s")
-_SAME += ("is_fast", "tile_ratio", "fast_compute_s", "fast_input_compute_s", "fast_wave_compute_s")
+_SAME += (
+    "is_fast",
+    "tile_ratio",
+    "tiled_compute_s",
+    "fast_compute_s",
+    "fast_input_compute_s",
+    "fast_wave_compute_s",
+)
 _ROWS: tuple[Feature, ...] = (
     *LAYER_FACTS.values(),
     *(LAYER_FEATURES[name] for name in _SAME),
@@ -227,7 +235,8 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
         np.maximum(sides[1], 1.0),
         np.maximum(sides[2], 1.0),
         np.sqrt(np.maximum(sides[3] * out_width, 1.0)),
-        np.sqrt(np.maximum(tiled(sides[3]) * tiled(out_width), 1.0)),
+        np.sqrt(np.maximum(tiled(sides[3], TILE_PX) * tiled(out_width, TILE_PX), 1.0)),
+        np.maximum(tiled(columns.out_channels, BLOCK_CHANNELS), 1.0),
         pure(columns.reduction),
         pure(columns.columns),
         np.array([layer.weights for layer in layers], dtype=np.float64),
