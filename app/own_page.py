@@ -1,12 +1,10 @@
 """The page of a formula whose features are its own: inputs, live result, worked cases, without a network."""
 
-import base64
-import hashlib
 from string import Template
 
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.own_features import PUBLISHED, cases_of, group_keys
-from trainlaw.app.page_script import literal, template
+from trainlaw.app.page_script import content_hash, literal, template
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.quantities import show_number
 from trainlaw.app.svg import escape
@@ -32,13 +30,9 @@ def own_page_html(formula: Formula) -> str:
         origin=origin,
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=content_hash(style),
+        script_hash=content_hash(script),
     )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _script(formula: Formula) -> str:

@@ -1,7 +1,5 @@
 """The page: one static HTML file that predicts in the browser by the printed formula, without a network."""
 
-import base64
-import hashlib
 from string import Template
 
 from trainlaw.app.error_tables import (
@@ -15,7 +13,7 @@ from trainlaw.app.error_tables import (
 )
 from trainlaw.app.html_tables import table_html
 from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
-from trainlaw.app.page_script import script_of, template
+from trainlaw.app.page_script import content_hash, script_of, template
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
 from trainlaw.app.term_words import words_of_terms
@@ -38,8 +36,8 @@ def page_html(formula: Formula) -> str:
     version = escape(facts.get("trainlaw_version", ""))
     return Template(template("page.html")).substitute(
         version=version,
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+        script_hash=content_hash(script),
+        style_hash=content_hash(style),
         origin=f"trainlaw {version}, table {escape(facts.get('table', 'unknown'))}, sha256 of the data "
         f"{escape(facts.get('table_sha256', 'unknown'))}",
         summary=escape(_summary(formula)),
@@ -53,10 +51,6 @@ def page_html(formula: Formula) -> str:
         style=style,
         script=script,
     )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _summary(formula: Formula) -> str:

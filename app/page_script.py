@@ -1,5 +1,7 @@
 """The script of the page: tables to choose from and the formula as JavaScript, printed by our own printer."""
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from importlib import resources
@@ -68,6 +70,11 @@ def script_of(formula: Formula) -> str:
 def template(name: str) -> str:
     """Return the text of a file among the templates."""
     return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def content_hash(text: str) -> str:
+    """Return the source of a style or script as a page's security policy names it: SHA-256, base64."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def literal(value: Any) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from trainlaw.app.csv_text import inert
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.lookup_tables import cnn_rows
 from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_word
@@ -18,7 +19,6 @@ COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
     "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory",
 )  # fmt: skip
-_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
@@ -55,7 +55,7 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
                 FIRST_BATCH / seconds if seconds else math.nan,
             )
             fits = fits_word(least[line, place], usual[line, place], memory[place])
-            named = [_inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], _inert(gpu)]
+            named = [inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], inert(gpu)]
             known = int(outside[line, place]) if math.isfinite(seconds) else ""
             writer.writerow([*named, FIRST_BATCH, FIRST_PRECISION, *map(_number, found), known, fits])
     return buffer.getvalue()
@@ -63,8 +63,3 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
 
 def _number(value: float) -> str:
     return repr(value) if math.isfinite(value) else ""
-
-
-def _inert(text: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_STARTS) else text

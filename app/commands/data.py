@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 
 app = typer.Typer(
     help="Look at built-in tables of measured runs; check, compare and import your own.",
@@ -43,17 +44,6 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column", help="Where a column of yours has another name: OURS=YOURS, such as time_s=latency_ms."
-    ),
-]
-GpuFile = Annotated[
-    Path | None, typer.Option(help="CSV, Excel or Parquet file with GPUs of your own.", dir_okay=False)
-]
-CnnFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--cnn-file",
-        help="A CNN of your own (.onnx, .csv, .json); runs name it as the file, without ending.",
-        dir_okay=False,
     ),
 ]
 

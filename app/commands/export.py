@@ -4,15 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import FormulaName
 
 
 def export_command(
-    formula: Annotated[
-        Path | None,
-        typer.Argument(
-            help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
-        ),
-    ] = None,
+    formula: FormulaName = None,
     to: Annotated[
         Path,
         typer.Option(

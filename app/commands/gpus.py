@@ -1,23 +1,15 @@
 """`trainlaw gpus`: the cards that are known, the facts of one, and the links between them."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.own_files import GpuFile
 
 app = typer.Typer(
     help="Show the GPUs and links that are known, and their facts.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-GpuFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="CSV, Excel or Parquet file with GPUs of your own; a known name corrects that card.",
-        dir_okay=False,
-    ),
-]
 
 
 @app.command("list")

@@ -8,7 +8,9 @@ import typer
 GpuFile = Annotated[
     Path | None,
     typer.Option(
-        help="CSV, Excel or Parquet file with GPUs of your own, such as runs-machine.csv.", dir_okay=False
+        help="CSV, Excel or Parquet file with GPUs of your own, in the columns of `trainlaw gpus show`, such "
+        "as runs-machine.csv of `trainlaw profile`; a known name corrects that card.",
+        dir_okay=False,
     ),
 ]
 CnnFiles = Annotated[

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import Fabric, FormulaFile, Link, Out, Pixels
+from trainlaw.app.commands.own_files import GpuFile
 
 
 class Form(StrEnum):
@@ -20,9 +22,7 @@ def predict_command(
     cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`).")] = None,
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per iteration on the GPU.", min=1)] = None,
-    pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
-    ] = None,
+    pixels: Pixels = None,
     precision: Annotated[
         str | None, typer.Option(help="fp32, tf32, amp, fp16, ...; default: fp32, or the file's.")
     ] = None,
@@ -30,10 +30,8 @@ def predict_command(
         int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
     ] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = None,
-    link: Annotated[
-        str | None, typer.Option(help="What joins the GPUs of a node; default: the card's own link.")
-    ] = None,
-    fabric: Annotated[str | None, typer.Option(help="What joins the nodes; default: ethernet-10g.")] = None,
+    link: Link = None,
+    fabric: Fabric = None,
     algorithm: Annotated[
         str | None, typer.Option(help="How gradients are exchanged: ring, tree, ...; default: ring.")
     ] = None,
@@ -42,22 +40,15 @@ def predict_command(
         Path | None,
         typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
     ] = None,
-    gpu_file: Annotated[
-        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
-    ] = None,
-    formula: Annotated[
-        Path | None,
-        typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
-    ] = None,
+    gpu_file: GpuFile = None,
+    formula: FormulaFile = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="Where constants differ by group, the group: LABEL=GROUP, such as harness=nvidia."),
     ] = None,
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write instead of printing; never replaces one.")
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
 

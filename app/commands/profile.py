@@ -39,7 +39,9 @@ def profile_command(
         typer.Option("--rendezvous", "--rdzv-endpoint", help="HOST:PORT of one host, where all hosts meet."),
     ] = "",
     link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
-    network: Annotated[str, typer.Option(help="Link between hosts, such as infiniband-hdr.")] = "",
+    network: Annotated[
+        str, typer.Option("--network", "--fabric", help="Link between hosts, such as infiniband-hdr.")
+    ] = "",
     plan: Annotated[
         Path | None,
         typer.Option(help="CSV of configurations in place of --cnns, --batch, --input, --precision."),

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import Fabric, FormulaFile, Link, Out, Pixels
+from trainlaw.app.commands.own_files import GpuFile
 
 
 class Form(StrEnum):
@@ -19,14 +21,10 @@ def scaling_command(
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")] = ...,
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = ...,
     batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)] = ...,
-    pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
-    ] = None,
+    pixels: Pixels = None,
     precision: Annotated[str, typer.Option(help="fp32, tf32, amp, fp16, ...")] = "fp32",
-    link: Annotated[
-        str | None, typer.Option(help="What joins the GPUs of a node; default: the card's own link.")
-    ] = None,
-    fabric: Annotated[str | None, typer.Option(help="What joins the nodes; default: ethernet-10g.")] = None,
+    link: Link = None,
+    fabric: Fabric = None,
     algorithm: Annotated[
         str, typer.Option(help="ring, tree, butterfly, parameter_server, hierarchical_ring, ...")
     ] = "ring",
@@ -35,18 +33,11 @@ def scaling_command(
     hidden: Annotated[
         float, typer.Option(help="Share of the exchange behind the backward pass.", min=0, max=1)
     ] = 0.0,
-    gpu_file: Annotated[
-        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
-    ] = None,
-    formula: Annotated[
-        Path | None,
-        typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
-    ] = None,
+    gpu_file: GpuFile = None,
+    formula: FormulaFile = None,
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write instead of printing; never replaces one.")
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Scale a configuration from 1 to many GPUs, each with its own batch; perfect scaling stands beside.
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import Out, Pixels
+from trainlaw.app.commands.own_files import GpuFile
 
 
 class Phase(StrEnum):
@@ -27,26 +29,20 @@ def schedule_command(
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = ...,
     streams: Annotated[int, typer.Option(help="Streams, 1 to 128; fewer are shown, too.", min=1)] = 4,
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 32,
-    pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
-    ] = None,
+    pixels: Pixels = None,
     phase: Annotated[
         Phase, typer.Option(help="A whole iteration, or the forward pass alone.")
     ] = Phase.training,
     event: Annotated[
         float, typer.Option(help="Seconds that waiting for a task of another stream costs.", min=0)
     ] = 5e-6,
-    gpu_file: Annotated[
-        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
-    ] = None,
+    gpu_file: GpuFile = None,
     law: Annotated[
         Path | None, typer.Option(help="formula.json of the time of one layer; default: the built-in one.")
     ] = None,
     gantt: Annotated[Path | None, typer.Option(help="SVG file to write: who runs when.")] = None,
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write instead of printing; never replaces one.")
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Schedule a network's layers on streams: makespan, speed-up, critical path, Gantt chart.
 

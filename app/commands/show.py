@@ -4,21 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from trainlaw.app.commands.options import FormulaName
+from trainlaw.app.commands.own_files import GpuFile
 
 
 def show_command(
-    formula: Annotated[
-        Path | None,
-        typer.Argument(
-            help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
-        ),
-    ] = None,
+    formula: FormulaName = None,
     cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
     gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
-    gpu_file: Annotated[
-        Path | None, typer.Option(help="CSV with GPUs of yours, in the columns of `trainlaw gpus show`.")
-    ] = None,
+    gpu_file: GpuFile = None,
 ) -> None:
     """Print a formula and read it: forms, terms in words, shares of the time, what moves it, errors.
 
