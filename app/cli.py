@@ -18,6 +18,7 @@ from trainlaw.app.commands import (
     schedule,
     show,
     study,
+    suggest,
     validate,
 )
 from trainlaw.formulas.errors import TrainlawError
@@ -69,6 +70,7 @@ app = typer.Typer(
     epilog=_EXAMPLES,
 )
 app.command("study")(study.study_command)
+app.command("suggest")(suggest.suggest_command)
 app.command("compare")(compare.compare_command)
 app.command("predict")(predict.predict_command)
 app.command("profile")(profile.profile_command)

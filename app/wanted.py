@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -103,32 +103,36 @@ def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
     ]
 
 
-def runs_of_csv(path: Path, gpus: GpuCatalog | None = None) -> RunTable:
+def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = ()) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, network, algorithm and timed_parts
-    may follow; other columns are not read. gpus : known cards, None for the built-in ones.
+    may follow; other columns are not read. gpus : known cards, None for the built-in ones. on : names of GPUs
+    that stand in for a column gpu that is not there: each row on each of them.
     Raises InputError for a file that is no such table, with the row and column of the first fault.
     """
     reader = csv.DictReader(io.StringIO(read_text(path, _MAX_BYTES)))
     try:
-        rows, header = list(reader), reader.fieldnames or []
+        rows, header = list(reader), list(reader.fieldnames or [])
     except csv.Error as error:
         raise InputError(f"expected a CSV table in {path}: {error}") from None
+    numbered = list(enumerate(rows, start=2))
+    if on and "gpu" not in header:
+        numbered, header = [(n, {**row, "gpu": gpu}) for n, row in numbered for gpu in on], [*header, "gpu"]
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
     if not rows:
         raise InputError(f"{path}: expected at least one row under the header")
-    return _together(rows, path, gpus or known_gpus())
+    return _together(numbered, path, gpus or known_gpus())
 
 
-def _together(rows: Iterable[Mapping[str, str | None]], path: Path, gpus: GpuCatalog) -> RunTable:
-    """One table of all rows; each GPU and CNN is sought, and each CNN's file read, once."""
+def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, gpus: GpuCatalog) -> RunTable:
+    """One table of all rows, each with its line; each GPU is sought and each CNN's file read once."""
     cards: dict[str, Gpu] = {}
     networks: dict[tuple[object, ...], CnnFacts] = {}
     frames = []
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         try:
             frames.append(_run_of_row(row, gpus, cards, networks))
         except TrainlawError as error:

@@ -1,0 +1,93 @@
+"""`trainlaw suggest`: what to measure next, and whether such advice helped on measured runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from trainlaw.app.commands.own_files import CnnFiles, GpuFile
+
+
+def suggest_command(
+    number: Annotated[int, typer.Option("-k", help="Configurations to choose.", min=1, max=1000)] = 5,
+    pool: Annotated[
+        Path | None,
+        typer.Option(help="CSV of what could be measured: cnn, batch_per_gpu, gpu, perhaps input_size_px."),
+    ] = None,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(help="GPU to measure on, where --pool names none; several by repeating --gpu."),
+    ] = None,
+    cnns: Annotated[
+        str, typer.Option(help="Without --pool: CNNs, separated by commas; default: all built-in ones.")
+    ] = "",
+    batch: Annotated[
+        str, typer.Option(help="Without --pool: images per iteration, separated by commas.")
+    ] = "8,32,128",
+    input_px: Annotated[
+        str, typer.Option("--input", help="Without --pool: sides of an image; default: each CNN's own.")
+    ] = "",
+    precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
+    front: Annotated[
+        Path | None,
+        typer.Option(help="Run folder or formula.json; default: the newest run here, else the built-in one."),
+    ] = None,
+    runs: Annotated[
+        str | None,
+        typer.Option(help="What is measured so far: a table or a CSV file; default: the runs of the study."),
+    ] = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
+    repeats: Annotated[
+        int, typer.Option(help="Iterations of one measurement, for its cost.", min=1, max=10**6)
+    ] = 30,
+    seed: Annotated[int, typer.Option(help="Same seed, same set.", min=0)] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV for `trainlaw profile --plan`; never replaces a file.")
+    ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Replay on built-in runs: suggested against random choice.")
+    ] = False,
+    source: Annotated[
+        str, typer.Option(help="With --simulate: the source whose runs are the pool.")
+    ] = "profet",
+    held_out: Annotated[
+        str, typer.Option(help="With --simulate: what is held out, configuration or cnn.")
+    ] = "configuration",
+    seeds: Annotated[int, typer.Option(help="With --simulate: repetitions.", min=2, max=1000)] = 20,
+) -> None:
+    """Choose what to measure next, so that the formula's predictions become surer.
+
+    A set is evolved that removes as much as possible of the variance of predicted times, covers the features'
+    ranges and is cheap. The table says for each configuration why; the plan goes to `trainlaw profile`.
+    --simulate replays this on built-in runs, with held-out runs that no choice and no fit sees.
+
+    \b
+    Examples:
+      trainlaw suggest --pool configs.csv -k 5 --front trainlaw-run --out plan.csv
+      trainlaw suggest --gpu T4 --batch 16,64 -k 10
+      trainlaw suggest --gpu "AMD EPYC, 2 threads" --gpu-file runs-machine.csv --runs runs.csv --out plan.csv
+      trainlaw profile --plan plan.csv --out runs.csv
+      trainlaw suggest --simulate
+    """
+    from trainlaw.app.suggest_jobs import SuggestOptions, run_replay, run_suggest
+    from trainlaw.formulas import InputError, write_text_atomically
+
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists; choose another name for --out")
+    if simulate:
+        if pool or gpu or front or runs or cnns:
+            raise InputError(
+                "--simulate takes built-in runs: leave out --pool, --gpu, --cnns, --front, --runs"
+            )
+        text, csv = run_replay(source, held_out, seeds)
+    else:
+        options = SuggestOptions(
+            number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
+            precision=precision, front=front, runs=runs, gpu_file=gpu_file, cnn_files=tuple(cnn_file or ()),
+            repeats=repeats, seed=seed,
+        )  # fmt: skip
+        text, csv = run_suggest(options)
+    print(text)
+    if out is not None:
+        write_text_atomically(out, csv)
+        print(f"\n{out} written" + ("" if simulate else f"; next: trainlaw profile --plan {out}"))

@@ -1,0 +1,221 @@
+"""What to measure next: the set of configurations after which a formula's predictions vary least.
+
+The set is evolved by three scores: how much of the variance that the formula's constants leave it would
+remove, how much of the range of each feature it covers, and what it costs. Pinel et al., "Evolving a deep
+neural network training time estimator", 2020, evolve what to measure for the estimator's accuracy; the
+measure of a set is that of optimal designs (`trainlaw.validate.design`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.formula_rows import Layout, is_of_layers
+from trainlaw.app.studied_front import StudiedFront
+from trainlaw.datasets import Networks, RunTable
+from trainlaw.evolve.subset import evolve_subsets
+from trainlaw.formulas import Formula, InputError
+from trainlaw.validate.bootstrap import drawn_rows
+from trainlaw.validate.design import Design
+from trainlaw.validate.refit import RefittedFormula
+
+# A set may remove so much less variance than the best one where it is cheaper and covers as much.
+_NEAR_BEST = 0.98
+_RESAMPLES = 4
+# Groups of GPUs below which runs are resampled one by one.
+_LEAST_GROUPS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Configurations to choose from.
+
+    design : what is not sure about their times. amounts : ln of the formula's features, (n, d); measured :
+    the same of the runs that are measured, (n_measured, d). cost_s : seconds of measuring each, (n,).
+    """
+
+    design: Design
+    amounts: np.ndarray
+    measured: np.ndarray
+    cost_s: np.ndarray
+
+    def covered(self, rows: Sequence[int]) -> float:
+        """Return how much of the features' ranges is covered once these rows are measured, 0 to 1.
+
+        The mean over features; a range is that of what is measured and of all candidates together.
+        """
+        taken = self.amounts[np.asarray(rows, dtype=np.intp)]
+        low = np.minimum(self._ends[0], taken.min(axis=0, initial=np.inf))
+        high = np.maximum(self._ends[1], taken.max(axis=0, initial=-np.inf))
+        whole = self._whole
+        return float(np.mean((high - low)[whole > 0] / whole[whole > 0])) if (whole > 0).any() else 1.0
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.measured.min(axis=0), self.measured.max(axis=0)
+
+    @cached_property
+    def _whole(self) -> np.ndarray:
+        return np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+
+    def best_set(self, size: int, seed: int = 0) -> list[int]:
+        """Return the set of `size` to measure, as positions, what removes most variance first.
+
+        It is the cheapest of the evolved sets that remove 98 % of what the best one does and cover no less
+        than that one.
+        """
+
+        def scores(rows: np.ndarray) -> tuple[float, float, float]:
+            return self.design.variance_removed(rows), self.covered(rows), -float(self.cost_s[rows].sum())
+
+        found = evolve_subsets(scores, len(self.cost_s), size, [self.design.greedy(size)], random_seed=seed)
+        best = found[0].scores
+        near = [
+            subset
+            for subset in found
+            if subset.scores[0] >= _NEAR_BEST * best[0] and subset.scores[1] >= best[1]
+        ]
+        return self.in_order(max(near, key=lambda subset: subset.scores[2]).rows)
+
+    def in_order(self, rows: Sequence[int]) -> list[int]:
+        """Return the rows of a set, each the one that removes most variance after those before it."""
+        left, ordered = list(rows), list[int]()
+        while left:
+            worth = [self.design.variance_removed([*ordered, row]) for row in left]
+            ordered.append(left.pop(int(np.argmax(worth))))
+        return ordered
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One configuration to measure and why.
+
+    row : its position in the pool. predicted_s : time of an iteration. cost_s : of measuring it. removed :
+    share of the variance over the pool that it removes after those before it. uncertainty, disagreement :
+    relative, of its prediction: by the formula's constants, and among the formulas of the front fitted to
+    resampled runs. new : features beyond what is measured, with the factor beyond, the farthest first.
+    """
+
+    row: int
+    predicted_s: float
+    cost_s: float
+    removed: float
+    uncertainty: float
+    disagreement: float
+    new: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Configurations in the order of their worth; covered : share of the features' ranges, before and after;
+    removed : share of the variance of predictions for the pool that they remove together.
+    """
+
+    members: tuple[Suggestion, ...]
+    covered: tuple[float, float]
+    removed: float
+
+
+def suggested_runs(
+    front: StudiedFront, pool: RunTable, size: int, repeats: int = 30, seed: int = 0
+) -> Suggestions:
+    """Return the `size` configurations of `pool` to measure next.
+
+    repeats : iterations of a measurement, warm-up included. InputError where the formula has no time for a
+    measured run or a configuration, or the pool is smaller than `size`.
+    """
+    if size > len(pool):
+        raise InputError(
+            f"expected to choose at most the {len(pool)} configurations of the pool, came {size}"
+        )
+    both = front.measured.merged(pool)
+    layout = Layout(Networks.of(both) if is_of_layers(front.chosen) else None)
+    X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
+    y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
+    law = RefittedFormula(front.chosen, layout.networks).fit(X[~of_pool], y, groups)
+    predicted = law.predict(X)
+    candidates = candidates_of(law, X[~of_pool], y, X[of_pool], repeats * predicted[of_pool])
+    chosen = candidates.best_set(size, seed)
+    rivals = [law.formula_, *front.rivals]
+    disagreement = _disagreement(rivals, layout, (X[~of_pool], y, groups), X[of_pool].iloc[chosen], seed)
+    return _told(
+        candidates, chosen, predicted[of_pool], disagreement, [s.name for s in law.formula_.used_features]
+    )
+
+
+def candidates_of(
+    law: RefittedFormula, X: pd.DataFrame, y: np.ndarray, pool: pd.DataFrame, cost_s: np.ndarray
+) -> Candidates:
+    """Return the candidates with features `pool`, for a law that was fitted to `X` and seconds `y`."""
+    design = Design.of(law.log_slopes(X), law.log_slopes(pool), np.log(law.predict(X) / y))
+    names = [spec.name for spec in law.formula_.used_features]
+    everything = pd.concat([X[names], pool[names]]).to_numpy(dtype=float)
+    # What a network lacks is 0; a thousandth of the usual amount stands for it.
+    least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
+    logs = np.log(np.maximum(everything, least))
+    return Candidates(design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
+
+
+def resampled_predictions(
+    formulas: Sequence[Formula],
+    layout: Layout,
+    measured: tuple[pd.DataFrame, np.ndarray, np.ndarray],
+    pool: pd.DataFrame,
+    seed: int,
+) -> np.ndarray:
+    """Return ln(predicted seconds) of `pool` by formulas fitted to resampled runs, (n_pool, n_fits).
+
+    measured : features, seconds and GPU groups. Whole groups are drawn where there are enough of them.
+    """
+    X, y, groups = measured
+    units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
+    draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
+    columns = [
+        np.log(
+            RefittedFormula(formula, layout.networks).fit(X.iloc[rows], y[rows], groups[rows]).predict(pool)
+        )
+        for formula in formulas
+        for rows in draws
+    ]
+    return np.column_stack(columns)
+
+
+def _disagreement(
+    formulas: Sequence[Formula],
+    layout: Layout,
+    measured: tuple[pd.DataFrame, np.ndarray, np.ndarray],
+    pool: pd.DataFrame,
+    seed: int,
+) -> np.ndarray:
+    return np.std(resampled_predictions(formulas, layout, measured, pool, seed), axis=1)
+
+
+def _told(
+    candidates: Candidates,
+    chosen: Sequence[int],
+    predicted: np.ndarray,
+    disagreement: np.ndarray,
+    names: Sequence[str],
+) -> Suggestions:
+    low, high, removed = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0
+    members = []
+    for number, row in enumerate(chosen):
+        amounts = candidates.amounts[row]
+        beyond = np.maximum(amounts - high, low - amounts)
+        far = sorted(np.flatnonzero(beyond > 0), key=lambda place: -beyond[place])
+        so_far = candidates.design.variance_removed(chosen[: number + 1])
+        members.append(
+            Suggestion(
+                row=int(row),
+                predicted_s=float(predicted[row]),
+                cost_s=float(candidates.cost_s[row]),
+                removed=so_far - removed,
+                uncertainty=float(np.expm1(candidates.design.deviations[row])),
+                disagreement=float(np.expm1(disagreement[number])),
+                new=tuple((names[place], float(np.exp(beyond[place]))) for place in far),
+            )
+        )
+        removed, low, high = so_far, np.minimum(low, amounts), np.maximum(high, amounts)
+    return Suggestions(tuple(members), (candidates.covered([]), candidates.covered(chosen)), removed)
