@@ -22,8 +22,16 @@ from trainlaw.datasets.network_features import (
     network_layer_specs,
 )
 from trainlaw.datasets.network_layers import LayerRows, Networks, layer_rows
+from trainlaw.datasets.operations import OPERATION_GROUPS, group_of_operation
 from trainlaw.datasets.outliers import Outlier, outliers
+from trainlaw.datasets.pair_features import (
+    OPERATION_FEATURES,
+    PAIR_FEATURES,
+    grouped_seconds,
+    pair_feature_specs,
+)
 from trainlaw.datasets.pairs import PairTable
+from trainlaw.datasets.profile_files import OperationProfile, read_profiles
 from trainlaw.datasets.runs import RunTable
 
 __all__ = [
@@ -32,6 +40,9 @@ __all__ = [
     "LAYER_FEATURES",
     "LAYER_STUDY_FEATURES",
     "NETWORK_LAYER_FEATURES",
+    "OPERATION_FEATURES",
+    "OPERATION_GROUPS",
+    "PAIR_FEATURES",
     "STUDY_FEATURES",
     "TARGET",
     "CnnFacts",
@@ -43,6 +54,7 @@ __all__ = [
     "LayerTable",
     "Link",
     "Networks",
+    "OperationProfile",
     "Outlier",
     "PairTable",
     "RunTable",
@@ -58,6 +70,8 @@ __all__ = [
     "find_gpu",
     "find_link",
     "gpu_table",
+    "group_of_operation",
+    "grouped_seconds",
     "hypothetical_gpu",
     "layer_feature_specs",
     "layer_rows",
@@ -69,5 +83,7 @@ __all__ = [
     "memory_warnings",
     "network_layer_specs",
     "outliers",
+    "pair_feature_specs",
+    "read_profiles",
     "wanted_gpu",
 ]

@@ -1,12 +1,18 @@
 """Pairs of an operation profile on one GPU (anchor) and the iteration time on another (target)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from trainlaw.datasets.feature_rows import chosen_features
 from trainlaw.datasets.measured_table import MeasuredTable
+from trainlaw.datasets.pair_features import ANCHOR, PAIR_FEATURES, PROFILE_FEATURES, grouped_seconds
 from trainlaw.datasets.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.runs import RunTable
 
+#: Label of the pair, as "T4 to V100-SXM2-16GB".
+PAIR = "pair"
 WORKLOAD = ("cnn", "input_size_px", "n_classes", "batch_per_gpu")
 
 
@@ -35,6 +41,37 @@ class PairTable(MeasuredTable):
     def profile(self) -> pd.DataFrame:
         """Return the seconds of each operation in one step on the anchor, shape (n_pairs, n_operations)."""
         return self._rows[list(self.operations)].copy()
+
+    def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return features of the pairs (None: all), float64, shape (n_pairs, k), units as in `PAIR_FEATURES`.
+
+        Raises UnknownNameError for an unknown feature.
+
+        >>> from trainlaw.datasets import load_pairs
+        >>> load_pairs().features(["conv_forward_s", "peak_flop_per_s", "anchor_peak_flop_per_s"]).shape
+        (3684, 3)
+        """
+        chosen = [feature.spec.name for feature in chosen_features(PAIR_FEATURES, names)]
+        profile = [name for name in chosen if name in PROFILE_FEATURES]
+        anchor = [name for name in chosen if name.startswith(ANCHOR) and name not in PROFILE_FEATURES]
+        target = [name for name in chosen if name not in profile and name not in anchor]
+        parts = [self._profile_features()[profile], self.target_runs().features(target)]
+        parts.append(
+            self.anchor_runs().features([name.removeprefix(ANCHOR) for name in anchor]).add_prefix(ANCHOR)
+        )
+        return pd.concat(parts, axis=1)[chosen]
+
+    def labels(self) -> pd.DataFrame:
+        """Return the labels of the runs on the target, with `anchor_group` (of the anchor) and `pair`."""
+        labels = self.target_runs().labels()
+        labels["anchor_group"] = self.anchor_runs().labels()["gpu_group"]
+        ends = zip(self._rows["anchor_gpu"], self._rows["target_gpu"], strict=True)
+        labels[PAIR] = np.array([f"{anchor} to {target}" for anchor, target in ends], dtype=object)
+        return labels
+
+    def _profile_features(self) -> pd.DataFrame:
+        operations = {name: self._rows[name].to_numpy(dtype=float) for name in self.operations}
+        return grouped_seconds(operations, self._rows["anchor_time_s"].to_numpy(dtype=float))
 
     def target_runs(self) -> RunTable:
         """Return the runs on the target GPUs, row by row: their features, labels and times."""
