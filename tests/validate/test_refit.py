@@ -60,3 +60,14 @@ def test_one_platform_or_few_runs_are_refused(toy):
     platforms = [f"p{index % 5}" for index in range(len(toy.seconds))]
     with pytest.raises(InputError, match="at least 20 runs"):
         cross_platform(toy.X, toy.seconds, toy.labels, platforms, BASELINES)
+
+
+def test_slopes_of_a_sum_are_the_shares_of_its_terms(law, few_runs):
+    groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
+    fitted = RefittedFormula(law).fit(few_runs.X, few_runs.seconds, groups)
+    outputs, unfolded, overhead = constants(fitted.formula_.expression)
+    terms = np.column_stack(
+        [outputs * few_runs.X[NAMES[0]], unfolded * few_runs.X[NAMES[1]], np.full(len(few_runs.X), overhead)]
+    )
+    shares = terms / terms.sum(axis=1, keepdims=True)
+    assert fitted.log_slopes(few_runs.X) == pytest.approx(shares, abs=1e-6)

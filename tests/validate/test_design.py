@@ -1,0 +1,83 @@
+"""Designs of runs, against what a linear model of known constants says exactly."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trainlaw.formulas import InputError
+from trainlaw.validate.design import Design, space_filling
+
+NOISE = 0.2
+
+
+@pytest.fixture
+def slopes():
+    generator = np.random.default_rng(5)
+    return generator.normal(size=(6, 3)), generator.normal(size=(40, 3))
+
+
+@pytest.fixture
+def design(slopes):
+    return Design.of(*slopes, np.array([NOISE, -NOISE]))
+
+
+def posterior(measured, candidates, rows, prior=1.0):
+    """Covariance of the constants after measuring, by the textbook."""
+    seen = np.vstack([measured, candidates[rows]])
+    return np.linalg.inv(seen.T @ seen / NOISE**2 + np.eye(3) / prior**2)
+
+
+def test_deviations_are_those_of_the_posterior(design, slopes):
+    covariance = posterior(*slopes, [])
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", slopes[1], covariance, slopes[1]))
+    assert design.noise == pytest.approx(NOISE)
+    assert design.deviations == pytest.approx(expected)
+
+
+@given(rows=st.lists(st.integers(0, 39), max_size=6, unique=True))
+@settings(max_examples=30, deadline=None)
+def test_what_a_set_removes_and_tells(rows):
+    generator = np.random.default_rng(5)
+    slopes = generator.normal(size=(6, 3)), generator.normal(size=(40, 3))
+    design = Design.of(*slopes, np.array([NOISE]))
+    before, after = posterior(*slopes, []), posterior(*slopes, rows)
+    means = [np.einsum("ij,jk,ik->i", slopes[1], part, slopes[1]).mean() for part in (before, after)]
+    assert design.variance_removed(rows) == pytest.approx(1 - means[1] / means[0], abs=1e-9)
+    told = 0.5 * (np.linalg.slogdet(before)[1] - np.linalg.slogdet(after)[1])
+    assert design.information(rows) == pytest.approx(told, abs=1e-9)
+
+
+@pytest.mark.parametrize("information", [False, True])
+def test_greedy_takes_the_best_each_time(design, information):
+    worth = design.information if information else design.variance_removed
+    chosen = design.greedy(4, information)
+    for number in range(4):
+        before = chosen[:number]
+        others = [row for row in range(40) if row not in before]
+        assert chosen[number] == max(others, key=lambda row: worth([*before, row]))
+
+
+def test_twice_the_same_row_is_not_as_good_as_two():
+    """Batch diversity: the second of two equal candidates tells less than one of another kind."""
+    design = Design(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.9]]), NOISE)
+    assert sorted(design.greedy(2)) == [0, 2]
+
+
+def test_a_good_fit_is_not_trusted_beyond_repeats():
+    assert Design.of(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2)).noise == 0.05
+
+
+def test_a_formula_that_is_sure_has_nothing_to_remove():
+    assert Design(np.zeros((3, 2)), NOISE).variance_removed([1]) == 0.0
+
+
+def test_what_is_not_finite_is_refused():
+    with pytest.raises(InputError, match="no finite, positive time"):
+        Design.of(np.ones((2, 1)), np.array([[np.nan]]), np.zeros(2))
+
+
+def test_space_filling_goes_to_the_corners():
+    square = np.array([(x, y) for x in range(5) for y in range(5)], dtype=float)
+    chosen = space_filling(np.array([[2.0, 2.0]]), square, 4)
+    assert {tuple(square[row]) for row in chosen} == {(0, 0), (0, 4), (4, 0), (4, 4)}
+    assert len(set(space_filling(square[:1], square, 25))) == 25
