@@ -14,7 +14,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.plain_runs import Origins
 from trainlaw.app.search import SearchReporter
 from trainlaw.datasets import OPERATION_FEATURES, STUDY_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.pair_features import ANCHOR, ANCHOR_TIME, pair_feature_specs
@@ -126,30 +125,49 @@ def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Exp
 
 
 class TransferLaw:
-    """Evolves a law of plain runs, and fits how far the anchor's error of it holds on the target.
+    """Evolves a law of plain runs, and fits how far what it misses on the anchor is missed on the target.
 
-    origins : which GPUs and architectures the whole table has. After `fit`: `formula_`, `front_`.
+    Rows whose anchor is their own GPU are plain runs. After `fit`: `formula_`, `front_`.
     """
 
-    def __init__(self, origins: Origins, settings: SearchSettings) -> None:
-        """Keep what the search is made of."""
-        self.origins = origins
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings of the search."""
         self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,). groups unused."""
-        runs = self.origins.runs_beside(X, STUDY_FEATURES)
+        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,)."""
+        y, plain = np.asarray(y, dtype=float), is_plain_run(X)
         search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings, SearchReporter())
-        search.fit(runs.X, runs.seconds, runs.groups)
-        members = [transferred(item.formula, X, y) for item in search.front_]
-        self.formula_ = transferred(search.formula_, X, y)
-        scored = [ScoredFormula(law, _loss(law, X, y), complexity(law.expression)) for law in members]
+        search.fit(X.loc[plain, list(STUDY_FEATURES)], y[plain], np.asarray(groups)[plain])
+        pairs = ~plain & _anchor_is_known(X, plain)
+        rows, seconds = X[pairs], y[pairs]
+        self.formula_ = transferred(search.formula_, rows, seconds)
+        members = [transferred(item.formula, rows, seconds) for item in search.front_]
+        scored = [
+            ScoredFormula(law, float(law.provenance["training_loss"]), complexity(law.expression))
+            for law in members
+        ]
         self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
         return _predicted(self.formula_, X)
+
+
+_FACTS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
+
+
+def is_plain_run(X: pd.DataFrame) -> np.ndarray:
+    """Return whether the anchor of each row is its own GPU, bool, (n_rows,); X : features, (n_rows, k)."""
+    return np.all([X[name] == X[ANCHOR + name] for name in _FACTS], axis=0)
+
+
+def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
+    """Whether a plain run is of the chip of each row's anchor; where a GPU is held out, none is of it."""
+    known = set(X.loc[plain, list(_FACTS[:2])].itertuples(index=False, name=None))
+    anchors = X[[ANCHOR + name for name in _FACTS[:2]]].itertuples(index=False, name=None)
+    return np.array([chip in known for chip in anchors], dtype=bool)
 
 
 def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
@@ -192,10 +210,6 @@ def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np
 
 def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean(np.abs(predicted / y - 1.0)))
-
-
-def _loss(law: Formula, X: pd.DataFrame, y: np.ndarray) -> float:
-    return _mean_error(_predicted(law, X), y)
 
 
 def _predicted(law: Formula, X: pd.DataFrame) -> np.ndarray:

@@ -14,7 +14,7 @@ from trainlaw.datasets.features import FEATURES
 from trainlaw.datasets.operations import OPERATION_GROUPS, group_of_operation
 from trainlaw.formulas.features import FeatureSpec
 
-HOST = "host"
+HOST = "on_host"
 OTHER = "elementwise"  # where operations of no known group are counted: most of those are
 ANCHOR_TIME = "anchor_time_s"
 ANCHOR = "anchor_"
@@ -30,7 +30,7 @@ _GROUPS: tuple[Feature, ...] = (
 _WHOLE: tuple[Feature, ...] = (
     column_feature(ANCHOR_TIME, "t_a", "s", "time of the step on the anchor"),
     derived_feature(
-        "device_s",
+        "profiled_s",
         "o",
         "s",
         "anchor: all operations of the device",
@@ -41,7 +41,7 @@ _WHOLE: tuple[Feature, ...] = (
         "o_r",
         "s",
         "anchor: what of the step no operation of the device accounts for",
-        f"max({ANCHOR_TIME} - device_s, 0)",
+        f"max({ANCHOR_TIME} - profiled_s, 0)",
     ),
 )
 OPERATION_FEATURES: tuple[str, ...] = tuple(feature.spec.name for feature in _GROUPS)
@@ -89,5 +89,5 @@ def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) ->
             columns[f"{group}_s"] = columns[f"{group}_s"] + np.asarray(seconds, dtype=float)
     device = sum((columns[f"{row.name}_s"] for row in OPERATION_GROUPS.values()), np.zeros(length))
     step = np.asarray(step_s, dtype=float)
-    columns |= {ANCHOR_TIME: step, "device_s": device, "unprofiled_s": np.maximum(step - device, 0.0)}
+    columns |= {ANCHOR_TIME: step, "profiled_s": device, "unprofiled_s": np.maximum(step - device, 0.0)}
     return pd.DataFrame(columns)

@@ -1,0 +1,41 @@
+"""Data-sheet ratio of an anchor: its time, a ratio of two rates, a constant. Null models of a new GPU."""
+
+from functools import partial
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.validate.baselines.anchor_ratio import ANCHOR_TIME
+from trainlaw.validate.baselines.inputs import columns
+
+
+class AnchorRates:
+    """`time = k x anchor time x anchor's rate / target's rate`, with k the median over pairs of two GPUs.
+
+    rate : feature of the target; the anchor's has `anchor_` before it.
+    """
+
+    def __init__(self, rate: str) -> None:
+        """Keep the name of the rate."""
+        self.rate = rate
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit `ratio_` to seconds `y`, shape (n_rows,); `groups` are not used."""
+        scaled = self._scaled(X)
+        # A run beside itself as its own anchor tells nothing of two GPUs.
+        pairs = X[f"anchor_{self.rate}"].to_numpy() != X[self.rate].to_numpy()
+        self.ratio_ = float(np.median((np.asarray(y) / scaled)[pairs])) if pairs.any() else 1.0
+        return self
+
+    def _scaled(self, X: pd.DataFrame) -> np.ndarray:
+        names = [ANCHOR_TIME, f"anchor_{self.rate}", self.rate]
+        time, anchor, target = columns(X, names, "ratio of rates").T
+        return time * anchor / target
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return self.ratio_ * self._scaled(X)
+
+
+anchor_peak_ratio = partial(AnchorRates, "peak_flop_per_s")
+anchor_bandwidth_ratio = partial(AnchorRates, "bandwidth_byte_per_s")
