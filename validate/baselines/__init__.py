@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 
 from trainlaw.validate.baselines.anchor_line import AnchorLine
+from trainlaw.validate.baselines.anchor_rates import anchor_bandwidth_ratio, anchor_peak_ratio
 from trainlaw.validate.baselines.anchor_ratio import AnchorRatio
 from trainlaw.validate.baselines.boosting import (
     gradient_boosting,
     gradient_boosting_on_cf21,
+    gradient_boosting_on_perfect_scaling,
     gradient_boosting_on_roofline,
 )
 from trainlaw.validate.baselines.closed_form_5 import cf5
 from trainlaw.validate.baselines.closed_form_9 import cf9
 from trainlaw.validate.baselines.closed_form_12 import cf12
 from trainlaw.validate.baselines.closed_form_21 import cf21, cf21_tensor
+from trainlaw.validate.baselines.composed_scaling import ComposedScaling
 from trainlaw.validate.baselines.compute_null import null_compute
 from trainlaw.validate.baselines.genetic_programming import GeneticProgramming
+from trainlaw.validate.baselines.layer_boosting import layer_boosting, layer_boosting_on_product
 from trainlaw.validate.baselines.layer_null import layer_null
 from trainlaw.validate.baselines.layer_perceptron import LayerPerceptron
 from trainlaw.validate.baselines.layer_terms import layer_matrix_product, layer_roofline
@@ -62,6 +66,15 @@ MULTI_GPU_BASELINES: Mapping[str, EstimatorFactory] = {
     "perfect_scaling": PerfectScaling,
     "ring_scaling": RingScaling,
     "mg13": MG13,
+    "gradient_boosting_on_perfect_scaling": gradient_boosting_on_perfect_scaling,
+}
+
+#: Baselines of several GPUs from data sheets alone, fitted to runs on one GPU and on several.
+END_TO_END_BASELINES: Mapping[str, EstimatorFactory] = {
+    "null_compute": null_compute,
+    "roofline": Roofline,
+    "cf21_tensor": cf21_tensor,
+    "composed_scaling": ComposedScaling,
 }
 
 #: Baselines of a target GPU from a profile on an anchor GPU, one model per pair (see `run_pair_study`). They
@@ -73,11 +86,20 @@ ANCHOR_BASELINES: Mapping[str, EstimatorFactory] = {
     "profet_ensemble": ProfetEnsemble,
 }
 
+#: Baselines of any target GPU from the time on any anchor. They need the features of pairs: those of the
+#: target's run, `anchor_time_s`, and rates of the anchor.
+TRANSFER_BASELINES: Mapping[str, EstimatorFactory] = {
+    "anchor_peak_ratio": anchor_peak_ratio,
+    "anchor_bandwidth_ratio": anchor_bandwidth_ratio,
+}
+
 #: Baselines of the time of one layer; they need the features of a `LayerTable`.
 LAYER_BASELINES: Mapping[str, EstimatorFactory] = {
     "layer_null": layer_null,
     "layer_roofline": layer_roofline,
     "layer_matrix_product": layer_matrix_product,
+    "layer_boosting": layer_boosting,
+    "layer_boosting_on_product": layer_boosting_on_product,
     "layer_perceptron": LayerPerceptron,
 }
 
@@ -102,13 +124,19 @@ TITLES: Mapping[str, str] = {
     "perfect_scaling": "null: perfect scaling",
     "ring_scaling": "ring all-reduce",
     "mg13": "hand-derived, 13 constants",
+    "gradient_boosting_on_perfect_scaling": "boosting on perfect scaling",
+    "composed_scaling": "21 terms, then a ring",
     "anchor_ratio": "null: ratio per pair",
     "profet_line": "PROFET, linear leg",
     "operations_nonnegative": "non-negative operations",
     "profet_ensemble": "PROFET, ensemble",
+    "anchor_peak_ratio": "null: anchor's time x peak ratio",
+    "anchor_bandwidth_ratio": "null: anchor's time x bandwidth ratio",
     "layer_null": "null: FLOPs / peak",
     "layer_roofline": "roofline of a layer",
     "layer_matrix_product": "hand-derived matrix product",
+    "layer_boosting": "boosting",
+    "layer_boosting_on_product": "boosting on matrix product",
     "layer_perceptron": "perceptron, as MLPredict",
     "gplearn": "gplearn",
     "pyoperon": "pyoperon",
@@ -127,11 +155,13 @@ def title_of(estimator: str) -> str:
 __all__ = [
     "ANCHOR_BASELINES",
     "BASELINES",
+    "END_TO_END_BASELINES",
     "LAYER_BASELINES",
     "MANY_CORE_NETS",
     "MULTI_GPU_BASELINES",
     "PEER_BASELINES",
     "TITLES",
+    "TRANSFER_BASELINES",
     "many_core_seconds",
     "title_of",
 ]
