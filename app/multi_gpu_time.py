@@ -1,25 +1,37 @@
-"""The time of an iteration on several GPUs from a formula of one: plus the textbook exchange of gradients.
+"""The time of an iteration on several GPUs from a formula of one: by an evolved law, or a textbook exchange.
 
-Assumptions, stated wherever the result is shown: every GPU computes its own batch in the time of a single
-one; then the gradients (4 bytes per learned element) are exchanged in the closed form of the run's algorithm
-over its links' rates and latencies; nothing of the exchange is hidden behind the backward pass, unless a
-share is given. A formula evolved on runs of several GPUs has features of its own: nothing is added to it.
+A law of several GPUs, such as the built-in one, takes the time on one GPU (here that of the formula) and
+says the time on several; it was evolved on measured runs and holds for the algorithms that occurred there.
+For other algorithms, and where asked for, the textbook stands in: every GPU computes its own batch in the
+time of a single one; then the gradients (4 bytes per learned element) are exchanged in the closed form of the
+run's algorithm over its links' rates and latencies; nothing of that is hidden behind the backward pass,
+unless a share is given. A formula evolved on runs of several GPUs from data sheets alone needs neither.
 Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU Platform", IEEE Access 7,
-2019.
+2019; which is better, measured: `docs/scaling.md`.
 """
 
+from dataclasses import replace
+
 import numpy as np
+from trainlaw.app.builtin_formulas import BUILT_IN
 from trainlaw.app.formula_rows import FormulaRows
-from trainlaw.datasets import RunTable
+from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import LINK_FEATURES
-from trainlaw.formulas import Formula
+from trainlaw.datasets.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.formulas import Formula, InputError, load_formula, substitute
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
+BY_LAW = "several GPUs: one GPU's time by the formula, several by the evolved law"
 OF_SEVERAL_GPUS = frozenset(
-    {"n_gpus", "n_nodes", *(row.spec.name for row in (*LINK_FEATURES, *COMMUNICATION_FEATURES))}
-) - {"gradient_bytes"}
+    {
+        "n_gpus",
+        "n_nodes",
+        *(row.spec.name for row in (*LINK_FEATURES, *COMMUNICATION_FEATURES, *SCALING_FEATURES)),
+    }
+) - {"gradient_bytes", "exchange_bytes"}
+ALGORITHMS = "algorithms"  # entry of a law's provenance: ways of exchanging that its runs had
 
 
 def knows_several_gpus(formula: Formula) -> bool:
@@ -27,14 +39,60 @@ def knows_several_gpus(formula: Formula) -> bool:
     return any(spec.name in OF_SEVERAL_GPUS for spec in formula.used_features)
 
 
-def exchange_seconds(formula: Formula, runs: RunTable) -> np.ndarray:
-    """Return what the exchange adds to a formula's time, in seconds, shape (n_runs,); 0 on one GPU.
+def needs_single_gpu_time(formula: Formula) -> bool:
+    """Return whether a formula is a law of several GPUs that takes the time on one as a feature."""
+    return any(spec.name == SINGLE_GPU_TIME for spec in formula.used_features)
 
-    It is 0 throughout for a formula that knows several GPUs.
+
+def check_law_of_several(law: Formula, origin: str) -> Formula:
+    """Return the law; InputError where it is no law of several GPUs that takes the time on one."""
+    unknown = [spec.name for spec in law.used_features if spec.name not in FEATURES]
+    if unknown or law.summed_over or not needs_single_gpu_time(law):
+        raise InputError(
+            f"{origin}: expected a law of several GPUs, with the feature {SINGLE_GPU_TIME}, as "
+            "`trainlaw study --of multi` finds; came another"
+        )
+    return law
+
+
+def by_law(law: Formula | None, runs: RunTable) -> np.ndarray:
+    """Return for which runs a law of several GPUs speaks: several, exchanging as in its training; (n_runs,).
+
+    None is no law. A law that does not say what was in its training speaks for all.
+    """
+    several = runs.frame["n_gpus"].to_numpy() > 1
+    if law is None:
+        return np.zeros(len(runs), dtype=bool)
+    known = law.provenance.get(ALGORITHMS)
+    return several if known is None else several & runs.frame["algorithm"].isin(known).to_numpy(dtype=bool)
+
+
+def seconds_by_law(
+    law: Formula, runs: RunTable, single_gpu_s: np.ndarray, without: tuple[str, ...] = ()
+) -> np.ndarray:
+    """Return the time of several GPUs by a law, in seconds, shape (n_runs,).
+
+    single_gpu_s : time on one GPU, (n_runs,). without : features that are taken as 0, to tell their share.
+    """
+    names = [spec.name for spec in law.used_features if spec.name != SINGLE_GPU_TIME]
+    columns = dict(zip(names, runs.matrix(names).T, strict=True)) | {SINGLE_GPU_TIME: single_gpu_s}
+    columns |= {name: np.zeros(len(runs)) for name in without if name in columns}
+    return np.broadcast_to(law.predict(columns, dict(runs.labels())), len(runs))
+
+
+def exchange_seconds(formula: Formula, runs: RunTable, law: Formula | None = None) -> np.ndarray:
+    """Return what several GPUs add to a formula's time, in seconds, shape (n_runs,); 0 on one GPU.
+
+    law : of several GPUs, None for the textbook. It is 0 throughout for a formula that knows several GPUs.
     """
     if knows_several_gpus(formula):
         return np.zeros(len(runs))
-    return runs.matrix([EXCHANGE])[:, 0]
+    textbook, spoken = runs.matrix([EXCHANGE])[:, 0], by_law(law, runs)
+    if law is None or not spoken.any():
+        return textbook
+    single = FormulaRows.of(formula, runs).predict(formula)
+    # A law may say less than the time on one GPU by its error; an exchange takes no negative time.
+    return np.where(spoken, np.maximum(seconds_by_law(law, runs, single) - single, 0.0), textbook)
 
 
 def multi_gpu_seconds(
@@ -50,7 +108,36 @@ def multi_gpu_seconds(
     return single_gpu_s + (1.0 - hidden_share) * exchange_s
 
 
-def iteration_seconds(formula: Formula, runs: RunTable, hidden_share: float = 0.0) -> np.ndarray:
-    """Return the time of one iteration of each run, in seconds, shape (n_runs,); nan where not defined."""
+def iteration_seconds(
+    formula: Formula, runs: RunTable, hidden_share: float = 0.0, law: Formula | None = None
+) -> np.ndarray:
+    """Return the time of one iteration of each run, in seconds, shape (n_runs,); nan where not defined.
+
+    hidden_share : of the textbook exchange. law : of several GPUs, None for the textbook.
+    """
     single = FormulaRows.of(formula, runs).predict(formula)
-    return multi_gpu_seconds(single, exchange_seconds(formula, runs), hidden_share)
+    return multi_gpu_seconds(single, exchange_seconds(formula, runs, law), hidden_share)
+
+
+def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
+    """Return a law of several GPUs with a formula of one in place of the time on one GPU.
+
+    Errors and provenance stay those of `law`; one without that feature comes back as it is.
+    """
+    if not needs_single_gpu_time(law):
+        return law
+    kept = tuple(spec for spec in law.features if spec.name != SINGLE_GPU_TIME)
+    features = {spec.name: spec for spec in (*single.features, *kept)}
+    ranges = {name: ends for name, ends in law.ranges.items() if name != SINGLE_GPU_TIME}
+    return replace(
+        law,
+        expression=substitute(law.expression, {SINGLE_GPU_TIME: single.expression}),
+        features=tuple(features.values()),
+        grouped=(*single.grouped, *law.grouped),
+        ranges={**single.ranges, **ranges},
+    )
+
+
+def with_built_in_single_gpu_law(formula: Formula) -> Formula:
+    """Return a formula that needs no measured time: where it does, the built-in formula's stands in."""
+    return with_single_gpu_law(formula, load_formula(BUILT_IN)) if needs_single_gpu_time(formula) else formula

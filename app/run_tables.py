@@ -18,7 +18,8 @@ def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path
     table = any_table(text, gpu_file=gpu_file, cnn_files=cnn_files)
     if (table.frame["n_gpus"] > 1).any():
         raise InputError(
-            f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1"
+            f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1, or "
+            "study laws of several GPUs: trainlaw study --of multi"
         )
     return table
 

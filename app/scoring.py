@@ -15,7 +15,7 @@ from trainlaw.app.outcome import StudyOutcome
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_runs import own_files_json
-from trainlaw.app.study_splits import defined_splits, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, judged_splits, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets.measured_table import MeasuredTable
 from trainlaw.formulas import (
@@ -64,7 +64,7 @@ def score_formula(
     kind = _kind(formula, definition)
     measured = kind.rows(table)
     labels, layout = measured.labels, measured.layout
-    splits = defined_splits(definition, labels, table.name)
+    splits = judged_splits(defined_splits(definition, labels, table.name), measured.judged, labels)
     rows = layout.rows(measured.X, [spec.name for spec in formula.used_features])
     columns = rows.columns
     _check_defined(formula, rows, table)

@@ -20,7 +20,7 @@ from trainlaw.app.search import Signals, search_all_rows, search_pool
 from trainlaw.app.stability import term_returns
 from trainlaw.app.study_definition import StudyDefinition
 from trainlaw.app.study_runs import own_files_json
-from trainlaw.app.study_splits import defined_splits, platforms_of, unit_of_exchange
+from trainlaw.app.study_splits import defined_splits, judged_splits, platforms_of, unit_of_exchange
 from trainlaw.app.terms import mean_shares
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measured_table import MeasuredTable
@@ -91,7 +91,7 @@ def study_table(
 def _material(table: MeasuredTable, definition: StudyDefinition) -> _Material:
     kind = STUDY_KINDS[definition.of]
     rows = kind.rows(table)
-    splits = defined_splits(definition, rows.labels, table.name)
+    splits = judged_splits(defined_splits(definition, rows.labels, table.name), rows.judged, rows.labels)
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
@@ -183,6 +183,7 @@ def _facts(table: MeasuredTable, material: _Material, definition: StudyDefinitio
         "folds": len(material.splits),
         "evaluations_per_search": definition.evaluations,
         **({"precisions": precisions} if precisions else {}),
+        **({"algorithms": sorted(set(labels["algorithm"]) - {"none"})} if "algorithm" in labels else {}),
         **own_files_json(definition),
     }
 

@@ -1,6 +1,8 @@
 """The splits and platforms of a study, from its definition and the labels of its runs."""
 
 import tomllib
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,25 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
     if definition.split == OWN_LIST:
         return _listed(Path(definition.held_out), labels)
     return splits_by_name(definition.split, labels)
+
+
+def judged_splits(
+    splits: Iterable[Split], judged: np.ndarray | None, labels: pd.DataFrame
+) -> tuple[Split, ...]:
+    """Return the splits with judged rows, bool (n_rows,), alone in their test parts, as far as they have any.
+
+    None : all rows are judged. labels : of all rows, text; a key that no judged row has is not named.
+    """
+    if judged is None:
+        return tuple(splits)
+    kept = []
+    for split in splits:
+        test = split.test[judged[split.test]]
+        if len(test):
+            found = set(labels.iloc[test].to_numpy(dtype=str).ravel())
+            keys = tuple(key for key in split.held_out if key in found)
+            kept.append(replace(split, test=test, held_out=keys))
+    return tuple(kept)
 
 
 def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:

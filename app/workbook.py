@@ -2,6 +2,7 @@
 
 from trainlaw.app.formula_rows import is_of_layers
 from trainlaw.app.google_workbook import google_plan
+from trainlaw.app.multi_gpu_time import with_built_in_single_gpu_law
 from trainlaw.app.ods_file import ods_bytes
 from trainlaw.app.sheet_writer import BookPlan
 from trainlaw.app.workbook_cells import workbook_model
@@ -19,12 +20,13 @@ from trainlaw.formulas import Formula
 def workbook_plan(formula: Formula) -> BookPlan:
     """Return all sheets of the workbook of a formula.
 
-    A law of layers has sheets of the layers instead of those that compute many GPUs or CNNs at once. Raises
-    InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
+    A law of several GPUs has the built-in formula in place of the time on one. A law of layers has sheets of
+    the layers instead of those that compute many GPUs or CNNs at once. Raises InputError where a feature of
+    the formula cannot be computed from GPU, CNN and inputs.
     """
     if is_of_layers(formula):
         return _plan_of_layers(formula)
-    model = workbook_model(formula)
+    model = workbook_model(with_built_in_single_gpu_law(formula))
     book = _new_book(formula)
     predict = new_predict(book)
     write_compare(book, model)

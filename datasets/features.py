@@ -8,6 +8,7 @@ from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import CNN_FEATURES, GPU_FEATURES, LINK_FEATURES, RUN_FEATURES
 from trainlaw.datasets.feature_rows import Feature, chosen_features, feature_block
 from trainlaw.datasets.joining import Facts, JoinedColumns
+from trainlaw.datasets.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.time_features import TIME_FEATURES
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import SECOND
@@ -15,7 +16,10 @@ from trainlaw.formulas.units import SECOND
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one training iteration", low=0.0)
 
 _ROWS = (*RUN_FEATURES, *GPU_FEATURES, *CNN_FEATURES, *LINK_FEATURES, *TIME_FEATURES, *COMMUNICATION_FEATURES)
-FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row for row in _ROWS})
+FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {row.spec.name: row for row in (*_ROWS, *SCALING_FEATURES)}
+)
+_OF_ANY_RUN = tuple(row.spec.name for row in _ROWS)
 
 # Times the study adds, and few pure numbers of a GPU: with less than twenty chips, more of them only name it.
 STUDY_FEATURES: tuple[str, ...] = (
@@ -56,9 +60,11 @@ def feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]
 
 
 def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return the features of these names (None: all) of `runs`: float64, shape (n_runs, k).
+    """Return the features of these names of `runs`: float64, shape (n_runs, k).
 
-    `runs` is a frame of the runs schema, `facts` what it is joined with. Raises UnknownNameError for a
-    feature, GPU, CNN or link without facts.
+    names : None for all but `SCALING_FEATURES`, of which runs on one GPU have none. `runs` is a frame of the
+    runs schema, `facts` what it is joined with. Raises UnknownNameError for a feature, GPU, CNN or link
+    without facts.
     """
-    return feature_block(FEATURES, JoinedColumns(runs, facts), runs.index, names)
+    chosen = _OF_ANY_RUN if names is None else names
+    return feature_block(FEATURES, JoinedColumns(runs, facts), runs.index, chosen)

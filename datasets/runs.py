@@ -28,8 +28,9 @@ class RunTable(MeasuredTable):
     """One row per measured configuration, in the columns of the runs schema."""
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return the features of these names (None: all), float64, shape (n_runs, k), units as in `FEATURES`.
+        """Return the features of these names, float64, shape (n_runs, k), in the units of `FEATURES`.
 
+        names : None for all but `SCALING_FEATURES`, of which runs on one GPU have none.
         Raises UnknownNameError for an unknown feature.
         """
         return feature_frame(self._rows, self.facts, names)

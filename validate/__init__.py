@@ -7,9 +7,11 @@ from trainlaw.validate.applicability import JointRange, joint_range_of, jointly_
 from trainlaw.validate.baselines import (
     ANCHOR_BASELINES,
     BASELINES,
+    END_TO_END_BASELINES,
     LAYER_BASELINES,
     MULTI_GPU_BASELINES,
     PEER_BASELINES,
+    TRANSFER_BASELINES,
     many_core_seconds,
     title_of,
 )
@@ -55,6 +57,7 @@ from trainlaw.validate.study import run_study
 __all__ = [
     "ANCHOR_BASELINES",
     "BASELINES",
+    "END_TO_END_BASELINES",
     "IDENTITY_COLUMNS",
     "LAYER_BASELINES",
     "METRICS",
@@ -62,6 +65,7 @@ __all__ = [
     "PEER_BASELINES",
     "SCHEMES",
     "SHAREABLE_LABELS",
+    "TRANSFER_BASELINES",
     "Calibration",
     "Comparison",
     "ConformalInterval",

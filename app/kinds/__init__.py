@@ -7,9 +7,10 @@ To add a kind:
    `read` may be any function that gives a `MeasuredTable`; `rows` makes its features, seconds and labels.
    Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (what errors are
    told by); those of `trainlaw.app.error_tables.ALSO_BY` get tables of their own where they are present.
-   The features of the law should be columns of `X`. A `search` of features of one's own passes its own specs
-   to `trainlaw.app.search.evolved`; `SeededSearch` there starts from formulas whose constants it finds on the
-   training rows.
+   The features of the law are columns of `X`; nothing in `X` may be what the law is not to know. A `search`
+   gives `trainlaw.app.search.evolved` its own specs and target, and may change the settings: seeds (start
+   their constants at round figures, each fold finds its own), operators, required features. `of_many_gpus.py`
+   shows all of that, `of_many_gpus_end_to_end.py` an estimator of two searches and rows that only train.
 2. Add it to the tuple below, and its name to the help of `--of` in `app/commands/study.py`.
 
 Nothing else knows the kinds: `study_definition` takes names, defaults, splits and rivals from here, `study`
@@ -21,10 +22,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trainlaw.app.kinds.kind import CNN_FOLDS, GPU_FOLDS, OWN_LIST, SPLITS, Evolution, StudyKind, StudyRows
+from trainlaw.app.kinds.of_layer_times import OF_LAYER_TIMES
 from trainlaw.app.kinds.of_layers import OF_LAYERS
+from trainlaw.app.kinds.of_many_gpus import OF_MANY_GPUS
+from trainlaw.app.kinds.of_many_gpus_end_to_end import END_TO_END
+from trainlaw.app.kinds.of_pairs import OF_PAIRS
 from trainlaw.app.kinds.of_runs import OF_RUNS
 
-STUDY_KINDS: Mapping[str, StudyKind] = MappingProxyType({kind.name: kind for kind in (OF_RUNS, OF_LAYERS)})
+_KINDS = (OF_RUNS, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_TIMES, OF_PAIRS)
+STUDY_KINDS: Mapping[str, StudyKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [
     "CNN_FOLDS",

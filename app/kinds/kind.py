@@ -32,13 +32,15 @@ class StudyRows:
 
     X : all numeric features, for search and rivals, shape (n_rows, k). seconds : measured times, (n_rows,).
     labels : text, shape (n_rows, n_labels), `gpu_group`, `gpu` and `cnn_base` among them. layout : how rows
-    of `X` become the rows that a law is evaluated on.
+    of `X` become the rows that a law is evaluated on. judged : bool, (n_rows,), the rows that errors are told
+    of where others only train; None for all.
     """
 
     X: pd.DataFrame
     seconds: np.ndarray
     labels: pd.DataFrame
     layout: Layout = field(default_factory=Layout)
+    judged: np.ndarray | None = None
 
     @property
     def groups(self) -> np.ndarray:

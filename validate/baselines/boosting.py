@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.validate.baselines.closed_form_21 import cf21
 from trainlaw.validate.baselines.inputs import optional_package
+from trainlaw.validate.baselines.perfect_scaling import PerfectScaling
 from trainlaw.validate.baselines.roofline import Roofline
 from trainlaw.validate.estimators import Estimator, EstimatorFactory
 
@@ -58,3 +59,8 @@ def gradient_boosting_on_roofline() -> GradientBoosting:
 def gradient_boosting_on_cf21() -> GradientBoosting:
     """Return boosting of what CF21 leaves over: strong between known GPUs, no better beyond them."""
     return GradientBoosting(cf21)
+
+
+def gradient_boosting_on_perfect_scaling() -> GradientBoosting:
+    """Return boosting of how much longer several GPUs take than one; needs the measured time on one."""
+    return GradientBoosting(PerfectScaling)
