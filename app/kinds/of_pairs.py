@@ -28,7 +28,7 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairT
 
 
 def rows_of_pairs(table: PairTable) -> StudyRows:
-    """Return the pairs, and below them the built-in runs on one GPU, each its own anchor, which only train."""
+    """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
     runs = load("default")
     own = runs.features(tuple(FEATURES))
     plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
@@ -60,5 +60,5 @@ OF_PAIRS = StudyKind(
     },
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,
-    next_step="trainlaw predict --anchor-profile profile.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32",
+    next_step="trainlaw predict --anchor-profile step.txt --anchor-gpu T4 --gpu A40 --cnn vgg16 --batch 32",
 )
