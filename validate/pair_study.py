@@ -22,9 +22,9 @@ def run_pair_study(
 ) -> StudyResult:
     """Return the held-out predictions of every estimator, fitted anew for each pair of GPUs and each split.
 
-    table : anchor profiles and target times. held_out : label column whose groups are left out one by one;
-    a workload's repeats and batches leave with it. features : of pairs, for the estimators, beside the seconds
-    of each operation and `anchor_time_s`. The labels are those of the table.
+    table : anchor profiles and target times. held_out : label column whose groups are left out one by
+    one; a workload's repeats and batches leave with it. features : of pairs, for the estimators, beside the
+    seconds of each operation and `anchor_time_s`. The labels are those of the table.
     """
     frame = table.frame
     X = table.profile().assign(**{ANCHOR_TIME: frame["anchor_time_s"].to_numpy(dtype=float)})

@@ -1,0 +1,219 @@
+"""From a profile on one GPU to the time on another: the bars, measured, and the built-in laws.
+
+python -m benchmarks.anchors pairs        each of 12 pairs, architectures held out; --ensemble: PROFET's, too
+python -m benchmarks.anchors target       GPUs held out as target and as anchor, and from the plain runs
+python -m benchmarks.anchors scalers      batch and image size between known end points, architectures held out
+python -m benchmarks.anchors laws FOLDER  writes the built-in laws with their held-out errors
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from trainlaw.app.anchor_laws import pair_law_path
+from trainlaw.app.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
+from trainlaw.app.error_tables import BY_CNN, BY_GPU, OURS, errors_json
+from trainlaw.app.kinds import STUDY_KINDS
+from trainlaw.datasets import TARGET, PairTable, load, load_pairs
+from trainlaw.datasets.end_points import BATCH, END_POINT_FEATURES, PIXELS, runs_between_end_points
+from trainlaw.datasets.pairs import PAIR
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.formulas import Formula, parse_text, round_constants, save_formula
+from trainlaw.validate import (
+    ANCHOR_BASELINES,
+    StudyResult,
+    leave_one_group_out,
+    mape_percent,
+    run_pair_study,
+    run_study,
+    splits_by_name,
+    title_of,
+)
+from trainlaw.validate.baselines.polynomial_scaler import PolynomialScaler
+
+ALONE = "trainlaw, profile alone"
+_PAIR_SETTINGS = SearchSettings(evaluations=300)
+_PROTOCOL = "one law per pair of GPUs; each architecture held out in turn, with all sizes and batches"
+_SCALER_PROTOCOL = (
+    "runs between the ends of their series, whose times are known; each architecture held out in turn"
+)
+_OPERATIONS = {"fast": ("anchor_ratio", "profet_line", "operations_nonnegative")}
+
+
+def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
+    """Return the held-out predictions of both laws of a pair and of the rivals."""
+    names = ANCHOR_BASELINES if ensemble else _OPERATIONS["fast"]
+    estimators = {
+        OURS: partial(ProfileLaw, _PAIR_SETTINGS),
+        ALONE: partial(ProfileLaw, _PAIR_SETTINGS, with_network=False),
+        **{name: ANCHOR_BASELINES[name] for name in names},
+    }
+    return run_pair_study(table, estimators, features=PAIR_LAW_FEATURES)
+
+
+def target_results(seed: int = 0) -> StudyResult:
+    """Return the predictions for GPUs that neither a pair nor a plain run of training has."""
+    kind = STUDY_KINDS["anchor"]
+    rows = kind.rows(load_pairs())
+    splits = [
+        replace(split, test=test)
+        for split in splits_by_name("gpu", rows.labels)
+        if len(test := split.test[rows.judged[split.test]])
+    ]
+    settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
+    rivals = {name: kind.rivals[name] for name in (*kind.defaults["against"], "cf21")}
+    estimators = {OURS: kind.search(rows, settings), **rivals}
+    return run_study(rows.X, rows.seconds, rows.labels, splits, estimators)
+
+
+class EndPointLaw:
+    """Evolves the law of times between end points; `evaluations` forms are tried."""
+
+    def __init__(self, evaluations: int = 1_000) -> None:
+        """Keep the number of forms."""
+        self.evaluations = evaluations
+
+    def fit(self, X, y, groups):
+        """Search from the straight line by traffic; X : features, y : seconds, groups : architectures."""
+        settings = SearchSettings(
+            evaluations=self.evaluations, population=100, loss="absolute_percentage", choice="validation",
+            group_weight_power=0.0, seeds=(parse_text("line_by_traffic_s"),), max_nodes=30, max_constants=8,
+        )  # fmt: skip
+        search = FormulaRegressor(END_POINT_FEATURES, TARGET, settings).fit(X, y, groups)
+        self.formula_ = search.formula_
+        return self
+
+    def predict(self, X):
+        """Return seconds, shape (n_rows,)."""
+        return np.broadcast_to(self.formula_.predict({n: X[n].to_numpy() for n in X}), len(X)).copy()
+
+
+class StraightLine:
+    """The straight line by batch x pixels between the end points: the null model."""
+
+    def fit(self, X, y, groups):
+        """Nothing is fitted."""
+        return self
+
+    def predict(self, X):
+        """Return seconds, shape (n_rows,)."""
+        return X["line_by_area_s"].to_numpy()
+
+
+def scaler_results(along: str) -> tuple[StudyResult, np.ndarray]:
+    """Return the predictions between end points, and which are of whole series; `along` batch or pixels."""
+    rows = runs_between_end_points(load("default").where(source="profet"), along)
+    splits = leave_one_group_out(rows.labels[BY_CNN])
+    estimators = {OURS: EndPointLaw, "straight line": StraightLine, "PROFET's parabola": PolynomialScaler}
+    result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators, group_column=BY_CNN)
+    return result, rows.whole[result.predictions["row"].to_numpy()]
+
+
+def show(result: StudyResult, title: str, by: tuple[str, ...]) -> None:
+    """Print error and RMSE of each estimator, and a table per label."""
+    print(f"\n{title} ({len(result.predictions):,} rows): MAPE / median %, RMSE ms")
+    for row in result.summary().to_dict("records"):
+        name = str(row["estimator"])
+        figures = f"{row['mape_percent']:6.2f} / {row['median_ape_percent']:6.2f}  {1e3 * row['rmse_s']:8.1f}"
+        print(f"  {title_of(name):40} {figures}")
+    for label in by:
+        table = result.errors_by(label, {"mape": _mape}).pivot(
+            index=label, columns="estimator", values="mape"
+        )
+        print(table[list(result.estimators)].round(1).to_string())
+
+
+def _mape(measured: np.ndarray, predicted: np.ndarray) -> float:
+    return mape_percent(measured, predicted)
+
+
+def show_scalers() -> None:
+    """Print the errors between end points, all series and whole ones."""
+    for along in (BATCH, PIXELS):
+        result, whole = scaler_results(along)
+        show(result, f"times between end points of {along}", (BY_CNN, "gpu"))
+        inside = StudyResult(result.predictions[whole].reset_index(drop=True), result.estimators)
+        show(inside, "  of these, of series from the least to the largest value", ())
+
+
+def write_laws(folder: Path) -> None:
+    """Write the laws of pairs, of any pair and of end points, each with its held-out errors."""
+    (folder / "pairs").mkdir(parents=True, exist_ok=True)
+    table = load_pairs()
+    result = pair_results(table)
+    labels = table.labels()
+    for pair in sorted(set(labels[PAIR])):
+        anchor, target = pair.split(" to ")
+        own = table.where(anchor_gpu=anchor, target_gpu=target)
+        part = result.predictions[result.predictions[PAIR] == pair].reset_index(drop=True)
+        for name, with_network in ((OURS, True), (ALONE, False)):
+            law = _pair_law(own, part, name, result.estimators)
+            save_formula(law, pair_law_path(anchor, target, with_network, folder / "pairs"))
+            print(f"{pair}: {law.errors['summary'][OURS]['mape_percent']:.1f} %  {law.text()}", flush=True)
+    for along in (BATCH, PIXELS):
+        save_formula(_scaler_law(along), folder / f"{along}-scaler.json")
+
+
+def _pair_law(table: PairTable, part, name: str, names: tuple[str, ...]) -> Formula:
+    """The law of one pair from all its rows, with the held-out errors of its kind of law."""
+    X, seconds = table.features(PAIR_LAW_FEATURES), table.seconds
+    law = ProfileLaw(_PAIR_SETTINGS, with_network=name == OURS).fit(X, seconds, np.zeros(len(X))).formula_
+    others = [other for other in names if other not in (OURS, ALONE)]
+    held_out = part.drop(columns=[OURS]).rename(columns={name: OURS}) if name != OURS else part
+    errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)
+    return _delivered(law, X, seconds, errors, table)
+
+
+def _scaler_law(along: str) -> Formula:
+    rows = runs_between_end_points(load("default").where(source="profet"), along)
+    law = EndPointLaw().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
+    result, _ = scaler_results(along)
+    return _delivered(
+        law, rows.X, rows.seconds, errors_json(result, _SCALER_PROTOCOL, BY_CNN), load("default")
+    )
+
+
+def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, table) -> Formula:
+    """The law with short constants, its used features, errors and provenance."""
+    columns = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
+    short = replace(law, expression=round_constants(law.expression, columns, seconds).expression)
+    ranges = {spec.name: law.ranges[spec.name] for spec in short.used_features}
+    facts = {
+        "trainlaw_version": version("trainlaw"), "method": "python -m benchmarks.anchors laws",
+        "table": table.name, "table_sha256": table.sha256, "rows": len(seconds), "precisions": ["fp32"],
+        "seed": 0,
+    }  # fmt: skip
+    return replace(short, features=short.used_features, ranges=ranges, errors=errors, provenance=facts)
+
+
+_PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "pairs": lambda given: show(
+        pair_results(load_pairs(), given.ensemble), "12 pairs, architectures held out", (BY_CNN, PAIR)
+    ),
+    "target": lambda given: show(
+        target_results(), "GPUs held out as target and anchor, and their plain runs", (BY_GPU, BY_CNN)
+    ),
+    "scalers": lambda given: show_scalers(),
+    "laws": lambda given: write_laws(Path(given.folder)),
+}
+
+
+def main() -> None:
+    """Measure one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", choices=sorted(_PARTS))
+    parser.add_argument("folder", nargs="?", default="laws")
+    parser.add_argument("--ensemble", action="store_true", help="PROFET's ensemble, too")
+    given = parser.parse_args()
+    begun = time.monotonic()
+    _PARTS[given.part](given)
+    print(f"{time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
