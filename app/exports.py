@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainlaw.app.csv_text import rows_as_csv
 from trainlaw.app.feature_expressions import feature_expression
+from trainlaw.app.layer_entry import as_entered
 from trainlaw.app.own_features import case_table, cases_of, has_own_features
 from trainlaw.app.own_page import own_page_html
 from trainlaw.app.page import page_html
@@ -55,7 +56,8 @@ def _write_own_page(formula: Formula, path: Path) -> None:
 
 
 def _write_own_table(formula: Formula, path: Path) -> None:
-    write_text_atomically(path, rows_as_csv(*case_table(formula, cases_of(formula))))
+    entered = as_entered(formula)
+    write_text_atomically(path, rows_as_csv(*case_table(entered, cases_of(entered))))
 
 
 def _write_workbook(formula: Formula, path: Path) -> None:

@@ -9,8 +9,9 @@ from trainlaw.app.quantities import show_number
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Formula, to_text
 
-MINUTE_S = 60.0
 PUBLISHED = "published_min"
+#: Units that times are shown in, with their seconds: the first that is not longer than the shortest time.
+_SHOWN_IN = (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 Case = Mapping[str, str | float]
 
 
@@ -49,6 +50,20 @@ def _middle(ends: tuple[float, float]) -> float:
     return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
 
 
+def shown_unit(formula: Formula) -> tuple[str, float]:
+    """Return the unit that times of a formula are shown in, and how many seconds it has.
+
+    >>> from trainlaw.app.many_core import many_core_formula
+    >>> shown_unit(many_core_formula("a"))
+    ('min', 60.0)
+    """
+    cases = cases_of(formula)
+    if all(PUBLISHED in case for case in cases):
+        return _SHOWN_IN[0]
+    shortest = np.nanmin(np.abs(case_seconds(formula, cases)), initial=np.inf)
+    return next((unit for unit in _SHOWN_IN if shortest >= unit[1]), _SHOWN_IN[-1])
+
+
 def case_seconds(formula: Formula, cases: Sequence[Case]) -> np.ndarray:
     """Return the target of each case, in its unit, float64, shape (n_cases,); nan where not defined."""
     columns = {spec.name: [case[spec.name] for case in cases] for spec in formula.used_features}
@@ -80,7 +95,7 @@ def own_text(formula: Formula, origin: str) -> str:
 
 
 def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
-    """Return a table of cases: inputs, minutes by the formula, what was published, the difference."""
+    """Return a table of cases: inputs, time by the formula, what was published, the difference."""
     header, rows = case_table(formula, cases)
     same = [name for name in header if len({row[header.index(name)] for row in rows}) == 1 and len(rows) > 1]
     shown = [name for name in header if name not in same]
@@ -90,13 +105,12 @@ def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
 
 
 def case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list[list[str | float]]]:
-    """Return titles and rows of cases: labels, inputs, minutes of the formula, published and difference."""
+    """Return titles and rows of cases: labels, inputs, time by the formula, published and difference."""
     names = [*group_keys(formula), *(spec.name for spec in formula.used_features)]
-    minutes = case_seconds(formula, cases) / MINUTE_S
-    rows = [
-        [*(case[name] for name in names), float(value)] for case, value in zip(cases, minutes, strict=True)
-    ]
-    header = [*names, "computed, min"]
+    unit, scale = shown_unit(formula)
+    times = case_seconds(formula, cases) / scale
+    rows = [[*(case[name] for name in names), float(value)] for case, value in zip(cases, times, strict=True)]
+    header = [*names, f"computed, {unit}"]
     if all(PUBLISHED in case for case in cases):
         header += ["published, min", "difference, min"]
         rows = [

@@ -3,7 +3,8 @@
 from string import Template
 
 from trainlaw.app.html_tables import table_html
-from trainlaw.app.own_features import PUBLISHED, cases_of, group_keys
+from trainlaw.app.layer_entry import as_entered
+from trainlaw.app.own_features import PUBLISHED, cases_of, group_keys, shown_unit
 from trainlaw.app.page_script import content_hash, literal, template
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.quantities import show_number
@@ -15,6 +16,7 @@ from trainlaw.formulas.printers.naming import indexed, letter
 
 def own_page_html(formula: Formula) -> str:
     """Return the page; every text of a user or a file is escaped."""
+    formula = as_entered(formula)
     script, style = _script(formula), template("page.css")
     target = formula.target
     facts = {name: value for name, value in formula.provenance.items() if name != "cases"}
@@ -43,6 +45,7 @@ def _script(formula: Formula) -> str:
         "ranges": {name: list(ends) for name, ends in formula.ranges.items()},
         "keys": list(group_keys(formula)),
         "unit": str(formula.target.unit),
+        "shown": list(shown_unit(formula)),
         "published": PUBLISHED,
         "cases": [dict(case) for case in cases_of(formula)],
     }

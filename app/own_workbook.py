@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from trainlaw.app.own_features import MINUTE_S, PUBLISHED, case_seconds, cases_of, group_keys
+from trainlaw.app.layer_entry import as_entered
+from trainlaw.app.own_features import PUBLISHED, case_seconds, cases_of, group_keys, shown_unit
 from trainlaw.app.plain_json import plain_text
 from trainlaw.app.sheet_writer import BookPlan, SheetWriter
 from trainlaw.formulas import Formula, GroupedConstant, to_text
@@ -19,6 +20,7 @@ def own_workbook_plan(formula: Formula) -> BookPlan:
 
     Raises InputError where the formula does not fit into one cell.
     """
+    formula = as_entered(formula)
     book = BookPlan(formula.target.meaning, "trainlaw")
     predict = SheetWriter(book, "Predict", (34, 24, 14, 70))
     cases = SheetWriter(book, "Cases", (16,) * _COLUMNS)
@@ -51,8 +53,10 @@ def _write_predict(sheet: SheetWriter, formula: Formula) -> None:
     sheet.formula(row + 1, 1, _guarded(excel_expression(formula.expression, places)), value, "result")
     sheet.text(row + 1, 2, str(formula.target.unit), "unit")
     sheet.define("tl_time_s", row + 1, 1)
-    sheet.formula(row + 2, 1, _guarded(f"tl_time_s/{MINUTE_S:g}"), value / MINUTE_S, "result_money")
-    sheet.text(row + 2, 2, "min", "unit")
+    unit, scale = shown_unit(formula)
+    if scale != 1:
+        sheet.formula(row + 2, 1, _guarded(f"tl_time_s/{scale:g}"), value / scale, "result_money")
+        sheet.text(row + 2, 2, unit, "unit")
 
 
 def _looked_up(
@@ -113,10 +117,11 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
     cases, names = cases_of(formula), [spec.name for spec in formula.used_features]
     keys, constants = list(group_keys(formula)), [item.name for item in formula.grouped]
     published = all(PUBLISHED in case for case in cases)
+    unit, scale = shown_unit(formula)
     header = [
         *keys,
         *names,
-        "computed, min",
+        f"computed, {unit}",
         *(["published, min", "difference, min"] * published),
         *constants,
     ]
@@ -135,13 +140,13 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
             text = _of_group(formula, item, places[item.key])
             sheet.formula(row, place, text, item.values[str(case[item.key])])
             places[item.name] = xl_rowcol_to_cell(row, place)
-        text = _guarded(f"({excel_expression(formula.expression, places)})/{MINUTE_S:g}")
-        sheet.formula(row, computed, text, value / MINUTE_S, "money")
+        text = _guarded(f"({excel_expression(formula.expression, places)})/{scale:g}")
+        sheet.formula(row, computed, text, value / scale, "money")
         if published:
             stated = float(case[PUBLISHED])
             cells = [xl_rowcol_to_cell(row, computed + offset) for offset in (0, 1)]
             sheet.number(row, computed + 1, stated, "decimal")
-            sheet.formula(row, computed + 2, f"{cells[0]}-{cells[1]}", value / MINUTE_S - stated, "money")
+            sheet.formula(row, computed + 2, f"{cells[0]}-{cells[1]}", value / scale - stated, "money")
     sheet.plan.frozen = (3, len(keys))
 
 

@@ -4,6 +4,8 @@ from trainlaw.app.formula_rows import is_of_layers
 from trainlaw.app.google_workbook import google_plan
 from trainlaw.app.multi_gpu_time import with_built_in_single_gpu_law
 from trainlaw.app.ods_file import ods_bytes
+from trainlaw.app.own_features import has_own_features
+from trainlaw.app.own_workbook import own_workbook_plan
 from trainlaw.app.sheet_writer import BookPlan
 from trainlaw.app.workbook_cells import workbook_model
 from trainlaw.app.workbook_compare import write_compare
@@ -20,10 +22,12 @@ from trainlaw.formulas import Formula
 def workbook_plan(formula: Formula) -> BookPlan:
     """Return all sheets of the workbook of a formula.
 
-    A law of several GPUs has the built-in formula in place of the time on one. A law of layers has sheets of
-    the layers instead of those that compute many GPUs or CNNs at once. Raises InputError where a feature of
-    the formula cannot be computed from GPU, CNN and inputs.
+    A formula of features of its own has a form for them. A law of several GPUs has the built-in formula in
+    place of the time on one. A law of layers has sheets of the layers instead of those that compute many GPUs
+    or CNNs at once. Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
     """
+    if has_own_features(formula):
+        return own_workbook_plan(formula)
     if is_of_layers(formula):
         return _plan_of_layers(formula)
     model = workbook_model(with_built_in_single_gpu_law(formula))

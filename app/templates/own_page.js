@@ -10,8 +10,8 @@ function update() {
   const value = wrong.length ? NaN : LAW.predict(features, labels());
   const outside = LAW.features.filter((name) => LAW.ranges[name] && (features[name] < LAW.ranges[name][0] || features[name] > LAW.ranges[name][1]));
   byId("fault").textContent = wrong.length ? `enter ${wrong.join(", ")} as a number in its range` : outside.length ? `${outside.join(", ")} outside the range of the formula` : "";
-  byId("time").textContent = Number.isFinite(value) ? `${show(value / 60, 2)} min` : "not defined";
-  byId("unit").textContent = Number.isFinite(value) ? `${show(value, 1)} ${LAW.unit}` : "";
+  byId("time").textContent = Number.isFinite(value) ? `${show(value / LAW.shown[1], 2)} ${LAW.shown[0]}` : "not defined";
+  byId("unit").textContent = Number.isFinite(value) ? LAW.shown[1] === 1 ? "" : `${show(value, LAW.shown[1] < 1 ? 6 : 1)} ${LAW.unit}` : "";
 }
 function take(index) {
   if (index === "") return;
@@ -33,13 +33,13 @@ function start() {
   const columns = all.filter(differs);
   byId("fixed").textContent = all.filter((name) => !differs(name)).map((name) => `${name} ${LAW.cases[0][name]}`).join(", ");
   const published = LAW.cases.every((item) => LAW.published in item);
-  cells(byId("cases").tHead.insertRow(), "th", [...columns, "computed, min", ...(published ? ["published, min", "difference, min"] : [])]);
+  cells(byId("cases").tHead.insertRow(), "th", [...columns, `computed, ${LAW.shown[0]}`, ...(published ? ["published, min", "difference, min"] : [])]);
   LAW.cases.forEach((item, index) => {
-    const minutes = LAW.predict(item, item) / 60;
-    const stated = published ? [item[LAW.published], minutes - item[LAW.published]] : [];
+    const shown = LAW.predict(item, item) / LAW.shown[1];
+    const stated = published ? [item[LAW.published], shown - item[LAW.published]] : [];
     const row = byId("cases").tBodies[0].insertRow();
-    row.dataset.minutes = minutes;
-    cells(row, "td", [...columns.map((name) => item[name]), minutes, ...stated]);
+    row.dataset.time = shown;
+    cells(row, "td", [...columns.map((name) => item[name]), shown, ...stated]);
     const option = document.createElement("option");
     option.value = index;
     option.textContent = columns.map((name) => `${name} ${item[name]}`).join(", ");

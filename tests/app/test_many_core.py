@@ -154,8 +154,8 @@ class Rows(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         facts = dict(attributes)
-        if "data-minutes" in facts:
-            self.minutes.append(float(facts["data-minutes"]))
+        if "data-time" in facts:
+            self.minutes.append(float(facts["data-time"]))
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
