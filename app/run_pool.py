@@ -60,10 +60,10 @@ def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnFacts]:
     for side in inputs or (None,):
         try:
             found.append(named_cnn(name, side))
-        except InputError:
+        except InputError as error:
             # Of the whole zoo some networks are too deep for small images; of those asked for, say so.
             if asked:
-                raise
+                raise InputError(f"{name}: {error}") from None
     return found
 
 
@@ -78,8 +78,8 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
 
     Raises InputError where nothing is left.
     """
-    keys = pool.frame[list(SAME)].astype(str).agg("|".join, axis=1)
-    known = {key for table in measured for key in table.frame[list(SAME)].astype(str).agg("|".join, axis=1)}
+    keys = _keys(pool)
+    known = {key for table in measured for key in _keys(table)}
     old = keys.isin(known).to_numpy() | keys.duplicated().to_numpy()
     large = (memory_needs(pool)["fits"] == CANNOT_FIT).to_numpy()
     left = pool.where(~old & ~large)
@@ -89,6 +89,11 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
     if not len(left):
         raise InputError(f"expected configurations that can be measured, came none ({told})")
     return left, told
+
+
+def _keys(table: RunTable) -> pd.Series:
+    """A text per run that is the same for the same configuration; a precision not stated counts as fp32."""
+    return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:

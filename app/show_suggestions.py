@@ -16,7 +16,7 @@ _PLANNED = ("cnn", "batch_per_gpu", "input_size_px", "n_classes", "precision")
 _REASONS = (
     "predicted_s",
     "cost_s",
-    "variance_removed_percent",
+    "represents_percent",
     "uncertainty_percent",
     "disagreement_percent",
     "new_range",
@@ -28,7 +28,7 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, to
     """Return a table of what to measure and why; told : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = [
-        "", "CNN", "batch", "px", "GPU", "time", "cost", "variance", "unsure", "disagree", "new range"
+        "", "CNN", "batch", "px", "GPU", "time", "cost", "stands for", "unsure", "disagree", "new range"
     ]  # fmt: skip
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
@@ -36,19 +36,24 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, to
         told,
         fitted_table(header, rows),
         "",
-        f"together: {show_percent(100 * found.removed)} % less variance of the times predicted for the pool, "
-        f"ranges of the features covered {before} -> {after} %, {cost} of iterations",
-        "variance: removed after those above; unsure: by the constants; disagree: formulas of the front, "
-        "fitted to resampled runs",
+        f"together: distance of the pool to what is measured {_less(found.represented)}, variance of its "
+        f"predicted times {_less(found.removed)}, ranges of the features covered {before} -> {after} %, "
+        f"{cost} of iterations",
+        "stands for: share of that distance, after those above; unsure: by the constants; disagree: formulas "
+        "of the front, fitted to resampled runs",
         f"formula: {front.origin}, and {len(front.rivals)} more of its front; {len(front.measured):,} runs "
         "measured so far",
     ]
     return "\n".join(lines)
 
 
+def _less(share: float) -> str:
+    return f"-{show_percent(100 * share)} %"
+
+
 def _cells(member: Suggestion, pool: RunTable) -> list[object]:
     run = pool.frame.iloc[member.row]
-    shares = (member.removed, member.uncertainty, member.disagreement)
+    shares = (member.represents, member.uncertainty, member.disagreement)
     return [
         run["cnn"], int(run["batch_per_gpu"]), int(run["input_size_px"]), run["gpu"],
         show_seconds(member.predicted_s), show_seconds(member.cost_s),
@@ -69,7 +74,7 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
         run = pool.frame.iloc[member.row]
         device = pool.facts.gpus.find(str(run["gpu"]))
         threads = int(device.sm_count) if device.device == "CPU" else ""
-        shares = (member.removed, member.uncertainty, member.disagreement)
+        shares = (member.represents, member.uncertainty, member.disagreement)
         rows.append(
             [
                 *(run[name] if isinstance(run[name], str) else int(run[name]) for name in _PLANNED),

@@ -194,6 +194,7 @@ def _choices(stage: _Stage, size: int, draws: int, seed: int) -> Mapping[str, li
         RANDOM: [stage.generator.choice(amount, size, replace=False).tolist() for _ in range(draws)],
         "space-filling": [space_filling(candidates.measured / scale, candidates.amounts / scale, size)],
         SUGGESTED: [candidates.best_set(size, seed)],
+        "representation": [candidates.representation.greedy(size)],
         "least variance": [candidates.design.greedy(size)],
         "most information": [candidates.design.greedy(size, information=True)],
         "disagreement": [doubt.greedy(size)],

@@ -1,9 +1,9 @@
-"""What to measure next: the set of configurations after which a formula's predictions vary least.
+"""What to measure next: the set of configurations whose measurement should make a formula better.
 
-The set is evolved by three scores: how much of the variance that the formula's constants leave it would
-remove, how much of the range of each feature it covers, and what it costs. Pinel et al., "Evolving a deep
-neural network training time estimator", 2020, evolve what to measure for the estimator's accuracy; the
-measure of a set is that of optimal designs (`trainlaw.validate.design`).
+The set is evolved by three scores: how well what is measured then stands for all candidates, how much of the
+variance that the constants leave is removed, and what it costs. The first leads: of those that were replayed
+on runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "Evolving a deep neural
+network training time estimator", 2020, evolve what to measure, too.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from trainlaw.datasets import Networks, RunTable
 from trainlaw.evolve.subset import evolve_subsets
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.bootstrap import drawn_rows
-from trainlaw.validate.design import Design
+from trainlaw.validate.design import Design, Representation
 from trainlaw.validate.refit import RefittedFormula
 
-# A set may remove so much less variance than the best one where it is cheaper and covers as much.
+# What a set represents of what the best one does, where it is cheaper and removes no less variance.
 _NEAR_BEST = 0.98
 _RESAMPLES = 4
 # Groups of GPUs below which runs are resampled one by one.
@@ -32,10 +32,12 @@ _LEAST_GROUPS = 3
 class Candidates:
     """Configurations to choose from.
 
-    design : what is not sure about their times. amounts : ln of the formula's features, (n, d); measured :
-    the same of the runs that are measured, (n_measured, d). cost_s : seconds of measuring each, (n,).
+    representation : how well runs stand for them. design : what is not sure about their times. amounts : ln
+    of the formula's features, (n, d); measured : the same of the runs that are measured, (n_measured, d).
+    cost_s : seconds of measuring each, (n,).
     """
 
+    representation: Representation
     design: Design
     amounts: np.ndarray
     measured: np.ndarray
@@ -61,16 +63,19 @@ class Candidates:
         return np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
 
     def best_set(self, size: int, seed: int = 0) -> list[int]:
-        """Return the set of `size` to measure, as positions, what removes most variance first.
+        """Return the set of `size` to measure, as positions, what stands for most others first.
 
-        It is the cheapest of the evolved sets that remove 98 % of what the best one does and cover no less
-        than that one.
+        It is the cheapest of the evolved sets that represent 98 % of what the best one does and remove no
+        less variance than that one.
         """
 
         def scores(rows: np.ndarray) -> tuple[float, float, float]:
-            return self.design.variance_removed(rows), self.covered(rows), -float(self.cost_s[rows].sum())
+            removed = self.design.variance_removed(rows)
+            return self.representation.share(rows), removed, -float(self.cost_s[rows].sum())
 
-        found = evolve_subsets(scores, len(self.cost_s), size, [self.design.greedy(size)], random_seed=seed)
+        nearest = self.representation.exchanged(self.representation.greedy(size))
+        starts = [nearest, self.design.greedy(size)]
+        found = evolve_subsets(scores, len(self.cost_s), size, starts, random_seed=seed)
         best = found[0].scores
         near = [
             subset
@@ -80,10 +85,10 @@ class Candidates:
         return self.in_order(max(near, key=lambda subset: subset.scores[2]).rows)
 
     def in_order(self, rows: Sequence[int]) -> list[int]:
-        """Return the rows of a set, each the one that removes most variance after those before it."""
+        """Return the rows of a set, each the one that stands for most others after those before it."""
         left, ordered = list(rows), list[int]()
         while left:
-            worth = [self.design.variance_removed([*ordered, row]) for row in left]
+            worth = [self.representation.share([*ordered, row]) for row in left]
             ordered.append(left.pop(int(np.argmax(worth))))
         return ordered
 
@@ -92,16 +97,17 @@ class Candidates:
 class Suggestion:
     """One configuration to measure and why.
 
-    row : its position in the pool. predicted_s : time of an iteration. cost_s : of measuring it. removed :
-    share of the variance over the pool that it removes after those before it. uncertainty, disagreement :
-    relative, of its prediction: by the formula's constants, and among the formulas of the front fitted to
-    resampled runs. new : features beyond what is measured, with the factor beyond, the farthest first.
+    row : its position in the pool. predicted_s : time of an iteration. cost_s : of measuring it. represents :
+    by which share it lessens the distance of all to what is measured, after those before it. uncertainty,
+    disagreement : relative, of its prediction: by the formula's constants, and among the formulas of the
+    front fitted to resampled runs. new : features beyond what is measured, with the factor beyond, the
+    farthest first.
     """
 
     row: int
     predicted_s: float
     cost_s: float
-    removed: float
+    represents: float
     uncertainty: float
     disagreement: float
     new: tuple[tuple[str, float], ...]
@@ -109,12 +115,15 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """Configurations in the order of their worth; covered : share of the features' ranges, before and after;
-    removed : share of the variance of predictions for the pool that they remove together.
+    """Configurations in the order of their worth.
+
+    covered : share of the features' ranges, before and after. represented, removed : by which share they
+    lessen the distance of all candidates to what is measured, and the variance of the predicted times.
     """
 
     members: tuple[Suggestion, ...]
     covered: tuple[float, float]
+    represented: float
     removed: float
 
 
@@ -149,13 +158,14 @@ def candidates_of(
     law: RefittedFormula, X: pd.DataFrame, y: np.ndarray, pool: pd.DataFrame, cost_s: np.ndarray
 ) -> Candidates:
     """Return the candidates with features `pool`, for a law that was fitted to `X` and seconds `y`."""
-    design = Design.of(law.log_slopes(X), law.log_slopes(pool), np.log(law.predict(X) / y))
+    slopes = law.log_slopes(X), law.log_slopes(pool)
+    design = Design.of(*slopes, np.log(law.predict(X) / y))
     names = [spec.name for spec in law.formula_.used_features]
     everything = pd.concat([X[names], pool[names]]).to_numpy(dtype=float)
     # What a network lacks is 0; a thousandth of the usual amount stands for it.
     least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
     logs = np.log(np.maximum(everything, least))
-    return Candidates(design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
+    return Candidates(Representation.of(*slopes), design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
 
 
 def resampled_predictions(
@@ -199,23 +209,24 @@ def _told(
     disagreement: np.ndarray,
     names: Sequence[str],
 ) -> Suggestions:
-    low, high, removed = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0
+    low, high, reached = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0
     members = []
     for number, row in enumerate(chosen):
         amounts = candidates.amounts[row]
         beyond = np.maximum(amounts - high, low - amounts)
         far = sorted(np.flatnonzero(beyond > 0), key=lambda place: -beyond[place])
-        so_far = candidates.design.variance_removed(chosen[: number + 1])
+        so_far = candidates.representation.share(chosen[: number + 1])
         members.append(
             Suggestion(
                 row=int(row),
                 predicted_s=float(predicted[row]),
                 cost_s=float(candidates.cost_s[row]),
-                removed=so_far - removed,
+                represents=so_far - reached,
                 uncertainty=float(np.expm1(candidates.design.deviations[row])),
                 disagreement=float(np.expm1(disagreement[number])),
                 new=tuple((names[place], float(np.exp(beyond[place]))) for place in far),
             )
         )
-        removed, low, high = so_far, np.minimum(low, amounts), np.maximum(high, amounts)
-    return Suggestions(tuple(members), (candidates.covered([]), candidates.covered(chosen)), removed)
+        reached, low, high = so_far, np.minimum(low, amounts), np.maximum(high, amounts)
+    covered = candidates.covered([]), candidates.covered(chosen)
+    return Suggestions(tuple(members), covered, reached, candidates.design.variance_removed(chosen))

@@ -1,9 +1,13 @@
-"""Which runs to measure next, so that a formula's predictions become surer: optimal design of experiments.
+"""Which runs to measure next, so that a formula's predictions become better: design of experiments.
 
-Near their fitted values a formula is linear in the logarithms of its constants; measuring a row removes what
-its slopes tell about them. Sources: Atkinson, Donev, Tobias, "Optimum experimental designs", 2007 (I- and
-D-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical models", 1996; Johnson, Moore,
-Ylvisaker, "Minimax and maximin distance designs", 1990.
+A formula is known to a run by its slopes: how ln(seconds) moves with ln of each constant, for a sum of terms
+their shares. `Representation` asks that every candidate has a measured run of like slopes, so that where the
+form is wrong the fit is wrong for a fair sample. `Design` takes the form as right, as optimal designs do:
+measuring a row removes what its slopes tell about the constants.
+
+Sources: Kaufman, Rousseeuw, "Finding groups in data", 1990 (medoids); Atkinson, Donev, Tobias, "Optimum
+experimental designs", 2007 (I- and D-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical
+models", 1996; Johnson, Moore, Ylvisaker, "Minimax and maximin distance designs", 1990.
 """
 
 from collections.abc import Sequence
@@ -90,6 +94,72 @@ class Design:
             chosen.append(best)
             remaining = remaining - np.outer(moved[best], moved[best]) / variances[best]
         return chosen
+
+
+# Of more candidates only so many, evenly spaced, are to be represented.
+_MOST_REPRESENTED = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Representation:
+    """How well measured runs stand for all candidates.
+
+    distances : squared, from each candidate to those that are to be represented, (n_candidates, m).
+    nearest : squared distance of these to the nearest measured run, (m,).
+    """
+
+    distances: np.ndarray
+    nearest: np.ndarray
+
+    @classmethod
+    def of(cls, measured_slopes: np.ndarray, candidate_slopes: np.ndarray) -> Self:
+        """Return the representation before any candidate is measured; arguments as for `Design.of`."""
+        amount = len(candidate_slopes)
+        places = np.unique(np.linspace(0, amount - 1, min(amount, _MOST_REPRESENTED)).astype(int))
+        targets = candidate_slopes[places]
+        return cls(
+            _squared_distances(candidate_slopes, targets),
+            _squared_distances(measured_slopes, targets).min(axis=0),
+        )
+
+    def share(self, rows: Sequence[int]) -> float:
+        """Return by which share the mean squared distance falls once `rows` are measured, 0 to 1."""
+        before = float(self.nearest.mean())
+        reached = self.distances[np.asarray(rows, dtype=np.intp)].min(axis=0, initial=np.inf)
+        return 1.0 - float(np.minimum(self.nearest, reached).mean()) / before if before > 0 else 0.0
+
+    def greedy(self, size: int) -> list[int]:
+        """Return `size` candidates, each the best after those before it."""
+        nearest, chosen = self.nearest, list[int]()
+        for _ in range(min(size, len(self.distances))):
+            left = np.minimum(self.distances, nearest).sum(axis=1)
+            left[chosen] = np.inf
+            chosen.append(int(np.argmin(left)))
+            nearest = np.minimum(nearest, self.distances[chosen[-1]])
+        return chosen
+
+    def exchanged(self, rows: Sequence[int]) -> list[int]:
+        """Return a set from which no exchange of one row gains: each in turn gives way to the best one."""
+        chosen = list(rows)
+        improved = True
+        while improved:
+            improved = False
+            for place in range(len(chosen)):
+                others = chosen[:place] + chosen[place + 1 :]
+                nearest = np.minimum(self.nearest, self.distances[others].min(axis=0, initial=np.inf))
+                left = np.minimum(self.distances, nearest).sum(axis=1)
+                left[others] = np.inf
+                best = int(np.argmin(left))
+                if left[best] < left[chosen[place]] * (1 - 1e-12):
+                    chosen[place], improved = best, True
+        return chosen
+
+
+def _squared_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Squared distances of all pairs, shape (len(first), len(second)), in blocks of a few million numbers."""
+    block = max(1, 4_000_000 // max(1, second.size))
+    starts = range(0, len(first), block)
+    return np.vstack([np.square(first[start : start + block, None] - second).sum(axis=2) for start in starts])
 
 
 def space_filling(measured: np.ndarray, candidates: np.ndarray, size: int) -> list[int]:

@@ -1,0 +1,46 @@
+"""Suggested against random choice on measured runs, as a Markdown table for docs/suggest.md.
+
+python -m benchmarks.suggestion            PROFET's runs are the pool, the form is of ten other sources
+python -m benchmarks.suggestion tuning     the other way round: what the choice among objectives was made on
+"""
+
+import sys
+
+from trainlaw.app.suggestion_replay import HELD_OUT, RANDOM, Replay, ReplaySettings, replayed
+from trainlaw.datasets import load
+
+SOURCE = "profet"
+
+
+def replay_of(held_out: str, tuning: bool = False, seeds: int = 20) -> Replay:
+    """Replay with PROFET's runs as pool, or with those of all other sources where `tuning`."""
+    runs = load("default")
+    inside = (runs.frame["source"] == SOURCE).to_numpy() != tuning
+    return replayed(runs, inside, ReplaySettings(seeds=seeds, held_out=held_out))
+
+
+def markdown(replay: Replay) -> str:
+    """One line per strategy, the paired difference to random choice with its 95 % interval for each size."""
+    table = replay.differences()
+    sizes = replay.settings.sizes
+    header = ["chosen by", *(f"k = {size}" for size in sizes)]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for strategy in table.loc[table["size"] == sizes[0], "strategy"]:
+        cells = []
+        for size in sizes:
+            (row,) = table[(table["size"] == size) & (table["strategy"] == strategy)].itertuples()
+            against = f", {row.difference_percent:+.2f} ({row.low:+.2f} to {row.high:+.2f})"
+            cells.append(f"{row.error_percent:.2f}{'' if strategy == RANDOM else against}")
+        lines.append(f"| {strategy} | {' | '.join(cells)} |")
+    start = table.loc[table["size"] == 0, "error_percent"].item()
+    return "\n".join([f"form: {replay.form.text()}", f"error at the start: {start:.2f} %", "", *lines])
+
+
+def main() -> None:
+    """Print a table for each kind of held-out runs."""
+    for held_out in HELD_OUT:
+        print(f"\nheld out: {held_out}\n\n{markdown(replay_of(held_out, 'tuning' in sys.argv[1:]))}")
+
+
+if __name__ == "__main__":
+    main()
