@@ -155,15 +155,16 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
             f"expected the columns Name and Self CPU in the table of {place}, came {shown(header)}"
         )
     seconds: dict[str, float] = {}
-    counted = steps
+    counted, whole_s = steps, math.nan
     for row in rows:
         if row["Name"].startswith(_STEP):
             counted = _count(row.get("# of Calls", ""), place)
+            whole_s = _seconds(row["CPU total"], place) / counted if row.get("CPU total") else math.nan
         elif re.match(r"[A-Za-z_]\w*::", row["Name"]) and not row["Name"].startswith("autograd::"):
             # Kernels have rows of their own beside the operators that launch them: the latter count.
             seconds[row["Name"]] = seconds.get(row["Name"], 0.0) + _seconds(row[column], place)
     what = "PyTorch's table, " + ("CPU" if column == "Self CPU" else "GPU")
-    return (OperationProfile(_per_step(seconds, counted), {}, math.nan, what),)
+    return (OperationProfile(_per_step(seconds, counted), {}, whole_s, what),)
 
 
 def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
@@ -198,7 +199,7 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
     """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
     rows = _csv_rows(text, place)
     header = rows[0]
-    plain = [re.sub(r"\(.*?\)|[^a-z]|_(us|ms|ns|s)$", "", title.strip().lower()) for title in header]
+    plain = [_plain_title(title) for title in header]
     name = _column(plain, _NAMES)
     time = _column(plain, _SELF) if _column(plain, _SELF) is not None else _column(plain, _TOTAL)
     if name is None or time is None:
@@ -226,6 +227,16 @@ def _csv_rows(text: str, place: Path) -> list[list[str]]:
     if len(rows) < 2:
         raise InputError(f"expected a row per operation under the header of {place}, came none")
     return rows
+
+
+def _plain_title(title: str) -> str:
+    """Return the letters of a title without its unit.
+
+    >>> _plain_title("Total self-time (us)"), _plain_title("total_time_s")
+    ('totalselftime', 'totaltime')
+    """
+    without_unit = re.sub(r"\(.*?\)$|_(us|μs|ms|ns|s|sec)$", "", title.strip().lower())
+    return re.sub(r"[^a-z]", "", without_unit)
 
 
 def _column(titles: Sequence[str], known: Iterable[str]) -> int | None:

@@ -1,0 +1,303 @@
+"""Exports of profilers: what is in them, counted once, and refused in one line where it is broken."""
+
+import gzip
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trainlaw.datasets import group_of_operation, grouped_seconds, load_pairs, read_profiles
+from trainlaw.formulas.errors import InputError, TrainlawError
+
+
+def torch_table(
+    *rows, columns=("Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+):
+    """A table as `key_averages().table()` prints it: names and cells aligned right."""
+    widths = [40, *([12] * len(columns))]
+    rule = "  ".join("-" * width for width in widths)
+    lines = ["  ".join(map(str.rjust, row, widths)) for row in (("Name", *columns), *rows)]
+    lines = [rule, lines[0], rule, *lines[1:]]
+    return "\n".join([*lines, rule, "Self CPU time total: 34.982ms", ""])
+
+
+TORCH = torch_table(
+    ("aten::mkldnn_convolution", "38.38%", "13.426ms", "38.51%", "13.473ms", "4.491ms", "3"),
+    ("Optimizer.step#SGD.step", "36.52%", "12.774ms", "37.40%", "13.084ms", "4.361ms", "3"),
+    ("aten::convolution_backward", "5.59%", "1.956ms", "5.65%", "1.976ms", "658.646us", "3"),
+    ("ProfilerStep*", "5.26%", "1.841ms", "100.00%", "34.983ms", "11.661ms", "3"),
+    ("aten::native_batch_norm", "2.02%", "706.200us", "2.10%", "735.236us", "245.079us", "3"),
+    ("autograd::engine::evaluate_function: ViewBackward0", "0.01%", "2.6us", "0.04%", "14us", "4us", "3"),
+)
+TENSORFLOW = """Rank,Host/device,Type,Operation,#Occurrences,Total time (us),Total self-time (us)
+1,Device,Conv2D,model/conv_1/Conv2D,2,"3,000.5",2000.5
+2,Device,Conv2D,model/conv_2/Conv2D,2,1000,999.5
+3,Device,FusedBatchNormGradV3,gradients/bn/FusedBatchNormGradV3,2,500,500
+4,Host,IteratorGetNext,IteratorGetNext,2,80,80
+"""
+
+
+def event(name, start, duration, category="cpu_op", thread=1, **arguments):
+    """A complete event of a Chrome trace, microseconds."""
+    return {"ph": "X", "name": name, "ts": start, "dur": duration, "cat": category, "pid": 1, "tid": thread,
+            "args": arguments}  # fmt: skip
+
+
+CPU_TRACE = [
+    event("ProfilerStep#1", 0, 100, "user_annotation"),
+    event("ProfilerStep#2", 100, 120, "user_annotation"),
+    event("aten::conv2d", 10, 50),
+    event("aten::mkldnn_convolution", 15, 40),
+    event("aten::relu", 70, 5),
+    event("aten::relu", 70, 5, thread=2),
+    {"ph": "M", "name": "thread_name", "args": {"name": "main"}},
+]
+GPU_TRACE = [
+    event("aten::cudnn_convolution", 0, 5, **{"External id": 7}),
+    event("volta_scudnn_128x64", 3, 400, "kernel", 9, **{"External id": 7}),
+    event("void wgrad_alg0_engine<float>", 500, 300, "kernel", 9, **{"External id": 99}),
+    event("Memcpy HtoD (Pageable -> Device)", 0, 20, "gpu_memcpy", 9, **{"External id": 7}),
+]
+OWN = """gpu,cnn,input_size_px,n_classes,batch_per_gpu,precision,threads,time_s,device_Conv2D_s,device_Relu_s
+T4,vgg16,224,1000,8,fp32,1,0.25,0.2,0.01
+T4,vgg16,224,1000,16,fp32,1,0.5,0.4,0.02
+"""
+
+
+def profile_of(tmp_path, text, name="profile.txt", steps=1):
+    path = tmp_path / name
+    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    (profile,) = read_profiles(path, steps)
+    return profile
+
+
+def test_torch_table_counts_operators_per_step(tmp_path):
+    profile = profile_of(tmp_path, TORCH)
+    assert profile.device == pytest.approx(
+        {
+            "aten::mkldnn_convolution": 13.426e-3 / 3,
+            "aten::convolution_backward": 1.956e-3 / 3,
+            "aten::native_batch_norm": 0.7062e-3 / 3,
+        }
+    )
+    assert profile.step_s == pytest.approx(34.983e-3 / 3)
+    assert profile.kind == "PyTorch's table, CPU"
+
+
+def test_torch_table_of_a_gpu_counts_the_operators_and_not_their_kernels(tmp_path):
+    columns = ("Self CPU", "CPU total", "Self CUDA", "# of Calls")
+    rows = (
+        ("aten::cudnn_convolution", "1.0ms", "1.1ms", "8.000ms", "4"),
+        ("void cudnn::ops::some_kernel<float, 4>", "0.0us", "0.0us", "8.000ms", "4"),
+        ("aten::addmm", "1.0ms", "1.1ms", "2.0s", "4"),
+    )
+    profile = profile_of(tmp_path, torch_table(*rows, columns=columns), steps=4)
+    assert profile.device == pytest.approx({"aten::cudnn_convolution": 2e-3, "aten::addmm": 0.5})
+    assert math.isnan(profile.step_s) and profile.kind.endswith("GPU")
+
+
+def test_tensorflow_statistics_use_self_times_by_kind_of_operation(tmp_path):
+    profile = profile_of(tmp_path, TENSORFLOW, "stats.csv", steps=2)
+    assert profile.device == pytest.approx({"Conv2D": 1.5e-3, "FusedBatchNormGradV3": 250e-6})
+    assert profile.host == pytest.approx({"IteratorGetNext": 40e-6})
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("op,total_time_us", 1e-6),
+        ("name;Total time (ms)", 1e-3),
+        ("operation,total_time_s", 1.0),
+        ("op\ttime", 1e-6),
+    ],
+)
+def test_two_columns_suffice_and_titles_tell_the_unit(tmp_path, header, seconds):
+    separator = next(letter for letter in ";\t," if letter in header)
+    profile = profile_of(tmp_path, f"{header}\nConv2D_3{separator}20\nConv2D{separator}5\n", "ops.csv")
+    assert profile.device == pytest.approx({"Conv2D": 25 * seconds})
+
+
+def test_trace_of_a_cpu_counts_each_moment_once(tmp_path):
+    profile = profile_of(tmp_path, {"traceEvents": CPU_TRACE}, "trace.json")
+    per_step = {"aten::conv2d": 10e-6, "aten::mkldnn_convolution": 40e-6, "aten::relu": 10e-6}
+    assert profile.device == pytest.approx({name: value / 2 for name, value in per_step.items()})
+    assert profile.step_s == pytest.approx(110e-6)
+
+
+def test_trace_of_a_gpu_counts_kernels_under_their_operators(tmp_path):
+    profile = profile_of(tmp_path, GPU_TRACE, "trace.json")
+    assert profile.device == pytest.approx(
+        {
+            "aten::cudnn_convolution": 400e-6,
+            "void wgrad_alg0_engine<float>": 300e-6,
+            "Memcpy HtoD (Pageable -> Device)": 20e-6,
+        }
+    )
+    groups = {name: group_of_operation(name) for name in profile.device}
+    assert sorted(groups.values()) == ["conv_backward", "conv_forward", "transfer"]
+
+
+def test_trace_of_tensorflow_uses_its_line_of_operations(tmp_path):
+    events = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 5, "args": {"name": "TensorFlow Ops"}},
+        event("Conv2D", 0, 30, "", 5),
+        event("MatMul", 40, 10, "", 5),
+        event("python", 0, 1000, "", 6),
+    ]
+    profile = profile_of(tmp_path, {"traceEvents": events}, "trace.json")
+    assert profile.device == pytest.approx({"Conv2D": 30e-6, "MatMul": 10e-6})
+
+
+def test_zipped_trace_and_many_own_profiles(tmp_path):
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(CPU_TRACE).encode()))
+    assert len(read_profiles(path)) == 1
+    own = tmp_path / "runs-operations.csv"
+    own.write_text(OWN)
+    profiles = read_profiles(own)
+    assert [profile.workload["batch_per_gpu"] for profile in profiles] == ["8", "16"]
+    assert profiles[1].step_s == 0.5 and profiles[1].device == {"Conv2D": 0.4, "Relu": 0.02}
+
+
+def test_all_operations_of_the_built_in_profiles_are_known():
+    names = [name.removeprefix("device_").removesuffix("_s") for name in load_pairs().operations]
+    unknown = {name for name in names if not name.startswith("host_") and group_of_operation(name) is None}
+    assert unknown == {"IDLE"}
+
+
+def test_grouped_seconds_keep_the_total():
+    pairs = load_pairs()
+    profile = pairs.profile()
+    grouped = grouped_seconds(
+        {name: profile[name].to_numpy() for name in profile}, pairs.frame["anchor_time_s"]
+    )
+    device = profile.filter(like="device_").drop(columns="device_IDLE_s").sum(axis=1)
+    assert np.allclose(grouped["profiled_s"], device, rtol=1e-12)
+    host = profile.filter(like="host_").drop(columns="host_IDLE_s").sum(axis=1)
+    assert np.allclose(grouped["on_host_s"], host, rtol=1e-12)
+    assert (grouped["unprofiled_s"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("empty.txt", "", "empty"),
+        ("trace.json", "{}", "traceEvents"),
+        ("trace.json", '{"traceEvents": []}', "ph X"),
+        ("trace.json", '{"traceEvents": ', "cannot read"),
+        ("deep.json", "[" * 100_000, "cannot read"),
+        ("table.csv", "a,b\n1,2\n", "operation and total_time_us"),
+        ("table.csv", "op,time_us\n", "a row per operation"),
+        ("table.csv", "op,time_us\nConv2D,abc\n", "line 2: expected a number"),
+        ("table.csv", "op,time_us\nConv2D,nan\n", "line 2: expected a number"),
+        ("table.csv", "op,time_us\nConv2D,-5\n", "expected 0 to"),
+        ("table.csv", "op,time_us\nConv2D,1e300\n", "expected 0 to"),
+        ("table.csv", "op,time_us\nConv2D,1,2\n", "expected 2 cells"),
+        ("table.csv", "op,time_us\nConv2D,0\n", "came none"),
+        ("table.txt", TORCH.replace("13.426ms", "13.4 apples"), "a time such as 12.5ms"),
+        ("table.txt", TORCH.replace("-", ""), "lines of dashes"),
+        ("own.csv", OWN.replace("0.4", "many"), "line 3: expected a number"),
+    ],
+)
+def test_faults_are_told_in_one_line(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=words) as caught:
+        read_profiles(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_steps_and_missing_files_are_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("op,time_us\nConv2D,5\n")
+    with pytest.raises(InputError, match="steps"):
+        read_profiles(path, 0)
+    with pytest.raises(InputError, match="cannot read"):
+        read_profiles(tmp_path / "none.txt")
+    broken = tmp_path / "trace.json.gz"
+    broken.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match="cannot read"):
+        read_profiles(broken)
+
+
+def mutated(content, rng):
+    """Bytes with one to four places overwritten, cut out or doubled."""
+    result = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        place, length = int(rng.integers(0, len(result) + 1)), int(rng.integers(0, 12))
+        change = rng.integers(0, 4)
+        if change == 0:
+            result[place : place + length] = rng.bytes(length)
+        elif change == 1:
+            del result[place : place + length]
+        elif change == 2:
+            result[place:place] = result[place : place + length * 10]
+        else:
+            pieces = (
+                b'"',
+                b",",
+                b"\n",
+                b"1e999",
+                b"nan",
+                b"-1",
+                b"{",
+                b"]",
+                b"null",
+                b"\x00",
+                b"ms",
+                b"--- ---",
+            )
+            result[place:place] = pieces[rng.integers(len(pieces))]
+    return bytes(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("table.txt", TORCH),
+        ("stats.csv", TENSORFLOW),
+        ("own.csv", OWN),
+        ("cpu.json", json.dumps({"traceEvents": CPU_TRACE})),
+        ("gpu.json", json.dumps(GPU_TRACE)),
+    ],
+)
+def test_mutated_files_are_read_or_refused(tmp_path, name, text):
+    rng, path = np.random.default_rng(5), tmp_path / name
+    accepted = 0
+    for _ in range(400):
+        path.write_bytes(mutated(text.encode(), rng))
+        accepted += read_or_refused(path)
+    assert 0 < accepted < 400
+
+
+def read_or_refused(path):
+    """Whether the file was read; fails where neither read nor refused by one line, in time."""
+    begun = time.perf_counter()
+    try:
+        profiles = read_profiles(path)
+    except TrainlawError as error:
+        assert "\n" not in str(error) and len(str(error)) < 2000
+        return False
+    finally:
+        assert time.perf_counter() - begun < 5.0
+    for profile in profiles:
+        assert profile.total_s > 0 and all(value >= 0 for value in profile.device.values())
+        named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
+        assert np.isfinite(grouped_seconds(named, np.array([1.0])).to_numpy()).all()
+    return True
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=2000) | st.text(max_size=500).map(str.encode))
+def test_any_bytes_are_read_or_refused(tmp_path, content):
+    path = tmp_path / "any.txt"
+    path.write_bytes(content)
+    read_or_refused(path)
+
+
+@given(st.text(max_size=200))
+def test_any_name_has_a_group_or_none(name):
+    assert group_of_operation(name) is None or isinstance(group_of_operation(name), str)
