@@ -9,11 +9,13 @@ from trainlaw.formulas import Formula, load_formula
 _FOLDER = Path(__file__).with_name("builtin")
 BUILT_IN = _FOLDER / "formula.json"
 LAW_OF_LAYERS = _FOLDER / "layer.json"
+LAW_OF_SEVERAL = "multi"
 
 #: name -> how to get it; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
     "layer": lambda: load_formula(LAW_OF_LAYERS),
+    LAW_OF_SEVERAL: lambda: load_formula(_FOLDER / f"{LAW_OF_SEVERAL}.json"),
     "xeon-phi-a": lambda: many_core_formula("a"),
     "xeon-phi-b": lambda: many_core_formula("b"),
 }

@@ -17,7 +17,7 @@ OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
 #: Further labels whose groups have errors of their own, where a study has them.
-ALSO_BY = ("source", "precision", "batch")
+ALSO_BY = ("source", "precision", "batch", "algorithm", "nodes")
 MACRO = "macro_gpu_group_mape_percent"
 # What people are shown of a summary, in percent; errors.csv has all metrics.
 METRIC_TITLES: Mapping[str, str] = {

@@ -44,6 +44,15 @@ def needs_single_gpu_time(formula: Formula) -> bool:
     return any(spec.name == SINGLE_GPU_TIME for spec in formula.used_features)
 
 
+def check_needs_no_time(formula: Formula) -> None:
+    """Raise InputError for a law of several GPUs that takes the time on one as a feature."""
+    if needs_single_gpu_time(formula):
+        raise InputError(
+            "this formula says how much longer several GPUs take than one: give it as --law, beside a "
+            "--formula of one GPU"
+        )
+
+
 def check_law_of_several(law: Formula, origin: str) -> Formula:
     """Return the law; InputError where it is no law of several GPUs that takes the time on one."""
     unknown = [spec.name for spec in law.used_features if spec.name not in FEATURES]
@@ -55,16 +64,22 @@ def check_law_of_several(law: Formula, origin: str) -> Formula:
     return law
 
 
+def speaks_for(law: Formula | None, algorithm: str) -> bool:
+    """Return whether a law of several GPUs, None for no law, speaks for a way of exchanging.
+
+    A law that does not say which ways were in its training speaks for all.
+    """
+    return law is not None and algorithm in law.provenance.get(ALGORITHMS, (algorithm,))
+
+
 def by_law(law: Formula | None, runs: RunTable) -> np.ndarray:
     """Return for which runs a law of several GPUs speaks: several, exchanging as in its training; (n_runs,).
 
-    None is no law. A law that does not say what was in its training speaks for all.
+    law : None for no law; see `speaks_for`.
     """
-    several = runs.frame["n_gpus"].to_numpy() > 1
-    if law is None:
-        return np.zeros(len(runs), dtype=bool)
-    known = law.provenance.get(ALGORITHMS)
-    return several if known is None else several & runs.frame["algorithm"].isin(known).to_numpy(dtype=bool)
+    frame = runs.frame
+    known = [speaks_for(law, str(algorithm)) for algorithm in frame["algorithm"]]
+    return (frame["n_gpus"].to_numpy() > 1) & np.array(known, dtype=bool)
 
 
 def seconds_by_law(

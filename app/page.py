@@ -12,7 +12,7 @@ from trainlaw.app.error_tables import (
     overall_error,
 )
 from trainlaw.app.html_tables import table_html
-from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
+from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus, with_built_in_single_gpu_law
 from trainlaw.app.page_script import content_hash, script_of, template
 from trainlaw.app.quantities import show_number, show_percent
 from trainlaw.app.svg import escape
@@ -29,8 +29,9 @@ _FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
 def page_html(formula: Formula) -> str:
     """Return the page of a formula; every text of a user or a file is escaped.
 
-    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
+    A law of several GPUs has the built-in formula in place of the time on one. Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
     """
+    formula = with_built_in_single_gpu_law(formula)
     script, style = script_of(formula), template("page.css")
     facts = formula.provenance
     version = escape(facts.get("trainlaw_version", ""))

@@ -5,10 +5,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.builtin_formulas import BUILT_IN, formula_named
+from trainlaw.app.builtin_formulas import BUILT_IN, LAW_OF_SEVERAL, formula_named
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.formula_rows import FormulaRows
-from trainlaw.app.multi_gpu_time import ASSUMPTION, exchange_seconds, iteration_seconds, knows_several_gpus
+from trainlaw.app.multi_gpu_time import (
+    ASSUMPTION,
+    BY_LAW,
+    by_law,
+    check_law_of_several,
+    check_needs_no_time,
+    exchange_seconds,
+    knows_several_gpus,
+    multi_gpu_seconds,
+    needs_single_gpu_time,
+)
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
 from trainlaw.app.wanted import run_warnings
@@ -16,6 +26,7 @@ from trainlaw.datasets import RunTable, memory_needs
 from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
 from trainlaw.validate.applicability import jointly_outside
 
+TEXTBOOK = "textbook"
 JOINTLY = "the features together are unlike any of training"
 
 
@@ -122,15 +133,50 @@ def of_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
     return replace(formula, grouped=grouped)
 
 
-def predict_runs(formula: Formula, runs: RunTable) -> list[Prediction]:
+@dataclass(frozen=True)
+class Laws:
+    """What times are predicted by: a formula of one GPU, a law of several (None: textbook), both in words."""
+
+    formula: Formula
+    origin: str
+    several: Formula | None
+    several_origin: str
+
+
+def find_laws(formula: Path | None, law: str, folder: Path) -> Laws:
+    """Return the formula of one GPU and the law of several that a person asks for.
+
+    formula, folder : as `find_formula`. law : `TEXTBOOK`, the name of a built-in law, a file or a run folder;
+    empty for the built-in one. Where the formula is itself a law of several GPUs that needs the time on one,
+    it is taken as the law, and the built-in formula for one GPU. Raises InputError for a law of another kind.
+    """
+    found, origin = find_formula(formula, folder)
+    of_one, one_origin = found, origin
+    if needs_single_gpu_time(found):
+        of_one, one_origin = load_formula(BUILT_IN), "the built-in formula"
+        if not law:
+            return Laws(of_one, one_origin, check_law_of_several(found, origin), origin)
+    if law == TEXTBOOK:
+        return Laws(of_one, one_origin, None, TEXTBOOK)
+    several, several_origin = find_formula(Path(law or LAW_OF_SEVERAL), folder)
+    check_law_of_several(several, several_origin)
+    return Laws(of_one, one_origin, several, several_origin)
+
+
+def predict_runs(formula: Formula, runs: RunTable, law: Formula | None = None) -> list[Prediction]:
     """Predicts every configuration of a table.
 
-    formula : a law of the iteration time; runs : configurations, times are not needed.
-    Returns one prediction per row of `runs`; its time is nan where the formula is not defined.
+    formula : a law of the iteration time; runs : configurations, times are not needed. law : of several GPUs,
+    for the algorithms that it knows; None for the textbook.
+    Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
+    InputError for a formula that is itself a law of several GPUs and needs the time on one.
     """
-    seconds, exchange = iteration_seconds(formula, runs), exchange_seconds(formula, runs)
+    check_needs_no_time(formula)
+    exchange = exchange_seconds(formula, runs, law)
+    seconds = multi_gpu_seconds(FormulaRows.of(formula, runs).predict(formula), exchange)
     factor = interval_of(formula)
-    numbers = zip(seconds.tolist(), exchange.tolist(), _warnings(formula, runs, seconds), strict=True)
+    warnings_of_runs = _warnings(formula, runs, seconds, law)
+    numbers = zip(seconds.tolist(), exchange.tolist(), warnings_of_runs, strict=True)
     memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
     described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
     return [
@@ -160,7 +206,9 @@ _DESCRIBED: Mapping[str, type] = {
 }
 
 
-def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tuple[str, ...]]:
+def _warnings(
+    formula: Formula, runs: RunTable, seconds: np.ndarray, law: Formula | None
+) -> list[tuple[str, ...]]:
     rows = FormulaRows.of(formula, runs)
     found = _out_of_range(formula, rows) if rows.sums is None else _layers_out_of_range(formula, rows)
     for row, precision in enumerate(runs.frame["precision"]):
@@ -171,8 +219,9 @@ def _warnings(formula: Formula, runs: RunTable, seconds: np.ndarray) -> list[tup
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
     if not knows_several_gpus(formula):
+        spoken = by_law(law, runs)
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
-            found[row].append(f"{ASSUMPTION}; its error was not measured")
+            found[row].append(f"{BY_LAW if spoken[row] else ASSUMPTION}; the interval is of one GPU")
     for row in np.flatnonzero(~np.isfinite(seconds)):
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]

@@ -10,6 +10,7 @@ from trainlaw.app.csv_text import inert
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.lookup_tables import cnn_rows
 from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_word
+from trainlaw.app.multi_gpu_time import with_built_in_single_gpu_law
 from trainlaw.app.workbook_cells import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
 from trainlaw.app.workbook_compare import pair_columns
 from trainlaw.app.workbook_tables import gpu_table_rows
@@ -27,7 +28,7 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
     One GPU, batch and precision as sheet Predict opens. A time is empty where a fact is not known. Raises
     InputError where the formula needs what GPU, CNN and inputs do not give.
     """
-    model = workbook_model(formula)
+    model = workbook_model(with_built_in_single_gpu_law(formula))
     cnns, gpus = cnn_rows(), gpu_table_rows()
     raw = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))

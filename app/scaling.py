@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.app.multi_gpu_time import (
     EXCHANGE,
+    by_law,
+    check_needs_no_time,
     exchange_seconds,
-    iteration_seconds,
     knows_several_gpus,
     multi_gpu_seconds,
+    seconds_by_law,
 )
 from trainlaw.app.terms import check_of_runs
 from trainlaw.datasets import FEATURES, CnnFacts, Gpu, GpuCatalog, RunTable, configuration
@@ -19,6 +22,7 @@ from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitut
 
 #: Columns whose absence leaves an exchange without latency.
 _LATENCIES = ("link_latency_s", "network_latency_s")
+_CALLS = ("exchange_launch_s",)  # what is latency in a law of several GPUs
 MOST_GPUS = 65_536
 
 
@@ -26,7 +30,8 @@ MOST_GPUS = 65_536
 class ScalingPoint:
     """One number of GPUs, each with the same batch; times of one iteration in seconds.
 
-    `time_s` is `computing_s` + `transfer_s` + `latency_s`; a formula that knows several GPUs has all of it in
+    `time_s` is `computing_s` + `transfer_s` + `latency_s`; of an evolved law the calls of the exchange are
+    its latency and all else that it adds its transfer. A formula that knows several GPUs has all of it in
     `computing_s`. `speed_up` is of the throughput against one GPU; perfect scaling has `n_gpus`.
     """
 
@@ -81,26 +86,32 @@ def scaling_curve(
     most: int = 256,
     gpus_per_node: int = 8,
     hidden_share: float = 0.0,
+    law: Formula | None = None,
     gpus: GpuCatalog | None = None,
     **settings: object,
 ) -> tuple[ScalingPoint, ...]:
     """Return the scaling of a configuration from 1 to `most` GPUs, as `gpu_counts` lists them.
 
-    batch : images per GPU and iteration. hidden_share : of the exchange behind the backward pass, 0 to 1.
-    gpus : known cards. settings : link, network, algorithm, precision, as for `configuration`.
-    The times are those of `trainlaw predict`. Raises InputError for a formula of layers or a share outside
-    0 to 1, UnknownNameError for an unknown name.
+    batch : images per GPU and iteration. hidden_share : of the textbook exchange behind the backward pass, 0
+    to 1. law : of several GPUs, for the algorithms that it knows; None for the textbook. gpus : known cards.
+    settings : link, network, algorithm, precision, as for `configuration`.
+    The times are those of `trainlaw predict`. Raises InputError for a formula of layers, a share outside 0 to
+    1 or one beside a law, UnknownNameError for an unknown name.
     """
     check_of_runs(formula)
+    check_needs_no_time(formula)
     if not 0 <= hidden_share <= 1:
         raise InputError(f"expected a hidden share of 0 to 1, came {hidden_share}")
+    if hidden_share and law is not None:
+        raise InputError(
+            "a law of several GPUs knows what is hidden: a hidden share goes with --law textbook"
+        )
     counts = gpu_counts(most, gpus_per_node)
     runs = _runs(counts, cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **settings)
-    seconds = iteration_seconds(formula, runs, hidden_share)
-    exchange, latency = (1 - hidden_share) * exchange_seconds(formula, runs), np.zeros(len(runs))
-    if not knows_several_gpus(formula):
-        latency = exchange - (1 - hidden_share) * transfer_seconds(runs)
-    computing = multi_gpu_seconds(seconds, -exchange)
+    computing = FormulaRows.of(formula, runs).predict(formula)
+    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, law)
+    latency = exchange - (1 - hidden_share) * _transfer(formula, runs, law, computing)
+    seconds = multi_gpu_seconds(computing, exchange)
     numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
     ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
     return tuple(
@@ -113,6 +124,18 @@ def _runs(counts: Sequence[tuple[int, int]], **settings: object) -> RunTable:
     tables = [configuration(n_gpus=n_gpus, n_nodes=n_nodes, **settings) for n_gpus, n_nodes in counts]
     frame = pd.concat([table.frame for table in tables], ignore_index=True)
     return RunTable("scaling", frame, tables[0].facts)
+
+
+def _transfer(formula: Formula, runs: RunTable, law: Formula | None, computing: np.ndarray) -> np.ndarray:
+    """The exchange without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
+    if knows_several_gpus(formula):
+        return np.zeros(len(runs))
+    textbook = transfer_seconds(runs)
+    spoken = by_law(law, runs)
+    if law is None or not spoken.any():
+        return textbook
+    of_law = np.maximum(seconds_by_law(law, runs, computing, _CALLS) - computing, 0.0)
+    return np.where(spoken, of_law, textbook)
 
 
 def transfer_seconds(runs: RunTable) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from trainlaw.app import svg
 from trainlaw.app.csv_text import rows_as_csv
-from trainlaw.app.multi_gpu_time import ASSUMPTION, knows_several_gpus
+from trainlaw.app.multi_gpu_time import ASSUMPTION, BY_LAW, knows_several_gpus
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.scaling import ScalingPoint
@@ -17,10 +17,13 @@ _DERIVED = ("efficiency", "samples_per_second", "perfect_samples_per_second")
 _COLUMNS = (*_FIELDS, *_DERIVED, *_WAYS)
 
 
-def scaling_text(title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str) -> str:
+def scaling_text(
+    title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str, law: str = ""
+) -> str:
     """Return a table of powers of two and the last number of GPUs.
 
-    title : the configuration in words. formula : which predicted the times. origin : where it is from.
+    title : the configuration in words. formula : which predicted the times. origin : where it is from. law :
+    where the law of several GPUs is from, empty for the textbook.
     """
     shown = [point for point in points if point.n_gpus & (point.n_gpus - 1) == 0 or point is points[-1]]
     rows = [
@@ -36,7 +39,8 @@ def scaling_text(title: str, points: Sequence[ScalingPoint], formula: Formula, o
         "images/s", "perfect",
     ]  # fmt: skip
     several = knows_several_gpus(formula)
-    said = "the formula knows several GPUs: all of its time is under computing" if several else ASSUMPTION
+    added = f"{BY_LAW} ({law})" if law else ASSUMPTION
+    said = "the formula knows several GPUs: all of its time is under computing" if several else added
     lines = ["", said, "perfect: the exchange takes no time (null model)", f"formula: {origin}"]
     return "\n".join([title, text_table(header, rows), *lines])
 

@@ -8,6 +8,7 @@ from trainlaw.app.feature_expressions import feature_expression
 from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.terms import terms_of
 from trainlaw.datasets import FEATURES, NETWORK_LAYER_FEATURES
+from trainlaw.datasets.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.tidying import factors
 
@@ -16,6 +17,7 @@ _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
     ("memory", re.compile(r"bandwidth_byte_per_s")),
     ("all-reduce", re.compile(r"(link|network)_\w+")),
+    ("single-GPU", re.compile(SINGLE_GPU_TIME)),
 )
 _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory)?_s$")

@@ -25,4 +25,11 @@ FormulaName = Annotated[
         help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
     ),
 ]
+Law = Annotated[
+    str | None,
+    typer.Option(
+        help="Law of several GPUs: multi (built in, default), textbook, or the formula.json or run folder of "
+        "`trainlaw study --of multi`."
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import Fabric, FormulaFile, Link, Out, Pixels
+from trainlaw.app.commands.options import Fabric, FormulaFile, Law, Link, Out, Pixels
 from trainlaw.app.commands.own_files import GpuFile
 
 
@@ -35,6 +35,7 @@ def predict_command(
     algorithm: Annotated[
         str | None, typer.Option(help="How gradients are exchanged: ring, tree, ...; default: ring.")
     ] = None,
+    law: Law = None,
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
     runs: Annotated[
         Path | None,
@@ -52,7 +53,8 @@ def predict_command(
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
 
-    Several GPUs: the time of one plus the textbook exchange of gradients, none of it hidden.
+    Several GPUs: the time on one by the formula, on several by a law that was evolved on measured runs; for
+    ways of exchanging gradients that did not occur there, such as tree, by the textbook.
 
     \b
     Examples:
@@ -62,7 +64,7 @@ def predict_command(
       trainlaw predict --formula law.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
     """
-    from trainlaw.app.predict import find_formula, labels_of_options, of_groups, predict_runs
+    from trainlaw.app.predict import find_laws, labels_of_options, of_groups, predict_runs
     from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.app.wanted import wanted_runs
     from trainlaw.formulas import InputError, write_text_atomically
@@ -73,22 +75,22 @@ def predict_command(
         raise InputError("--link joins the GPUs of one node: ask for more --gpus than --nodes")
     if fabric and (nodes or 1) == 1:
         raise InputError("--fabric joins nodes: ask for several --nodes")
-    law, origin = find_formula(formula, Path.cwd())
-    law = of_groups(law, labels_of_options(label))
+    laws = find_laws(formula, law or "", Path.cwd())
+    of_one, origin = of_groups(laws.formula, labels_of_options(label)), laws.origin
     wanted = wanted_runs(
         cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs, gpu_file=gpu_file,
         precision=precision, n_gpus=gpus, n_nodes=nodes, link=link, network=fabric, algorithm=algorithm,
     )  # fmt: skip
-    predictions = predict_runs(law, wanted)
+    predictions = predict_runs(of_one, wanted, laws.several)
     if all_gpus:
         predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
     chosen = Form.json if as_json else form
     if chosen is Form.json:
-        text = predictions_json(law, predictions)
+        text = predictions_json(of_one, predictions)
     elif chosen is Form.csv:
         text = predictions_csv(predictions).rstrip("\n")
     else:
-        text = predictions_text(law, origin, predictions)
+        text = predictions_text(of_one, origin, predictions)
     if out is None:
         print(text)
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import Fabric, FormulaFile, Link, Out, Pixels
+from trainlaw.app.commands.options import Fabric, FormulaFile, Law, Link, Out, Pixels
 from trainlaw.app.commands.own_files import GpuFile
 
 
@@ -30,8 +30,10 @@ def scaling_command(
     ] = "ring",
     gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
     most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
+    law: Law = None,
     hidden: Annotated[
-        float, typer.Option(help="Share of the exchange behind the backward pass.", min=0, max=1)
+        float,
+        typer.Option(help="Share of the textbook exchange behind the backward pass.", min=0, max=1),
     ] = 0.0,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
@@ -41,17 +43,20 @@ def scaling_command(
 ) -> None:
     """Scale a configuration from 1 to many GPUs, each with its own batch; perfect scaling stands beside.
 
-    The times are those of `trainlaw predict`: one GPU's time plus the textbook exchange of gradients. Numbers
-    of GPUs are all within a node, then whole nodes; the table shows powers of two, CSV and JSON show all.
+    The times are those of `trainlaw predict`: one GPU's time by the formula, several by a law that was
+    evolved on measured runs, or by the textbook's exchange of gradients. Numbers of GPUs are all within a
+    node, then whole nodes; the table shows powers of two, CSV and JSON show all.
 
     \b
     Examples:
       trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --link nvlink2
       trainlaw scaling --cnn vgg16 --gpu A100-SXM4-40GB --batch 32 --fabric ib-hdr --algorithm tree
+      trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --law textbook --hidden 0.5
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
+    from trainlaw.app.multi_gpu_time import speaks_for
     from trainlaw.app.named_facts import known_gpus, named_cnn
-    from trainlaw.app.predict import find_formula
+    from trainlaw.app.predict import TEXTBOOK, find_laws
     from trainlaw.app.scaling import scaling_curve
     from trainlaw.app.show_scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
     from trainlaw.datasets import wanted_gpu
@@ -60,17 +65,19 @@ def scaling_command(
     for path in filter(None, (out, plot)):
         if path.exists():
             raise InputError(f"{path} exists; choose another name")
-    law, origin = find_formula(formula, Path.cwd())
+    laws = find_laws(formula, law or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
     facts, card = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
     points = scaling_curve(
-        law, facts, card, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden, gpus=gpus,
-        precision=precision, link=link, network=fabric, algorithm=algorithm,
+        laws.formula, facts, card, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
+        law=laws.several, gpus=gpus, precision=precision, link=link, network=fabric, algorithm=algorithm,
     )  # fmt: skip
     ways = " and ".join(way for way in (points[-1].link, points[-1].network) if way != "none") or "one GPU"
     title = f"{facts.cnn}, batch {batch} per GPU, {card.gpu}, {gpus_per_node} a node, {algorithm} over {ways}"
     writers = {Form.csv: scaling_csv, Form.json: scaling_json}
-    text = writers[form](points).rstrip("\n") if form in writers else scaling_text(title, points, law, origin)
+    spoken = laws.several_origin if speaks_for(laws.several, algorithm) else ""
+    printed = scaling_text(title, points, laws.formula, laws.origin, spoken)
+    text = writers[form](points).rstrip("\n") if form in writers else printed
     for path, content in ((out, text + "\n"), (plot, scaling_svg(title, points))):
         if path is not None:
             write_text_atomically(path, content)

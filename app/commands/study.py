@@ -31,7 +31,11 @@ def study_command(
     ] = None,
     of: Annotated[
         str | None,
-        typer.Option(help="What the law is of: runs (default), or layers, summed over each CNN's layers."),
+        typer.Option(
+            help="What the law is of: runs (default); layers, summed over each CNN's layers; multi (several "
+            "GPUs, from the time on one), multi-end-to-end (from data sheets alone); layer-times (layers "
+            "measured one by one); anchor (a profile on another GPU)."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Same seed, data and version give the same formula.", min=0)
@@ -85,6 +89,7 @@ def study_command(
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
       trainlaw study --of layers
+      trainlaw study --of multi --split source
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
     """

@@ -1,0 +1,109 @@
+"""Evolved laws of several GPUs on GPUs, networks and sources that they never saw, beside their rivals.
+
+python -m benchmarks.several_gpus            all parts, some minutes on one thread
+python -m benchmarks.several_gpus gpu        one of: gpu, cnn, source, end-to-end, added
+"""
+
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.error_tables import OURS
+from trainlaw.app.kinds import STUDY_KINDS
+from trainlaw.app.multi_gpu_time import EXCHANGE
+from trainlaw.app.outcome import StudyOutcome
+from trainlaw.app.study import study_table
+from trainlaw.app.study_definition import definition_of
+from trainlaw.datasets import load
+from trainlaw.datasets.scaling_features import SINGLE_GPU_TIME
+from trainlaw.validate import BASELINES, absolute_percentage_errors, title_of
+
+#: What is asked of each part: which mean over which groups stays below how many per cent.
+BARS = {
+    "gpu": ("macro_gpu_group_mape_percent", 14.1),
+    "cnn": ("mape_percent", 12.9),
+    "source": ("mape_percent", 14.1),
+    "end-to-end": ("macro_gpu_group_mape_percent", 25.0),
+}
+
+
+def studied(part: str) -> StudyOutcome:
+    """Return the study of one part, with all its rivals, on one worker."""
+    whole = part == "end-to-end"
+    kind = STUDY_KINDS["multi-end-to-end" if whole else "multi"]
+    definition = definition_of({"of": kind.name, "split": "gpu" if whole else part}, part)
+    table = kind.read(definition.table, None, ())
+    return study_table(table, definition, 1, lambda signals, total: None, lambda progress: None)
+
+
+def show(part: str, outcome: StudyOutcome) -> None:
+    """Print the bar, the errors of all estimators and ours by source, algorithm and nodes."""
+    metric, most = BARS[part]
+    summary = outcome.result.summary().set_index("estimator")
+    ours = summary.loc[OURS, metric]
+    verdict = "below" if ours < most else "NOT below"
+    runs = len(outcome.result.predictions)
+    print(f"\n{part} held out: {metric} {ours:.1f}, {verdict} {most} ({runs} runs)")
+    for name, row in summary.iterrows():
+        print(
+            f"  {title_of(str(name)):32} {row['mape_percent']:6.1f} / {row['median_ape_percent']:5.1f}"
+            f" / {row['macro_gpu_group_mape_percent']:6.1f}   MAPE / median / mean over GPU groups, %"
+        )
+    for label in ("source", "algorithm", "nodes", "gpu_group"):
+        errors = outcome.result.errors_by(label)
+        table = errors.pivot(index=label, columns="estimator", values="mape_percent").round(1)
+        print(table.assign(runs=errors.groupby(label)["n_rows"].first()).to_string())
+    print(f"  on all rows: {outcome.formula.text()}")
+
+
+def added(outcome: StudyOutcome) -> None:
+    """Print what law and textbook add to a time on one GPU that was measured, or predicted by a closed form.
+
+    outcome : the study that holds GPUs out. The closed form (21 terms) is fitted without the GPU, too.
+    """
+    kind = STUDY_KINDS["multi"]
+    rows = kind.rows(kind.read("multi", None, ()))
+    alone = load("precisions")
+    X, groups = alone.features(), alone.labels()["gpu_group"].to_numpy(dtype=str)
+    parts = []
+    for (split, name), law in outcome.result.formulas.items():
+        if name != OURS:
+            continue
+        held = np.isin(groups, outcome.held_out[split])
+        single = BASELINES["cf21_tensor"]().fit(X[~held], alone.seconds[~held], groups[~held])
+        test = np.isin(rows.groups, outcome.held_out[split])
+        features = rows.X[test]
+        known = {"measured": features[SINGLE_GPU_TIME].to_numpy(), "predicted": single.predict(features)}
+        for what, seconds in known.items():
+            ways = {
+                "perfect scaling": seconds,
+                "textbook exchange": seconds + features[EXCHANGE].to_numpy(),
+                "evolved law": law.predict(features.assign(**{SINGLE_GPU_TIME: seconds})),
+            }
+            for way, predicted in ways.items():
+                error = absolute_percentage_errors(rows.seconds[test], np.asarray(predicted))
+                parts.append(pd.DataFrame({"one GPU": what, "way": way, "group": split, "error": error}))
+    frame = pd.concat(parts)
+    means = frame.groupby(["one GPU", "way"])["error"].mean()
+    macro = frame.groupby(["one GPU", "way", "group"])["error"].mean().groupby(level=[0, 1]).mean()
+    print("\nwhat is added to the time on one GPU, GPUs held out")
+    print(pd.DataFrame({"MAPE": means, "mean over GPU groups": macro}).round(1).to_string())
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    asked = sys.argv[1:] or [*BARS, "added"]
+    for part in BARS:
+        if part in asked or (part == "gpu" and "added" in asked):
+            began = time.monotonic()
+            outcome = studied(part)
+            if part in asked:
+                show(part, outcome)
+                print(f"  {time.monotonic() - began:.0f} s")
+            if part == "gpu" and "added" in asked:
+                added(outcome)
+
+
+if __name__ == "__main__":
+    main()
