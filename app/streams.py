@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
+from trainlaw.app.formula_rows import is_of_layers
 from trainlaw.datasets import CnnFacts, Gpu
-from trainlaw.datasets.cnn_layers import device_shares, layer_columns
+from trainlaw.datasets.cnn_layers import device_shares
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
+from trainlaw.datasets.network_layers import layer_columns
 from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
 
 PHASES = ("training", "forward")
@@ -84,7 +87,9 @@ def plan_streams(
         raise unknown_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, came {streams}")
-    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law or load_formula(LAW_OF_LAYERS))
+    law = law or load_formula(LAW_OF_LAYERS)
+    check_law_of_layers(law)
+    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
     return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
 
@@ -97,8 +102,8 @@ def layer_tasks(
     A backward task takes what training takes beyond the forward pass, and fills the same share of the GPU.
     Raises InputError where the law is not defined for the GPU.
     """
-    forward = law.predict(layer_columns(cnn, gpu, batch, 1))
-    training = law.predict(layer_columns(cnn, gpu, batch, _TRAINING_PASSES))
+    forward = _layer_seconds(law, cnn, gpu, batch, 1)
+    training = _layer_seconds(law, cnn, gpu, batch, _TRAINING_PASSES)
     if not (forward >= 0).all() or not (training >= 0).all():
         raise InputError(f"the time of a layer is not defined on {gpu.gpu}: a fact of the card is not known")
     shares = device_shares(cnn, gpu, batch)
@@ -115,6 +120,23 @@ def layer_tasks(
         demands += [float(shares[place]) for place in backward]
         waits_for += _backward_edges(cnn, backward)
     return tuple(layers), Tasks(tuple(seconds), tuple(demands), tuple(waits_for))
+
+
+def check_law_of_layers(law: Formula) -> None:
+    """Raise InputError for a law that is not of each layer of a network, or UnknownNameError for a feature."""
+    if not is_of_layers(law):
+        raise InputError(
+            "expected a law of each layer of a network, as `trainlaw study --of layers` finds; came one of "
+            "whole runs or of one kind of layer alone"
+        )
+
+
+def _layer_seconds(law: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:
+    """The time of each layer, (n_layers,); an input takes none, and what a run has once is no layer's."""
+    names = [spec.name for spec in law.used_features]
+    columns = layer_columns(cnn, gpu, batch, passes, names=[*names, "is_layer"])
+    is_layer = columns.pop("is_layer") > 0
+    return np.where(is_layer, law.predict(columns or {"": np.zeros(len(is_layer))}), 0.0)
 
 
 def _backward_edges(cnn: Cnn, backward: Sequence[int]) -> list[tuple[int, ...]]:

@@ -94,6 +94,7 @@ def _once(name: str, definition: str) -> Feature:
 _SAME = ("batch", "bytes_per_element", "n_passes", "has_optimizer", "compute_s", "output_compute_s")
 _SAME += ("weight_compute_s", "input_memory_s", "output_memory_s", "weight_memory_s")
 _SAME += (
+    "clock_drop",
     "is_fast",
     "tile_ratio",
     "tiled_compute_s",
@@ -211,6 +212,14 @@ class DistinctLayers:
         chosen = first[order]
         rows = np.vstack([facts[chosen], _iteration(columns)])
         return cls((*kinds[chosen].tolist(), ITERATION), rows, np.append(count[order], 1.0))
+
+
+def layer_facts(cnn: Cnn) -> np.ndarray:
+    """Return the facts of every layer of a network, in its order, float64, shape (n_layers, n_facts).
+
+    The facts are those of `LAYER_FACTS`, in their order; an input has `is_layer` 0.
+    """
+    return np.column_stack(_facts(LayerColumns.of(cnn)))
 
 
 def _facts(columns: LayerColumns) -> list[np.ndarray]:

@@ -7,16 +7,20 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnn_facts import CnnFacts
+from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.feature_rows import feature_block, written_out
+from trainlaw.datasets.gpus import Gpu
 from trainlaw.datasets.network_features import (
     LAYER_FACTS,
     NETWORK_LAYER_FEATURES,
     TRAINING_PASSES,
     DistinctLayers,
+    layer_facts,
 )
+from trainlaw.datasets.precisions import PRECISIONS
 from trainlaw.datasets.runs import RunTable
-from trainlaw.formulas.errors import InputError, TrainlawError
+from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 from trainlaw.formulas.expression import variables
 from trainlaw.formulas.row_sums import RowSums
 
@@ -125,6 +129,44 @@ def layer_rows(runs: RunTable, *, leave_out: bool = False) -> LayerRows:
     passes = np.where(parts.str.contains("backward"), TRAINING_PASSES, 1.0)
     of_runs = {name: features[name].to_numpy() for name in RUN_COLUMNS}
     return _rows([found[place] for place in places], {**of_runs, "n_passes": passes})
+
+
+def layer_columns(
+    cnn: Cnn,
+    gpu: Gpu,
+    batch: int,
+    passes: int,
+    *,
+    precision: str = "fp32",
+    names: Iterable[str] | None = None,
+) -> dict[str, np.ndarray]:
+    """Return features of each layer of a network, by name, float64, shape (n_layers,), units as their specs.
+
+    batch : images. passes : 1 forward, 3 in training. names : of `NETWORK_LAYER_FEATURES`, None for all. What
+    a run has once is 0, but in the row of an input. Raises UnknownNameError for an unknown precision or
+    feature.
+
+    >>> from trainlaw.datasets import find_cnn, find_gpu
+    >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 1)["launch_s"][:2].tolist()
+    [0.0, 1e-05]
+    """
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)
+    numbers = PRECISIONS[precision]
+    known = {
+        "batch_per_gpu": float(batch),
+        "n_passes": float(passes),
+        "bytes_per_element": numbers.bytes_per_element,
+        "peak_flop_per_s": getattr(gpu, numbers.peak_column),
+        "base_clock_hz": gpu.boost_clock_hz if np.isnan(gpu.base_clock_hz) else gpu.base_clock_hz,
+    }
+    of_run = {
+        name: np.array([known.get(name, getattr(gpu, name, 0.0))]) for name in (*RUN_COLUMNS, "n_passes")
+    }
+    facts, index = layer_facts(cnn), pd.RangeIndex(len(cnn.layers))
+    columns = _Columns(facts, of_run, np.zeros(len(index), dtype=int))
+    table = feature_block(NETWORK_LAYER_FEATURES, columns, index, names)
+    return {str(name): table[name].to_numpy() for name in table.columns}
 
 
 def _networks(runs: RunTable) -> tuple[np.ndarray, list[CnnFacts]]:

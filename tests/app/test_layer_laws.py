@@ -16,7 +16,7 @@ from trainlaw.app.study_definition import definition_of
 from trainlaw.app.terms import mean_shares, term_values
 from trainlaw.app.user_formula import read_formula
 from trainlaw.datasets import Networks, configuration, find_cnn, find_gpu, layer_rows, load
-from trainlaw.datasets.cnn_layers import layer_columns
+from trainlaw.datasets.network_layers import layer_columns
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula

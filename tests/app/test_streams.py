@@ -65,7 +65,7 @@ def test_training_runs_back_through_the_graph():
 
 
 def test_the_sum_is_the_law_of_a_training_pass():
-    from trainlaw.datasets.cnn_layers import layer_columns
+    from trainlaw.datasets.network_layers import layer_columns
 
     cnn = find_cnn_facts("resnet50")
     _, tasks = layer_tasks(cnn.network, GPU, 16, "training", LAW)
