@@ -260,6 +260,7 @@ _HELD_OUT = {
     "source": "sources, each held out once",
     "harness": "harnesses, each held out once",
     "generation": "generations of GPUs, each held out once",
+    "threads": "numbers of threads of the CPUs, each held out once",
     "newest": "split, the newest GPUs held out and older ones in training",
     "list": "splits of the own list",
 }

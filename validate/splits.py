@@ -172,6 +172,7 @@ SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
     "source": lambda labels: leave_one_group_out(labels["source"]),
     "harness": lambda labels: leave_one_group_out(labels["harness"]),
     "generation": lambda labels: leave_one_group_out(labels["generation"]),
+    "threads": lambda labels: leave_one_group_out(labels["threads"]),
     "newest": lambda labels: newest_gpus_out(labels["gpu_group"], labels["gpu_year"].astype(float)),
 }
 

@@ -9,7 +9,7 @@ from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
     "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), cnn, cnn-family, both, "
-    "source, harness, generation, newest, or list with --held-out."
+    "source, harness, generation, threads, newest, or list with --held-out."
 )
 
 

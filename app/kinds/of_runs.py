@@ -18,8 +18,15 @@ def rows_of_runs(table: RunTable) -> StudyRows:
     return StudyRows(table.features(), table.seconds, study_labels(table))
 
 
+#: On CPUs also the cores in use: times at the data sheet's rates take threads to help by as much as they are.
+CPU_FEATURES = ("sm_count",)
+
+
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
-    return partial(evolved, feature_specs(STUDY_FEATURES), TARGET, settings)
+    """Threads are a matter of runs on CPUs, with several numbers of them."""
+    of_threads = set(rows.labels["threads"])
+    names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
+    return partial(evolved, feature_specs(names), TARGET, settings)
 
 
 OF_RUNS = StudyKind(
@@ -27,7 +34,7 @@ OF_RUNS = StudyKind(
     title="whole runs on one GPU",
     read=find_table,
     rows=rows_of_runs,
-    features=STUDY_FEATURES,
+    features=STUDY_FEATURES + CPU_FEATURES,
     search=_search,
     rivals={**BASELINES, **PEER_BASELINES},
     has_levels=True,
