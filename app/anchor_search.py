@@ -27,6 +27,7 @@ from trainlaw.formulas import (
     ScoredFormula,
     Variable,
     complexity,
+    fold,
     parse_text,
     substitute,
     variables,
@@ -81,7 +82,7 @@ class ProfileLaw:
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of a pair, (n_rows, k). y : seconds on the target, (n_rows,)."""
         laws = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.parts]
-        expressions = [law.formula_.expression for law in laws]
+        expressions = [without_vanishing_terms(law.formula_.expression) for law in laws]
         whole = expressions[0]
         if len(expressions) == 2:
             whole = Apply("sqrt", (Apply("mul", tuple(expressions)),))
@@ -106,6 +107,34 @@ class ProfileLaw:
         search = FormulaRegressor(pair_feature_specs(names), TARGET, settings, SearchReporter())
         # One group: which architecture a row is of says nothing about the next.
         return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
+
+
+# A weight of a time; a term of it adds less than a nanosecond to a second.
+_VANISHING = 1e-9
+_ZERO = Constant(0.0)
+
+
+def without_vanishing_terms(expression: Expression) -> Expression:
+    """Return a law of sums and maxima of non-negative terms without those whose weight is next to nothing.
+
+    >>> from trainlaw.formulas import to_text
+    >>> to_text(without_vanishing_terms(parse_text("max(1e-99 * a, 2 * b) + 1e-12 * c")))
+    '2 * b'
+    """
+    return fold(
+        expression,
+        lambda node: _ZERO if abs(node.value) < _VANISHING else node,
+        lambda node: node,
+        _merged,
+    )
+
+
+def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    if _ZERO in arguments and node.operator == "mul":
+        return _ZERO
+    if _ZERO in arguments and node.operator in ("add", "max"):
+        return arguments[1] if arguments[0] == _ZERO else arguments[0]
+    return Apply(node.operator, arguments)
 
 
 def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Expression:

@@ -47,6 +47,20 @@ def predict_command(
         list[str] | None,
         typer.Option(help="Where constants differ by group, the group: LABEL=GROUP, such as harness=nvidia."),
     ] = None,
+    anchor_profile: Annotated[
+        Path | None,
+        typer.Option(
+            help="Profile of a step on another GPU: PyTorch's table, a Chrome trace, op statistics."
+        ),
+    ] = None,
+    anchor_gpu: Annotated[str | None, typer.Option(help="GPU that the profile was made on.")] = None,
+    anchor_seconds: Annotated[
+        float | None,
+        typer.Option(help="Step on that GPU without the profiler; default: what it says.", min=1e-9),
+    ] = None,
+    anchor_steps: Annotated[
+        int, typer.Option(help="Steps that the profile covers, where it does not say so.", min=1)
+    ] = 1,
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.table,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     out: Out = None,
@@ -63,6 +77,7 @@ def predict_command(
       trainlaw predict --cnn vgg16 --batch 32 --all-gpus
       trainlaw predict --formula law.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
+      trainlaw predict --anchor-profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
     """
     from trainlaw.app.predict import find_laws, labels_of_options, of_groups, predict_runs
     from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
@@ -71,6 +86,12 @@ def predict_command(
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")
+    if anchor_profile is not None or anchor_gpu is not None:
+        asked = {"file": anchor_profile, "anchor": anchor_gpu, "target": gpu, "anchor_s": anchor_seconds}
+        others = (runs, all_gpus, precision, gpus, nodes, link, fabric, algorithm, law, label)
+        workload, settings = (cnn, batch, pixels), {"steps": anchor_steps, "formula": formula}
+        _from_anchor(asked, workload, settings, gpu_file, any(others), as_json or form is Form.json, out)
+        return
     if link and (gpus or 1) == (nodes or 1):
         raise InputError("--link joins the GPUs of one node: ask for more --gpus than --nodes")
     if fabric and (nodes or 1) == 1:
@@ -97,3 +118,33 @@ def predict_command(
         write_text_atomically(out, text + "\n")
         number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
         print(f"{out}: {number} by {origin}")
+
+
+def _from_anchor(
+    asked: dict,
+    workload: tuple,
+    settings: dict,
+    gpu_file: Path | None,
+    others: bool,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Print or write a prediction from a profile on another GPU."""
+    from trainlaw.app.anchor_predict import Workload, anchor_json, anchor_text, predict_from_anchor
+    from trainlaw.app.named_facts import known_gpus
+    from trainlaw.formulas import InputError, write_text_atomically
+
+    if None in (asked["file"], asked["anchor"], asked["target"]):
+        raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, came only some of them")
+    if others:
+        raise InputError(
+            "--anchor-profile predicts one step on one GPU: leave out options of several, and --from"
+        )
+    gpus = known_gpus(gpu_file)
+    prediction = predict_from_anchor(**asked, workload=Workload(*workload), gpus=gpus, **settings)
+    text = anchor_json(prediction) if as_json else anchor_text(prediction)
+    if out is None:
+        print(text)
+    else:
+        write_text_atomically(out, text + "\n")
+        print(f"{out}: 1 prediction by {prediction.law}")
