@@ -55,8 +55,8 @@ def _memory(name: str, symbol: str, elements: str, meaning: str) -> Feature:
     return derived_feature(name, symbol, "s", f"passes x e x {meaning} / bandwidth", definition)
 
 
-# Outputs of one thread block of cuDNN's most common fp32 kernels, named "128x64" (recalled).
-_BLOCK = 128 * 64
+#: Outputs of one thread block of cuDNN's most common fp32 kernels, named "128x64" (recalled).
+BLOCK = 128 * 64
 # A k x k convolution of stride 1 can be done in tiles of 4 x 4 outputs, (k + 3)^2 products each instead of
 # 16 k^2 (Winograd's algorithm F(4x4, kxk): Lavin and Gray, CVPR 2016). Others count as they are.
 _FAST_ROWS: tuple[Feature, ...] = (
@@ -168,7 +168,7 @@ _ROWS: tuple[Feature, ...] = (
         "c_V",
         "s",
         "time of one block of 128 x 64 outputs on each multiprocessor, however few a layer has",
-        f"2 * n_passes * reduction * {_BLOCK} * sm_count / peak_flop_per_s",
+        f"2 * n_passes * reduction * {BLOCK} * sm_count / peak_flop_per_s",
     ),
     derived_feature(
         "epilogue_memory_s",

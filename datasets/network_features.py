@@ -16,7 +16,7 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.fact_features import GPU_FEATURES
 from trainlaw.datasets.feature_rows import Feature, chosen_features, column_feature, derived_feature
 from trainlaw.datasets.features import FEATURES
-from trainlaw.datasets.layers import BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
+from trainlaw.datasets.layers import BLOCK, BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
 from trainlaw.formulas.features import FeatureSpec
 
 ITERATION = "iteration"  # kind of the row with what a run has once
@@ -111,7 +111,9 @@ _ROWS: tuple[Feature, ...] = (
     _redefined("macs", "batch * image_macs"),
     _redefined("im2col_compute_s", "2 * n_passes * (batch * image_unfolded) / peak_flop_per_s"),
     _redefined("launch_s", "is_layer * (n_passes * 1e-5)"),
-    _redefined("wave_compute_s", f"(is_conv + is_dense) * ({LAYER_FEATURES['wave_compute_s'].definition})"),
+    _redefined(
+        "wave_compute_s", f"2 * n_passes * (weights / out_channels) * {BLOCK} * sm_count / peak_flop_per_s"
+    ),
     # In a network a bias belongs to its product, an activation is a layer of its own, images are not updated.
     _redefined("epilogue_memory_s", "0 * output_memory_s"),
     _redefined("update_memory_s", "0 * input_memory_s"),

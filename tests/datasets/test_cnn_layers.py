@@ -27,8 +27,9 @@ def test_features_equal_those_of_the_table_of_layers(passes, phase):
             "out_channels": layer.out_channels, "kernel_px": max(layer.kernel_height, 1),
             "stride_px": layer.stride, "out_height_px": layer.out_height,
         })  # fmt: skip
-    # A bias, an activation and an update are parts of the layer in the table only.
-    alone = {"has_optimizer", "epilogue_memory_s", "update_memory_s"}
+    # A bias, an activation and an update are parts of the layer in the table only; the reduction length of a
+    # dense layer is told by its weights.
+    alone = {"has_optimizer", "epilogue_memory_s", "update_memory_s", "reduction"}
     names = [name for name in found if name in LAYER_FEATURES and name not in alone]
     assert "fast_compute_s" in names and "clock_drop" in names
     expected = LayerTable("made", pd.DataFrame(rows)).features(names)
