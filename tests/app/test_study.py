@@ -131,6 +131,7 @@ def test_commands_find_the_newest_run(finished, monkeypatch):
 def interrupted_study(folder, table, moment):
     """A study that gets Ctrl-C as soon as standard error shows `moment`."""
     command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "1000000", "--workers", "2"]
+    command += ["--against", "null_compute"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -176,7 +177,8 @@ class InterruptAfterFirstFold:
 def test_finished_folds_survive_an_interrupt(small_table):
     from trainlaw.app.run_tables import find_table
 
-    wanted = definition_of({"seed": 1, "folds": 3, "evaluations": 300}, "test")
+    entries = {"seed": 1, "folds": 3, "evaluations": 300, "against": "null_compute,roofline"}
+    wanted = definition_of(entries, "test")
     outcome = study_table(
         find_table(str(small_table)), wanted, 2, lambda signals, total: None, InterruptAfterFirstFold()
     )

@@ -152,30 +152,34 @@ def test_the_report_says_all(outcome):
         assert outside not in html, outside
 
 
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH")
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_in_a_browser(outcome, tmp_path, width, scheme):
+def test_the_report_in_a_browser(run_folder, outcome, browser, width, scheme):
     """No word on the console, no request, nothing wider than the window, every plot drawn and visible."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
-    path = tmp_path / "report.html"
-    path.write_text(report_html(outcome), encoding="utf-8")
-    complaints = []
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: complaints.append(request.url))
-        page.goto(f"file://{path}")
-        facts = page.evaluate(
-            """() => ({
-              wide: document.documentElement.scrollWidth,
-              plots: [...document.querySelectorAll("svg")].map(plot => plot.getBoundingClientRect().width),
-              dots: [...document.querySelectorAll("path.hued")].map(dot => getComputedStyle(dot).stroke),
-              ground: getComputedStyle(document.body).backgroundColor })"""
-        )
-        browser.close()
+    path, complaints = run_folder / "report.html", []
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url))
+    page.goto(f"file://{path}")
+    facts = page.evaluate(
+        """() => ({
+          wide: document.documentElement.scrollWidth,
+          plots: [...document.querySelectorAll("svg")].map(plot => plot.getBoundingClientRect().width),
+          dots: [...document.querySelectorAll("path.hued")].map(dot => getComputedStyle(dot).stroke),
+          ground: getComputedStyle(document.body).backgroundColor })"""
+    )
+    page.close()
     assert [text for text in complaints if text != f"file://{path}"] == []
     assert facts["wide"] <= width
     assert len(facts["plots"]) == 4 + len(outcome.formula.used_features)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from io import BytesIO
 
 import openpyxl
+import pandas as pd
 import pytest
 from trainlaw.app.google_workbook import google_plan
 from trainlaw.app.lookup_tables import cnn_label
@@ -24,6 +25,7 @@ from trainlaw.app.workbook_cells import FIRST_CNN, FIRST_GPU, cell_name, first_c
 from trainlaw.app.xlsx_file import xlsx_bytes
 from trainlaw.datasets import (
     TARGET,
+    RunTable,
     built_in_gpus,
     cnn_table,
     configuration,
@@ -199,6 +201,12 @@ def random_choice(choose):
     return cells, asked
 
 
+def on_gpus(asked, gpus):
+    """The runs of a configuration on several GPUs, one row each."""
+    runs = [configuration(**{**asked, "gpu": gpu}) for gpu in gpus]
+    return RunTable("gpus", pd.concat([run.frame for run in runs], ignore_index=True), runs[0].facts)
+
+
 @needs_libreoffice
 def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, folder):
     choose, plan = random.Random(11), small
@@ -210,12 +218,13 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         assert named_value(books[name], plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
         assert named_value(books[name], plan, "tl_exchange_s") == pytest.approx(expected.exchange_s, rel=1e-9)
         rows = all_gpus(books[name])
-        for gpu in choose.sample(usable_gpus(), 24):
-            truth = iteration_seconds(formula, configuration(**{**asked, "gpu": gpu}))[0]
+        gpus = choose.sample(usable_gpus(), 24)
+        runs = on_gpus(asked, gpus)
+        truths, fits = iteration_seconds(formula, runs), memory_needs(runs)["fits"]
+        for gpu, truth, fit in zip(gpus, truths, fits, strict=True):
             shown = rows[gpu]["iteration time"]
             assert (shown or math.nan) == pytest.approx(truth, rel=1e-9, nan_ok=True), (asked, gpu)
-            fits = memory_needs(configuration(**{**asked, "gpu": gpu}))["fits"][0]
-            assert rows[gpu]["fits in memory"] == fits, (asked, gpu)
+            assert rows[gpu]["fits in memory"] == fit, (asked, gpu)
         assert named_value(books[name], plan, "tl_memory_least") == expected.memory_least_bytes, asked
         assert named_value(books[name], plan, "tl_memory_usual") == expected.memory_usual_bytes, asked
         assert value_of(books[name], "enough memory") == expected.fits_in_memory

@@ -132,20 +132,24 @@ def test_a_second_engine_computes_the_same(many, points, judge):
     if not hasattr(engine, "Parser"):
         pytest.skip("needs the package formulas; another module of that name was found first")
     names = {name: f"{name.upper()}VAL" for name in "xyz"}
-    for item in many:
+    for number, item in enumerate(many):
+        # A third of the rows in turn: a cell takes this engine a millisecond.
+        rows = np.arange(60) % 3 == number % 3
         cells = split_for_excel(item, names, "STEP{}VAL".format)
-        known = {f"{name.upper()}VAL": points[name] for name in "xyz"}
+        known = {f"{name.upper()}VAL": points[name][rows] for name in "xyz"}
         for name, text in cells.helpers:
             known[name] = second_opinion(engine, text, known)
         beyond = beyond_excel(item, points) | (overflowing(item, points) & ~evaluate(item, points)[1])
-        judge(item, plain(second_opinion(engine, cells.formula, known)), beyond)
+        printed = np.full(60, np.nan, dtype=object)
+        printed[rows] = second_opinion(engine, cells.formula, known)
+        judge(item, plain(printed), beyond | ~rows)
 
 
 def second_opinion(engine, text, known):
-    """The values of a cell formula over named columns, shape (60,), as the other engine computes it."""
+    """The values of a cell formula over named columns, shape (n,), as the other engine computes it."""
     function = engine.Parser().ast("=" + text)[1].compile()
     inputs = [known[name] for name in function.inputs]
-    rows = zip(*inputs, strict=True) if inputs else [()] * 60
+    rows = zip(*inputs, strict=True) if inputs else [()] * len(next(iter(known.values())))
     return np.array([np.ravel(function(*row))[0] for row in rows], dtype=object)
 
 
