@@ -1,11 +1,13 @@
 """Laws of the iteration on several GPUs, from the measured time of the same configuration on one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.kinds.kind import StudyKind, StudyRows
 from trainlaw.app.labels_of_runs import study_labels
 from trainlaw.app.run_tables import any_table
@@ -17,26 +19,49 @@ from trainlaw.formulas import InputError, parse_text
 from trainlaw.validate import MULTI_GPU_BASELINES
 
 MULTI = "multi"
-#: What every law must know: computing, exchange within a node, across nodes, and its calls.
+#: What a law must know where the rows tell of it: computing, exchange in a node, across nodes, its calls.
 REQUIRED = (SINGLE_GPU_TIME, "exchange_transfer_s", "network_transfer_s", "exchange_launch_s")
 SCALING_TERMS = (*REQUIRED, "server_transfer_s", "iteration_overhead_s")
-# A form to start from. Each fold finds its constants on its own training rows.
-_FORM = " + ".join((*REQUIRED, "server_transfer_s"))
 
 
-def scaling_settings(settings: SearchSettings) -> SearchSettings:
-    """Return the settings of a search for a law of several GPUs.
+class ScalingSearch:
+    """Evolves a law of several GPUs: a sum of times on top of the whole time on one GPU.
 
-    Sums of times on top of the whole time on one GPU. Maxima (what hides behind computing) and factors of
-    pure numbers fit better and transfer worse: see docs/several-gpus.md.
+    Maxima (what hides behind computing) and factors of pure numbers fit better and transfer worse: see
+    docs/several-gpus.md. After `fit`: `formula_`, `front_`.
     """
-    return replace(
-        settings,
-        operators=("add",),
-        required_features=REQUIRED,
-        constant_ranges=((SINGLE_GPU_TIME, 1.0, 1.0),),
-        seeds=(parse_text(_FORM),),
-    )
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings of the search, to which `fit` adds those of such laws."""
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        known = [name for name in SCALING_TERMS if X[name].nunique() > 1]
+        required = tuple(name for name in REQUIRED if name in known)
+        try:
+            search = self._search(known, required).fit(X, y, groups)
+        except InputError:
+            # A term may fit best at no weight at all, so that no law has it: then none is demanded.
+            search = self._search(known, ()).fit(X, y, groups)
+        self.formula_, self.front_ = search.formula_, search.front_
+        return self
+
+    def _search(self, known: Sequence[str], required: tuple[str, ...]) -> FormulaRegressor:
+        # The form to start from; its constants are found on the training rows.
+        form = " + ".join(name for name in known if name != "iteration_overhead_s")
+        settings = replace(
+            self.settings,
+            operators=("add",),
+            required_features=required,
+            constant_ranges=((SINGLE_GPU_TIME, 1.0, 1.0),),
+            seeds=(parse_text(form),),
+        )
+        return evolved(feature_specs(SCALING_TERMS), TARGET, settings)
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return np.broadcast_to(self.formula_.predict(X), len(X)).copy()
 
 
 def several_gpu_rows(table: RunTable) -> StudyRows:
@@ -60,8 +85,8 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     return table.where(usable.to_numpy(dtype=bool))
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
-    return partial(evolved, feature_specs(SCALING_TERMS), TARGET, scaling_settings(settings))
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], ScalingSearch]:
+    return partial(ScalingSearch, settings)
 
 
 OF_MANY_GPUS = StudyKind(

@@ -210,7 +210,7 @@ def test_csv_and_json_say_the_same(formula_file, tmp_path):
     assert [path.name for path in tmp_path.glob("times*")] == ["times.csv"]
 
 
-def test_several_gpus_add_the_exchange_of_gradients(formula_file):
+def test_several_gpus_add_the_textbook_exchange_where_asked_for(formula_file):
     arguments = (
         "predict",
         "--formula",
@@ -223,7 +223,8 @@ def test_several_gpus_add_the_exchange_of_gradients(formula_file):
         64,
     )
     (one,) = json.loads(output(*arguments, "--json"))
-    (eight,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--link", "nvlink2-x6"))
+    several = ("--gpus", 8, "--link", "nvlink2-x6", "--law", "textbook")
+    (eight,) = json.loads(output(*arguments, "--json", *several))
     run = configuration(
         cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64, n_gpus=8, link="nvlink2-x6", algorithm="ring"
     )
