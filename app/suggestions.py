@@ -18,7 +18,7 @@ from trainlaw.datasets import Networks, RunTable
 from trainlaw.evolve.subset import evolve_subsets
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.bootstrap import drawn_rows
-from trainlaw.validate.design import Design, Representation
+from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
 # What a set represents of what the best one does, where it is cheaper and removes no less variance.
@@ -158,14 +158,15 @@ def candidates_of(
     law: RefittedFormula, X: pd.DataFrame, y: np.ndarray, pool: pd.DataFrame, cost_s: np.ndarray
 ) -> Candidates:
     """Return the candidates with features `pool`, for a law that was fitted to `X` and seconds `y`."""
-    slopes = law.log_slopes(X), law.log_slopes(pool)
-    design = Design.of(*slopes, np.log(law.predict(X) / y))
+    residuals = np.log(law.predict(X) / y)
+    slopes, spread, noise = standardised_slopes(law.log_slopes(X), law.log_slopes(pool), residuals)
     names = [spec.name for spec in law.formula_.used_features]
     everything = pd.concat([X[names], pool[names]]).to_numpy(dtype=float)
     # What a network lacks is 0; a thousandth of the usual amount stands for it.
     least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
     logs = np.log(np.maximum(everything, least))
-    return Candidates(Representation.of(*slopes), design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
+    representation, design = Representation.of(slopes, spread), Design(spread, noise)
+    return Candidates(representation, design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
 
 
 def resampled_predictions(

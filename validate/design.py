@@ -1,9 +1,9 @@
 """Which runs to measure next, so that a formula's predictions become better: design of experiments.
 
-A formula is known to a run by its slopes: how ln(seconds) moves with ln of each constant, for a sum of terms
-their shares. `Representation` asks that every candidate has a measured run of like slopes, so that where the
-form is wrong the fit is wrong for a fair sample. `Design` takes the form as right, as optimal designs do:
-measuring a row removes what its slopes tell about the constants.
+A run is known to a formula by its slopes: how ln(seconds) moves with ln of each constant, here in units of
+what is not sure about the constants. `Representation` asks that every candidate has a measured run of like
+slopes, so that a form that is never quite right is fitted to a fair sample. `Design` takes the form as right,
+as optimal designs do: measuring a row removes what its slopes tell about the constants.
 
 Sources: Kaufman, Rousseeuw, "Finding groups in data", 1990 (medoids); Atkinson, Donev, Tobias, "Optimum
 experimental designs", 2007 (I- and D-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical
@@ -22,38 +22,39 @@ from trainlaw.formulas.errors import InputError
 _LEAST_NOISE = 0.05
 
 
+def standardised_slopes(
+    measured_slopes: np.ndarray,
+    candidate_slopes: np.ndarray,
+    residuals: np.ndarray,
+    prior_deviation: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return slopes in standard deviations of the constants, of measured rows and candidates, and the noise.
+
+    measured_slopes, candidate_slopes : d ln(seconds) / d ln(constant), shapes (n_measured, k) and
+    (n_candidates, k). So are the results, whose products are covariances of ln(predicted seconds).
+    residuals : ln(predicted / measured), shape (n_measured,). prior_deviation : of ln(constant) before the
+    fit. noise : standard deviation of ln(measured seconds) about the formula. InputError where a value is not
+    finite.
+    """
+    parts = (measured_slopes, candidate_slopes, residuals)
+    if not all(np.isfinite(part).all() for part in parts):
+        raise InputError("the formula has no finite, positive time for a measured run or a candidate")
+    noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(residuals)))))
+    precision = measured_slopes.T @ measured_slopes / noise**2
+    precision += np.eye(precision.shape[0]) / prior_deviation**2
+    factor = np.linalg.inv(np.linalg.cholesky(precision)).T
+    return measured_slopes @ factor, candidate_slopes @ factor, noise
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
     """What is not sure about the candidates before any of them is measured.
 
-    spread : (n_candidates, k); `spread @ spread.T` is the covariance of ln(predicted seconds). noise :
-    standard deviation of ln(measured seconds) about the formula.
+    spread, noise : of the candidates, as `standardised_slopes` gives them.
     """
 
     spread: np.ndarray
     noise: float
-
-    @classmethod
-    def of(
-        cls,
-        measured_slopes: np.ndarray,
-        candidate_slopes: np.ndarray,
-        residuals: np.ndarray,
-        prior_deviation: float = 1.0,
-    ) -> Self:
-        """Return the design after a fit.
-
-        measured_slopes, candidate_slopes : d ln(seconds) / d ln(constant), shapes (n_measured, k) and
-        (n_candidates, k). residuals : ln(predicted / measured), shape (n_measured,). prior_deviation : of
-        ln(constant) before the fit. InputError where a value is not finite.
-        """
-        parts = (measured_slopes, candidate_slopes, residuals)
-        if not all(np.isfinite(part).all() for part in parts):
-            raise InputError("the formula has no finite, positive time for a measured run or a candidate")
-        noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(residuals)))))
-        precision = measured_slopes.T @ measured_slopes / noise**2
-        precision += np.eye(precision.shape[0]) / prior_deviation**2
-        return cls(candidate_slopes @ np.linalg.inv(np.linalg.cholesky(precision)).T, noise)
 
     @property
     def deviations(self) -> np.ndarray:
@@ -112,15 +113,15 @@ class Representation:
     nearest: np.ndarray
 
     @classmethod
-    def of(cls, measured_slopes: np.ndarray, candidate_slopes: np.ndarray) -> Self:
-        """Return the representation before any candidate is measured; arguments as for `Design.of`."""
-        amount = len(candidate_slopes)
+    def of(cls, measured: np.ndarray, candidates: np.ndarray) -> Self:
+        """Return the representation before any candidate is measured.
+
+        measured, candidates : slopes, as `standardised_slopes` gives them.
+        """
+        amount = len(candidates)
         places = np.unique(np.linspace(0, amount - 1, min(amount, _MOST_REPRESENTED)).astype(int))
-        targets = candidate_slopes[places]
-        return cls(
-            _squared_distances(candidate_slopes, targets),
-            _squared_distances(measured_slopes, targets).min(axis=0),
-        )
+        targets = candidates[places]
+        return cls(_squared_distances(candidates, targets), _squared_distances(measured, targets).min(axis=0))
 
     def share(self, rows: Sequence[int]) -> float:
         """Return by which share the mean squared distance falls once `rows` are measured, 0 to 1."""

@@ -1,11 +1,13 @@
 """Designs of runs, against what a linear model of known constants says exactly."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError
-from trainlaw.validate.design import Design, space_filling
+from trainlaw.validate.design import Design, Representation, space_filling, standardised_slopes
 
 NOISE = 0.2
 
@@ -18,7 +20,7 @@ def slopes():
 
 @pytest.fixture
 def design(slopes):
-    return Design.of(*slopes, np.array([NOISE, -NOISE]))
+    return Design(*standardised_slopes(*slopes, np.array([NOISE, -NOISE]))[1:])
 
 
 def posterior(measured, candidates, rows, prior=1.0):
@@ -39,7 +41,7 @@ def test_deviations_are_those_of_the_posterior(design, slopes):
 def test_what_a_set_removes_and_tells(rows):
     generator = np.random.default_rng(5)
     slopes = generator.normal(size=(6, 3)), generator.normal(size=(40, 3))
-    design = Design.of(*slopes, np.array([NOISE]))
+    design = Design(*standardised_slopes(*slopes, np.array([NOISE]))[1:])
     before, after = posterior(*slopes, []), posterior(*slopes, rows)
     means = [np.einsum("ij,jk,ik->i", slopes[1], part, slopes[1]).mean() for part in (before, after)]
     assert design.variance_removed(rows) == pytest.approx(1 - means[1] / means[0], abs=1e-9)
@@ -64,7 +66,7 @@ def test_twice_the_same_row_is_not_as_good_as_two():
 
 
 def test_a_good_fit_is_not_trusted_beyond_repeats():
-    assert Design.of(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2)).noise == 0.05
+    assert standardised_slopes(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2))[2] == 0.05
 
 
 def test_a_formula_that_is_sure_has_nothing_to_remove():
@@ -73,7 +75,7 @@ def test_a_formula_that_is_sure_has_nothing_to_remove():
 
 def test_what_is_not_finite_is_refused():
     with pytest.raises(InputError, match="no finite, positive time"):
-        Design.of(np.ones((2, 1)), np.array([[np.nan]]), np.zeros(2))
+        standardised_slopes(np.ones((2, 1)), np.array([[np.nan]]), np.zeros(2))
 
 
 def test_space_filling_goes_to_the_corners():
@@ -81,3 +83,41 @@ def test_space_filling_goes_to_the_corners():
     chosen = space_filling(np.array([[2.0, 2.0]]), square, 4)
     assert {tuple(square[row]) for row in chosen} == {(0, 0), (0, 4), (4, 0), (4, 4)}
     assert len(set(space_filling(square[:1], square, 25))) == 25
+
+
+def nearest_mean(measured, candidates, rows):
+    """Mean squared distance of candidates to the nearest of what is measured then, pair by pair."""
+    known = [*measured, *candidates[list(rows)]]
+    return np.mean([min(np.sum((row - other) ** 2) for other in known) for row in candidates])
+
+
+@given(rows=st.lists(st.integers(0, 14), max_size=5, unique=True))
+@settings(max_examples=30, deadline=None)
+def test_share_that_a_set_represents(rows):
+    generator = np.random.default_rng(6)
+    measured, candidates = generator.normal(size=(3, 2)), generator.normal(size=(15, 2))
+    expected = 1 - nearest_mean(measured, candidates, rows) / nearest_mean(measured, candidates, [])
+    assert Representation.of(measured, candidates).share(rows) == pytest.approx(expected, abs=1e-12)
+
+
+def test_exchange_is_no_worse_than_greedy_and_no_better_than_the_best():
+    generator = np.random.default_rng(7)
+    own = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(14, 2)))
+    greedy = own.greedy(4)
+    exchanged = own.exchanged(greedy)
+    best = max(own.share(rows) for rows in combinations(range(14), 4))
+    assert own.share(greedy) <= own.share(exchanged) <= best + 1e-12
+    assert own.share(exchanged) > 0.97 * best
+    assert len(set(exchanged)) == 4
+
+
+def test_many_candidates_are_represented_by_some_of_them():
+    generator = np.random.default_rng(8)
+    own = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(2500, 2)))
+    assert own.distances.shape == (2500, 1000)
+    assert own.nearest.shape == (1000,)
+
+
+def test_what_is_measured_already_represents_itself():
+    own = Representation.of(np.eye(2), np.eye(2))
+    assert own.share([0]) == 0.0
