@@ -20,6 +20,7 @@ from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import LINK_FEATURES
 from trainlaw.datasets.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, load_formula, substitute
+from trainlaw.validate.applicability import KEY
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
@@ -137,7 +138,8 @@ def iteration_seconds(
 def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
     """Return a law of several GPUs with a formula of one in place of the time on one GPU.
 
-    Errors and provenance stay those of `law`; one without that feature comes back as it is.
+    Errors and provenance stay those of `law`, but where its features are far together, which names the time
+    on one GPU; a law without that feature comes back as it is.
     """
     if not needs_single_gpu_time(law):
         return law
@@ -150,6 +152,7 @@ def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
         features=tuple(features.values()),
         grouped=(*single.grouped, *law.grouped),
         ranges={**single.ranges, **ranges},
+        errors={name: value for name, value in law.errors.items() if name != KEY},
     )
 
 
