@@ -1,8 +1,10 @@
 """Formulas that come with trainlaw, by name."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from trainlaw.app.anchor_laws import laws_of_pairs
 from trainlaw.app.many_core import many_core_formula
 from trainlaw.formulas import Formula, load_formula
 
@@ -16,6 +18,11 @@ BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
     "layer": lambda: load_formula(LAW_OF_LAYERS),
     LAW_OF_SEVERAL: lambda: load_formula(_FOLDER / f"{LAW_OF_SEVERAL}.json"),
+    **{
+        name: partial(load_formula, _FOLDER / f"{name}.json")
+        for name in ("anchor", "batch-scaler", "pixels-scaler")
+    },
+    **{name: partial(load_formula, path) for name, path in laws_of_pairs().items()},
     "xeon-phi-a": lambda: many_core_formula("a"),
     "xeon-phi-b": lambda: many_core_formula("b"),
 }

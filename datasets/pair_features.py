@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.datasets.feature_rows import Feature, column_feature, derived_feature
 from trainlaw.datasets.features import FEATURES
 from trainlaw.datasets.operations import OPERATION_GROUPS, group_of_operation
+from trainlaw.datasets.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas.features import FeatureSpec
 
 HOST = "on_host"
@@ -59,12 +60,15 @@ def _of_anchor(feature: Feature) -> Feature:
     )
 
 
+_OF_RUN = {name: feature for name, feature in FEATURES.items() if name != SINGLE_GPU_TIME}
+#: Features of either run that both can have, by name.
+RUN_FEATURES_OF_PAIRS: tuple[str, ...] = tuple(_OF_RUN)
 #: All features of a pair by name: the profile's, the target's run's, the anchor's run's.
 PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {
         **PROFILE_FEATURES,
-        **FEATURES,
-        **{ANCHOR + name: _of_anchor(feature) for name, feature in FEATURES.items()},
+        **_OF_RUN,
+        **{ANCHOR + name: _of_anchor(feature) for name, feature in _OF_RUN.items()},
     }
 )
 

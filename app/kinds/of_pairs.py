@@ -9,8 +9,8 @@ import pandas as pd
 from trainlaw.app.anchor_search import TRANSFER_FEATURES, TransferLaw
 from trainlaw.app.kinds.kind import GPU_FOLDS, StudyKind, StudyRows
 from trainlaw.app.labels_of_runs import study_labels
-from trainlaw.datasets import DATASETS, FEATURES, PairTable, load, load_pairs
-from trainlaw.datasets.pair_features import ANCHOR, ANCHOR_TIME
+from trainlaw.datasets import DATASETS, PairTable, load, load_pairs
+from trainlaw.datasets.pair_features import ANCHOR, ANCHOR_TIME, RUN_FEATURES_OF_PAIRS
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import unknown_name
 from trainlaw.validate import BASELINES, TRANSFER_BASELINES
@@ -30,10 +30,10 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairT
 def rows_of_pairs(table: PairTable) -> StudyRows:
     """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
     runs = load("default")
-    own = runs.features(tuple(FEATURES))
+    own = runs.features(RUN_FEATURES_OF_PAIRS)
     plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
     plain[ANCHOR_TIME] = runs.seconds
-    names = (*FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in FEATURES))
+    names = (*RUN_FEATURES_OF_PAIRS, ANCHOR_TIME, *(ANCHOR + name for name in RUN_FEATURES_OF_PAIRS))
     X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
     labels = pd.concat([study_labels(table.target_runs()), study_labels(runs)], ignore_index=True)
     judged = np.arange(len(X)) < len(table)
