@@ -139,13 +139,19 @@ def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
     """Return a law of several GPUs with a formula of one in place of the time on one GPU.
 
     Errors and provenance stay those of `law`, but where its features are far together, which names the time
-    on one GPU; a law without that feature comes back as it is.
+    on one GPU; a law without that feature comes back as it is. Ranges of exchanges reach down to one GPU's
+    none, where the whole is the formula of one.
     """
     if not needs_single_gpu_time(law):
         return law
     kept = tuple(spec for spec in law.features if spec.name != SINGLE_GPU_TIME)
     features = {spec.name: spec for spec in (*single.features, *kept)}
-    ranges = {name: ends for name, ends in law.ranges.items() if name != SINGLE_GPU_TIME}
+    exchanges = {row.spec.name for row in SCALING_FEATURES}
+    ranges = {
+        name: (min(low, 0.0), high) if name in exchanges else (low, high)
+        for name, (low, high) in law.ranges.items()
+        if name != SINGLE_GPU_TIME
+    }
     return replace(
         law,
         expression=substitute(law.expression, {SINGLE_GPU_TIME: single.expression}),

@@ -65,9 +65,9 @@ class ScalingSearch:
 
 
 def several_gpu_rows(table: RunTable) -> StudyRows:
-    """Return all features, seconds and labels of runs; labels have `algorithm` and `nodes`, too."""
+    """Return all features, seconds and labels of runs; these have `algorithm` and `nodes`, and no `batch`."""
     frame = table.frame
-    labels = study_labels(table)
+    labels = study_labels(table).drop(columns="batch")
     labels["algorithm"] = frame["algorithm"].astype(str).to_numpy()
     labels["nodes"] = np.where(frame["n_nodes"].to_numpy() > 1, "several nodes", "one node")
     return StudyRows(table.features(tuple(FEATURES)), table.seconds, labels)
