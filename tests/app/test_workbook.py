@@ -382,6 +382,7 @@ def find_cell(plan, sheet, label, column):
 
 
 @needs_libreoffice
+@pytest.mark.usefixtures("few_networks")
 def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
     book = read(BytesIO(workbook_bytes(formula)), values=False)
     places = {}
@@ -540,6 +541,7 @@ def test_texts_of_users_stay_texts(folder):
             assert shown["Predict"].cell(row, 1).data_type == "s"
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
     hostile = replace(
         formula,
@@ -587,6 +589,7 @@ def test_google_form_has_plain_ranges_only(plan):
         google_plan(broken)
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_formula_without_errors_or_inputs_still_makes_a_workbook():
     bare = Formula(parse_text("conv3x3_compute_s + 0.002"), feature_specs(["conv3x3_compute_s"]), TARGET)
     book = read(BytesIO(workbook_bytes(bare)))
