@@ -1,6 +1,6 @@
 """From a profile on one GPU to the time on another: the bars, measured, and the built-in laws.
 
-python -m benchmarks.anchors pairs        each of 12 pairs, architectures held out; --ensemble: PROFET's, too
+python -m benchmarks.anchors pairs        12 pairs, architectures held out; --ensemble: PROFET's
 python -m benchmarks.anchors target       GPUs held out as target and as anchor, and from the plain runs
 python -m benchmarks.anchors scalers      batch and image size between known end points, architectures held out
 python -m benchmarks.anchors laws FOLDER  writes the built-in laws with their held-out errors
@@ -166,27 +166,35 @@ def _pair_law(table: PairTable, part, name: str, names: tuple[str, ...]) -> Form
     others = [other for other in names if other not in (OURS, ALONE)]
     held_out = part.drop(columns=[OURS]).rename(columns={name: OURS}) if name != OURS else part
     errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)
-    return _delivered(law, X, seconds, errors, table)
+    return _delivered(law, X, seconds, errors, table=table, first=_shown_first(table))
+
+
+def _shown_first(table: PairTable) -> np.ndarray:
+    """Rows that a workbook shows as worked cases: four networks of different kinds."""
+    frame, wanted = table.frame, ("vgg16_profet", "resnet50_preact", "mobilenet_v2_keras", "inception_v3")
+    middle = frame[(frame["batch_per_gpu"] == 32) & (frame["input_size_px"] == 128)]
+    return middle.index[middle["cnn"].isin(wanted)].to_numpy()
 
 
 def _scaler_law(along: str) -> Formula:
     rows = runs_between_end_points(load("default").where(source="profet"), along)
     law = EndPointLaw().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
     result, _ = scaler_results(along)
-    return _delivered(
-        law, rows.X, rows.seconds, errors_json(result, _SCALER_PROTOCOL, BY_CNN), load("default")
-    )
+    errors = errors_json(result, _SCALER_PROTOCOL, BY_CNN)
+    first = np.arange(0, len(rows.X), len(rows.X) // 4)[:4]
+    return _delivered(law, rows.X, rows.seconds, errors, table=load("default"), first=first)
 
 
-def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, table) -> Formula:
-    """The law with short constants, its used features, errors and provenance."""
+def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, table, first: np.ndarray) -> Formula:
+    """The law with short constants, its used features, errors, provenance; rows `first` as worked cases."""
     columns = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
     short = replace(law, expression=round_constants(law.expression, columns, seconds).expression)
     ranges = {spec.name: law.ranges[spec.name] for spec in short.used_features}
+    cases = [{spec.name: float(X[spec.name].iloc[row]) for spec in short.used_features} for row in first]
     facts = {
         "trainlaw_version": version("trainlaw"), "method": "python -m benchmarks.anchors laws",
         "table": table.name, "table_sha256": table.sha256, "rows": len(seconds), "precisions": ["fp32"],
-        "seed": 0,
+        "seed": 0, "cases": cases,
     }  # fmt: skip
     return replace(short, features=short.used_features, ranges=ranges, errors=errors, provenance=facts)
 
