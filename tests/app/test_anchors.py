@@ -18,6 +18,7 @@ from trainlaw.app.anchor_search import (
 )
 from trainlaw.app.cli import app
 from trainlaw.app.kinds import STUDY_KINDS
+from trainlaw.app.run_folder import RUN_FILES
 from trainlaw.datasets import load_pairs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, evaluate, load_formula, parse_text, to_text
@@ -208,3 +209,41 @@ def test_file_with_many_profiles_asks_which(tmp_path):
         predict_from_anchor(path, "T4", "K80", Workload())
     found = predict_from_anchor(path, "T4", "K80", Workload(batch=8))
     assert found.anchor_time_s == 0.08 and found.workload == Workload("vgg16", 8, 224)
+
+
+def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
+    folder = tmp_path / "run"
+    options = [
+        "--of",
+        "anchor",
+        "--evaluations",
+        "200",
+        "--split",
+        "gpu-folds",
+        "--folds",
+        "2",
+        "--workers",
+        "1",
+    ]
+    result = CliRunner().invoke(
+        app, ["study", *options, "--against", "anchor_peak_ratio", "--into", str(folder)]
+    )
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+    law = load_formula(folder / "formula.json")
+    assert "anchor_time_s" in {spec.name for spec in law.used_features}
+    assert law.errors["summary"]["trainlaw"]["n_rows"] == 3684
+    assert "anchor_peak_ratio" in law.errors["estimators"]
+    refused = CliRunner().invoke(app, ["study", "default", "--of", "anchor"])
+    assert refused.exit_code == 2 and "profet-pairs" in refused.output
+
+
+@pytest.mark.parametrize(
+    "name", ["T4-to-K80", "T4-to-K80-profile", "anchor", "batch-scaler", "pixels-scaler"]
+)
+def test_built_in_laws_are_shown_and_exported(name, tmp_path):
+    shown = CliRunner().invoke(app, ["show", name])
+    assert shown.exit_code == 0 and "time_s [s] =" in shown.output
+    for suffix in (".py", ".xlsx", ".html"):
+        done = CliRunner().invoke(app, ["export", name, "--to", str(tmp_path / f"law{suffix}")])
+        assert done.exit_code == 0, done.output
