@@ -20,6 +20,7 @@ from trainlaw.datasets.profiler import (
     configurations_of_lists,
     default_threads,
     device_here,
+    named_here,
     profile_layers,
     profile_micro,
     profile_runs,
@@ -95,7 +96,12 @@ def _configurations(options: ProfileOptions, device: str, threads: list[int]) ->
     processes = counts_of(options.processes, "--processes")
     if options.plan is not None:
         return read_plan(
-            options.plan, device=device, threads=threads, processes=processes, nodes=options.nodes
+            options.plan,
+            device=device,
+            threads=threads,
+            processes=processes,
+            nodes=options.nodes,
+            is_here=named_here(device),
         )
     return configurations_of_lists(
         words_of(options.cnns),

@@ -6,7 +6,7 @@ from trainlaw.datasets.profiler.configurations import (
     read_plan,
 )
 from trainlaw.datasets.profiler.layer_profiling import profile_layers
-from trainlaw.datasets.profiler.means import Means, default_threads, device_here
+from trainlaw.datasets.profiler.means import Means, default_threads, device_here, named_here
 from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.micro_profiling import profile_micro
 from trainlaw.datasets.profiler.profiling import profile_runs
@@ -22,6 +22,7 @@ __all__ = [
     "configurations_of_lists",
     "default_threads",
     "device_here",
+    "named_here",
     "profile_layers",
     "profile_micro",
     "profile_runs",

@@ -1,7 +1,7 @@
 """What to measure: configurations of a training iteration, from lists of values or from a plan file."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ from trainlaw.datasets.columns import Column
 from trainlaw.datasets.faults import Fault, FaultsError
 from trainlaw.datasets.mapping import absence_faults
 from trainlaw.datasets.table_files import read_table_file
-from trainlaw.formulas.errors import TrainlawError, unknown_name
+from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 
 DEVICES = ("cpu", "cuda")
 PRECISIONS = ("fp32", "tf32", "amp", "bf16")
@@ -67,6 +67,7 @@ _PLAN_COLUMNS = (
     Column("precision", "text", "precision", allowed=PRECISIONS, default="fp32"),
     Column("threads", "integer", "threads of a process", "", 1, 4096, default="", may_be_empty=True),
     Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
+    Column("gpu", "text", "device to measure on", default="", may_be_empty=True),
 )
 
 
@@ -111,15 +112,17 @@ def read_plan(
     threads: Sequence[int],
     processes: Sequence[int],
     nodes: int = 1,
+    is_here: Callable[[str, int], bool] = lambda gpu, threads: True,
 ) -> list[Configuration]:
     """Return the configurations of a CSV file, in its order, each once.
 
-    Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads` and
-    `n_gpus` may be. What the file leaves open comes from the arguments. Raises FaultsError, with one fault
-    per cell, InputError when the file is no table.
+    Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads`,
+    `n_gpus` and `gpu` may be. What the file leaves open comes from the arguments. is_here : whether the
+    device of that name, with so many threads, is this machine's; rows for others are left to those.
+    Raises FaultsError, with one fault per cell, InputError when the file is no table or all for others.
     """
     name = Path(path).name
-    table = read_table_file(path, text_columns=("cnn", "precision"))
+    table = read_table_file(path, text_columns=("cnn", "precision", "gpu"))
     _refuse(name, absence_faults(table, _PLAN_COLUMNS))
     typed, faults = typed_frame(table, _PLAN_COLUMNS)
     _refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
@@ -129,10 +132,16 @@ def read_plan(
     for number, row in enumerate(typed.to_dict("records"), start=1):
         given = {key: value for key, value in row.items() if not pd.isna(value)}
         try:
-            planned |= dict.fromkeys(_of_row(given, device, threads, processes, nodes))
+            found = _of_row(given, device, threads, processes, nodes)
+            planned |= dict.fromkeys(
+                each for each in found if "gpu" not in given or is_here(str(given["gpu"]), each.threads)
+            )
         except TrainlawError as error:
             faults.append(Fault(number, "cnn", row["cnn"], f"a known CNN ({error})"))
     _refuse(name, faults)
+    if not planned:
+        others = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
+        raise InputError(f"{name}: expected a row for a device of this machine, came rows for {others} only")
     return list(planned)
 
 

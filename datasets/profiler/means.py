@@ -9,10 +9,10 @@ from typing import Any
 
 from trainlaw.datasets.cnns.foreign import optional_package
 from trainlaw.datasets.links import find_link
-from trainlaw.datasets.profiler.devices import choose_device
+from trainlaw.datasets.profiler.devices import choose_device, known_card
 from trainlaw.datasets.profiler.hosts import card_host, cpu_host
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.processor import usable_cores
+from trainlaw.datasets.profiler.processor import read_processor, usable_cores
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Host
 from trainlaw.datasets.profiler.sweep import Progress
@@ -72,6 +72,16 @@ def device_here(text: str) -> str:
 def default_threads(device: str) -> int:
     """Threads where none are named: all usable cores of a CPU, torch's own choice (0) on a card."""
     return 0 if device == "cuda" else usable_cores()
+
+
+def named_here(device: str) -> Callable[[str, int], bool]:
+    """Return a function that says whether a device's name, with so many threads, is this machine's."""
+    if device == "cpu":
+        processor = read_processor()
+        return lambda name, threads: name == processor.device_name(threads)
+    cuda = torch_package().cuda
+    card = known_card(cuda.get_device_properties(cuda.current_device()).name)
+    return lambda name, threads: known_card(name) == card
 
 
 def host_of(device: str, threads: int, means: Means, machine: MachineFile) -> Host:

@@ -3,7 +3,7 @@
 import pytest
 from trainlaw.datasets.faults import FaultsError
 from trainlaw.datasets.profiler import Configuration, configurations_of_lists, read_plan
-from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.formulas.errors import InputError, UnknownNameError
 
 PLACES = {"device": "cpu", "threads": [1, 2], "processes": [1]}
 
@@ -58,6 +58,22 @@ def test_a_plan_may_say_more_than_what_to_measure(tmp_path):
         'Toy CPU,lenet5,8.0,32.0,10.0,fp32,2.0,1.0,34.5,"a new range, and cheap"\n'
     )
     assert read_plan(plan, **PLACES) == [Configuration("cpu", 1, 2, "fp32", "lenet5", 32, 10, 8)]
+
+
+def test_rows_for_other_devices_are_left_to_those(tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(
+        "cnn,batch_per_gpu,threads,gpu\nlenet5,1,1,T4\nlenet5,2,2,Toy 2\nlenet5,3,,\nlenet5,4,,Toy 2\n"
+    )
+
+    def is_here(gpu, threads):
+        return gpu == f"Toy {threads}"
+
+    found = read_plan(plan, **PLACES, is_here=is_here)
+    assert [(each.batch, each.threads) for each in found] == [(2, 2), (3, 1), (3, 2), (4, 2)]
+    with pytest.raises(InputError, match="came rows for T4, Toy 2 only"):
+        plan.write_text("cnn,batch_per_gpu,gpu\nlenet5,1,T4\nlenet5,1,T4\nlenet5,2,Toy 2\n")
+        read_plan(plan, **PLACES, is_here=lambda gpu, threads: False)
 
 
 def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):

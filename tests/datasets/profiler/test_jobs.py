@@ -20,7 +20,7 @@ from trainlaw.datasets.profiler import (
 )
 from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.micro import MicroTime
-from trainlaw.datasets.profiler.processor import usable_cores
+from trainlaw.datasets.profiler.processor import read_processor, usable_cores
 from trainlaw.formulas.errors import InputError, MissingDependencyError, UnknownNameError
 
 from .conftest import HOST, measurement
@@ -190,6 +190,13 @@ def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
     known = parts.part
     monkeypatch.setattr(means, "torch_part", lambda name: state if name == "torch_measure" else known(name))
     assert profile_runs(wanted(device="cuda", threads=[0]), Means(tmp_path / "runs.csv"), lambda p: None) == 2
+
+
+def test_a_device_is_known_by_its_name(parts):
+    card, cpu = means.named_here("cuda"), means.named_here("cpu")
+    assert card("NVIDIA Toy 1", 0) and not card("T4", 0)
+    own = read_processor().device_name(2)
+    assert cpu(own, 2) and not cpu(own, 1)
 
 
 def test_threads_are_all_cores_of_a_cpu(parts):
