@@ -59,41 +59,44 @@ PARTS: Mapping[str, tuple[float, float]] = {
     "optimizer_memory_s": (1.0, 0.5),
     "iteration_overhead_s": (1.0, 1.0),
 }
-_START = {"launch_s", "clock_drop", "wide_sm"}  # in a term of these alone is no work of the layer
+# Terms of these alone are no work of a layer: what a layer timed alone pays for its start.
+_START = frozenset({"launch_s", "clock_drop", "wide_sm"})
+# Nothing in a network: its layers have no bias or activation of their own, and update no images.
+_ABSENT = frozenset({"epilogue_memory_s", "update_memory_s", "is_dense", "n_passes", "is_conv", "wide_sm"})
 _LAYER_TIME = FeatureSpec("time_s", "t", SECOND, "time of one layer inside a network", low=0.0)
 
 
 @cache
-def law_of(text: str, without: str) -> Expression:
+def law_of(text: str, group: str) -> Expression:
     """Return the law of a kind of layer and a pass, from the rows of all GPU groups but one ("": all)."""
     table = read_layer_times(text, None, ())
     groups = table.labels()[BY_GPU].to_numpy(dtype=str)
-    table = table.where(groups != without)
-    found = LAW().fit(table.features(), table.seconds, groups[groups != without])
+    table = table.where(groups != group)
+    found = LAW().fit(table.features(), table.seconds, groups[groups != group])
     return tidy(found.formula_.expression)
 
 
-def without_start(law: Expression) -> Expression:
-    """Return the law without the launches and fixed times that a layer timed alone pays.
+def without(law: Expression, names: frozenset[str], inside: Sequence[str] = ("add", "mul")) -> Expression:
+    """Return the law without addends of these variables alone; `inside` : operators to look into.
 
-    What a choice between two algorithms weighs stays: it is what tells them apart.
+    By default a choice between two algorithms stays whole: all that it weighs tells them apart.
     """
-    if not isinstance(law, Apply) or law.operator not in ("add", "mul"):
+    if not isinstance(law, Apply) or law.operator not in inside:
         return law
-    if law.operator == "mul":
-        return Apply("mul", tuple(map(without_start, law.arguments)))
-    kept = [part for part in law.arguments if set(variables(part)) - _START]
-    parts = tuple(map(without_start, kept or law.arguments[:1]))
+    if law.operator != "add":
+        return Apply(law.operator, tuple(without(part, names, inside) for part in law.arguments))
+    kept = [part for part in law.arguments if set(variables(part)) - names] or law.arguments[:1]
+    parts = tuple(without(part, names, inside) for part in kept)
     return parts[0] if len(parts) == 1 else Apply("add", parts)
 
 
-def part_expressions(without: str) -> dict[str, Expression]:
-    """Return each part as an expression of a layer; `without` as for `law_of`."""
+def part_expressions(group: str) -> dict[str, Expression]:
+    """Return each part as an expression of a layer; `group` as for `law_of`."""
     parts: dict[str, list[str]] = {"convolutions": [], "dense layers": []}
     for text, holds in _BLOCKS.items():
         kind = "convolutions" if "/conv/" in text else "dense layers"
-        parts[kind].append(f"{holds} * ({to_text(without_start(law_of(text, without)), 4)})")
-    wide = f"exp({wide_slowdown(without):.4g} * wide_sm)"
+        parts[kind].append(f"{holds} * ({to_text(without(law_of(text, group), _START), 4)})")
+    wide = f"exp({wide_slowdown(group):.4g} * wide_sm)"
     return {
         name: parse_text(" + ".join(parts[name]) if name in parts else _plain(name, wide)) for name in PARTS
     }
@@ -103,11 +106,11 @@ def _plain(name: str, wide: str) -> str:
     return f"{wide} * {name}" if "memory" in name else name
 
 
-def wide_slowdown(without: str) -> float:
+def wide_slowdown(group: str) -> float:
     """Return ln of how much slower a card of wide multiprocessors trains convolutions, for other layers."""
     table = read_layer_times(f"{TABLE}/conv/train", None, ())
     columns = table.features()
-    expression = law_of(f"{TABLE}/conv/train", without)
+    expression = law_of(f"{TABLE}/conv/train", group)
     law = Formula(expression, layer_feature_specs(variables(expression)), _LAYER_TIME)
     ends = [
         law.predict({**dict(columns.items()), "wide_sm": np.full(len(columns), wide)}) for wide in (0.0, 1.0)
@@ -155,6 +158,24 @@ def figures(error: np.ndarray) -> Mapping[str, float]:
 def _by(error: np.ndarray, labels: Sequence[str]) -> dict[str, Mapping[str, float]]:
     names = np.asarray(labels, dtype=str)
     return {name: figures(error[names == name]) for name in sorted(set(names))}
+
+
+def single_errors() -> dict[str, object]:
+    """Return the errors of single layers with each GPU group held out, by kind and pass."""
+    by_kind = {}
+    for text in _BLOCKS:
+        table = read_layer_times(text, None, ())
+        groups = table.labels()[BY_GPU].to_numpy(dtype=str)
+        columns, error = dict(table.features().items()), np.full(len(table), np.nan)
+        for group in np.unique(groups):
+            expression = law_of(text, str(group))
+            law = Formula(expression, layer_feature_specs(variables(expression)), _LAYER_TIME)
+            error[groups == group] = 100 * np.abs(law.predict(columns) / table.seconds - 1)[groups == group]
+        by_kind[text] = figures(error)
+    return {
+        "protocol": "single layers, with their launch; each GPU group held out in turn",
+        "by_kind": by_kind,
+    }
 
 
 def held_out_seconds(runs: RunTable, rows: LayerRows) -> np.ndarray:
@@ -209,6 +230,7 @@ def built_in_law() -> Formula:
     for factor, part in zip(factors.tolist(), expressions.values(), strict=True):
         term = Apply("mul", (Constant(float(f"{factor:.4g}")), part))
         total = term if total is None else Apply("add", (total, term))
+    total = without(total, _ABSENT, ("add", "mul", "min", "max"))
     specs = network_layer_specs(variables(total))
     columns = rows.features([spec.name for spec in specs])
     return Formula(
@@ -225,7 +247,7 @@ def built_in_law() -> Formula:
             "factors_of_networks": dict(zip(PARTS, (float(f"{x:.4g}") for x in factors), strict=True)),
             "precisions": ["fp32"],
         },
-        errors=network_errors(held_out_seconds(runs, rows), runs),
+        errors={**network_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()},
         summed_over="layer",
     )
 
