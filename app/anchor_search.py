@@ -204,9 +204,10 @@ def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
 
     law : L, of runs. X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,).
     """
+    law = replace(law, expression=without_vanishing_terms(law.expression))
     of_target = law.expression
     of_anchor = substitute(of_target, {name: Variable(ANCHOR + name) for name in variables(of_target)})
-    names = [spec.name for spec in law.used_features]
+    names = list(variables(of_target))
     target_s = law.predict({name: X[name].to_numpy() for name in names})
     anchor_s = law.predict({name: X[ANCHOR + name].to_numpy() for name in names})
     with np.errstate(all="ignore"):

@@ -19,13 +19,16 @@ from trainlaw.formulas import (
     additive_terms,
     constant_units,
     constants,
+    count_nodes,
     evaluate,
     fold,
     substitute,
     variables,
 )
 
-_MOST_TERMS = 60  # a product of sums is written out only as far as a person would read it
+# A product of sums is written out only as far as a person would read it.
+_MOST_TERMS = 60
+_MOST_GROWTH = 4
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
         factors[1] = [term.arguments[1]]
     if not 1 < prod(map(len, factors)) <= _MOST_TERMS:
         return [term]
-    return [Apply(term.operator, arguments) for arguments in product(*factors)]
+    written_out = [Apply(term.operator, arguments) for arguments in product(*factors)]
+    grown = sum(map(count_nodes, written_out)) > _MOST_GROWTH * count_nodes(term)
+    return [term] if grown else written_out
 
 
 def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConstant, ...]]:
