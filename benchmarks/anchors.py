@@ -2,7 +2,7 @@
 
 python -m benchmarks.anchors pairs        12 pairs, architectures held out; --ensemble: PROFET's
 python -m benchmarks.anchors target       GPUs held out as target and as anchor, and from the plain runs
-python -m benchmarks.anchors scalers      batch and image size between known end points, architectures held out
+python -m benchmarks.anchors scalers      batch and image size between known ends, architectures held out
 python -m benchmarks.anchors laws FOLDER  writes the built-in laws with their held-out errors
 """
 
@@ -166,7 +166,9 @@ def _pair_law(table: PairTable, part, name: str, names: tuple[str, ...]) -> Form
     others = [other for other in names if other not in (OURS, ALONE)]
     held_out = part.drop(columns=[OURS]).rename(columns={name: OURS}) if name != OURS else part
     errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)
-    return _delivered(law, X, seconds, errors, table=table, first=_shown_first(table))
+    (anchor, target) = table.frame[["anchor_gpu", "target_gpu"]].iloc[0]
+    what = f"on {target}, from a profile on {anchor}"
+    return _delivered(law, X, seconds, errors, what=what, table=table, first=_shown_first(table))
 
 
 def _shown_first(table: PairTable) -> np.ndarray:
@@ -182,21 +184,27 @@ def _scaler_law(along: str) -> Formula:
     result, _ = scaler_results(along)
     errors = errors_json(result, _SCALER_PROTOCOL, BY_CNN)
     first = np.arange(0, len(rows.X), len(rows.X) // 4)[:4]
-    return _delivered(law, rows.X, rows.seconds, errors, table=load("default"), first=first)
+    what = f"between known ends of {along}"
+    return _delivered(law, rows.X, rows.seconds, errors, what=what, table=load("default"), first=first)
 
 
-def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, table, first: np.ndarray) -> Formula:
+def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, what: str, table, first) -> Formula:
     """The law with short constants, its used features, errors, provenance; rows `first` as worked cases."""
     columns = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
     short = replace(law, expression=round_constants(law.expression, columns, seconds).expression)
     ranges = {spec.name: law.ranges[spec.name] for spec in short.used_features}
-    cases = [{spec.name: float(X[spec.name].iloc[row]) for spec in short.used_features} for row in first]
+    cases = [
+        {spec.name: float(f"{X[spec.name].iloc[row]:.6g}") for spec in short.used_features} for row in first
+    ]
     facts = {
-        "trainlaw_version": version("trainlaw"), "method": "python -m benchmarks.anchors laws",
+        "trainlaw_version": version("trainlaw"),
+        "method": "a law evolved by genetic programming: python -m benchmarks.anchors laws",
         "table": table.name, "table_sha256": table.sha256, "rows": len(seconds), "precisions": ["fp32"],
         "seed": 0, "cases": cases,
     }  # fmt: skip
-    return replace(short, features=short.used_features, ranges=ranges, errors=errors, provenance=facts)
+    target = replace(TARGET, meaning=f"{TARGET.meaning} {what}")
+    named = replace(short, features=short.used_features, target=target)
+    return replace(named, ranges=ranges, errors=errors, provenance=facts)
 
 
 _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
