@@ -15,6 +15,7 @@ from trainlaw.datasets import (
 )
 from trainlaw.datasets.features import _ROWS
 from trainlaw.datasets.layers import _ROWS as LAYER_ROWS
+from trainlaw.datasets.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import constant_units, infer_unit, variables
 from trainlaw.formulas.errors import UnknownNameError
 from trainlaw.formulas.units import SECOND
@@ -53,8 +54,10 @@ def test_every_feature_says_what_it_is(row):
 
 @pytest.mark.parametrize("name", ["precisions", "multi"])
 def test_features_are_finite_and_in_range(name):
-    features = load(name).features()
-    assert list(features) == list(FEATURES)
+    usual, scaling = load(name).features(), [row.spec.name for row in SCALING_FEATURES]
+    assert [*usual, *scaling] == list(FEATURES)
+    of_facts = [other for other in FEATURES if other != SINGLE_GPU_TIME]
+    features = load(name).features(of_facts)
     assert (features.dtypes == np.float64).all()
     for column in features:
         spec = FEATURES[column].spec
@@ -67,7 +70,10 @@ def test_study_features_are_features():
     assert TARGET.unit == SECOND
 
 
-@pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if row.spec.unit == SECOND])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, row in FEATURES.items() if row.spec.unit == SECOND and name != SINGLE_GPU_TIME],
+)
 def test_times_scale_with_the_work(name):
     """Seconds never fall when the batch doubles, and never rise when the card is twice as fast."""
     small = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=8, n_gpus=4)
