@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.formula_rows import Layout
-from trainlaw.app.suggestions import Candidates, candidates_of, resampled_predictions
+from trainlaw.app.suggestions import Candidates, candidates_of
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError, unknown_name
@@ -101,7 +100,6 @@ class _Stage:
     pool: np.ndarray
     held_out: np.ndarray
     candidates: Candidates
-    ensemble: np.ndarray
     generator: np.random.Generator = field(repr=False)
 
 
@@ -161,9 +159,8 @@ def _stage(
     law = RefittedFormula(form).fit(*runs.part(measured))
     X = runs.X.iloc[pool]
     cost_s = _REPEATS * law.predict(X)
-    candidates = candidates_of(law, runs.X.iloc[measured], runs.y[measured], X, cost_s)
-    ensemble = resampled_predictions(rivals, Layout(), runs.part(measured), X, seed)
-    return _Stage(runs, measured, pool, np.flatnonzero(held_out), candidates, ensemble, generator)
+    candidates = candidates_of(law, rivals, runs.part(measured), X, cost_s, seed=seed)
+    return _Stage(runs, measured, pool, np.flatnonzero(held_out), candidates, generator)
 
 
 def _errors(
@@ -187,8 +184,6 @@ def _errors(
 def _choices(stage: _Stage, size: int, draws: int, seed: int) -> Mapping[str, list[list[int]]]:
     """The sets that each strategy chooses, as positions in the pool; random choice several times."""
     candidates, amount = stage.candidates, len(stage.pool)
-    centred = stage.ensemble - stage.ensemble.mean(axis=1, keepdims=True)
-    doubt = Design(centred / np.sqrt(centred.shape[1]), candidates.design.noise)
     scale = np.maximum(candidates.amounts.std(axis=0), 1e-9)
     return {
         RANDOM: [stage.generator.choice(amount, size, replace=False).tolist() for _ in range(draws)],
@@ -197,5 +192,5 @@ def _choices(stage: _Stage, size: int, draws: int, seed: int) -> Mapping[str, li
         "representation": [candidates.representation.greedy(size)],
         "least variance": [candidates.design.greedy(size)],
         "most information": [candidates.design.greedy(size, information=True)],
-        "disagreement": [doubt.greedy(size)],
+        "disagreement": [Design(candidates.doubts, candidates.design.noise).greedy(size)],
     }

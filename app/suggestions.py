@@ -24,6 +24,8 @@ from trainlaw.validate.refit import RefittedFormula
 # What a set represents of what the best one does, where it is cheaper and removes no less variance.
 _NEAR_BEST = 0.98
 _RESAMPLES = 4
+# Of the deviations among the front's formulas beside slopes, in the distance of two runs.
+_DISAGREEMENT_WEIGHT = 0.5
 # Groups of GPUs below which runs are resampled one by one.
 _LEAST_GROUPS = 3
 
@@ -32,13 +34,15 @@ _LEAST_GROUPS = 3
 class Candidates:
     """Configurations to choose from.
 
-    representation : how well runs stand for them. design : what is not sure about their times. amounts : ln
-    of the formula's features, (n, d); measured : the same of the runs that are measured, (n_measured, d).
-    cost_s : seconds of measuring each, (n,).
+    representation : how well runs stand for them. design : what is not sure about their times. doubts : how
+    the fits of the front deviate, (n, n_fits); the squares of a row sum to the variance of ln(predicted
+    seconds). amounts : ln of the formula's features, (n, d); measured : the same of the runs that are
+    measured, (n_measured, d). cost_s : seconds of measuring each, (n,).
     """
 
     representation: Representation
     design: Design
+    doubts: np.ndarray
     amounts: np.ndarray
     measured: np.ndarray
     cost_s: np.ndarray
@@ -145,71 +149,79 @@ def suggested_runs(
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
     law = RefittedFormula(front.chosen, layout.networks).fit(X[~of_pool], y, groups)
     predicted = law.predict(X)
-    candidates = candidates_of(law, X[~of_pool], y, X[of_pool], repeats * predicted[of_pool])
+    measured = X[~of_pool], y, groups
+    cost_s = repeats * predicted[of_pool]
+    candidates = candidates_of(law, front.rivals, measured, X[of_pool], cost_s, seed=seed)
     chosen = candidates.best_set(size, seed)
-    rivals = [law.formula_, *front.rivals]
-    disagreement = _disagreement(rivals, layout, (X[~of_pool], y, groups), X[of_pool].iloc[chosen], seed)
-    return _told(
-        candidates, chosen, predicted[of_pool], disagreement, [s.name for s in law.formula_.used_features]
-    )
+    return _told(candidates, chosen, predicted[of_pool], [s.name for s in law.formula_.used_features])
+
+
+#: Features, seconds and GPU groups of measured runs.
+Measured = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 
 
 def candidates_of(
-    law: RefittedFormula, X: pd.DataFrame, y: np.ndarray, pool: pd.DataFrame, cost_s: np.ndarray
+    law: RefittedFormula,
+    rivals: Sequence[Formula],
+    measured: Measured,
+    pool: pd.DataFrame,
+    cost_s: np.ndarray,
+    *,
+    seed: int = 0,
 ) -> Candidates:
-    """Return the candidates with features `pool`, for a law that was fitted to `X` and seconds `y`."""
+    """Return the candidates with features `pool`, for a law that was fitted to the measured runs.
+
+    rivals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
+    """
+    X, y, _ = measured
     residuals = np.log(law.predict(X) / y)
     slopes, spread, noise = standardised_slopes(law.log_slopes(X), law.log_slopes(pool), residuals)
-    names = [spec.name for spec in law.formula_.used_features]
-    everything = pd.concat([X[names], pool[names]]).to_numpy(dtype=float)
+    both = pd.concat([X, pool])
+    doubts = _disagreements(law, rivals, measured, both, seed)
+    known, unknown = doubts[: len(X)], doubts[len(X) :]
+    representation = Representation.of(
+        np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
+    )
+    logs = _log_amounts(both[[spec.name for spec in law.formula_.used_features]].to_numpy(dtype=float))
+    amounts = logs[len(X) :], logs[: len(X)]
+    return Candidates(representation, Design(spread, noise), unknown, *amounts, np.asarray(cost_s))
+
+
+def _log_amounts(everything: np.ndarray) -> np.ndarray:
     # What a network lacks is 0; a thousandth of the usual amount stands for it.
     least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
-    logs = np.log(np.maximum(everything, least))
-    representation, design = Representation.of(slopes, spread), Design(spread, noise)
-    return Candidates(representation, design, logs[len(X) :], logs[: len(X)], np.asarray(cost_s))
+    return np.log(np.maximum(everything, least))
 
 
-def resampled_predictions(
-    formulas: Sequence[Formula],
-    layout: Layout,
-    measured: tuple[pd.DataFrame, np.ndarray, np.ndarray],
-    pool: pd.DataFrame,
-    seed: int,
+def _disagreements(
+    law: RefittedFormula, rivals: Sequence[Formula], measured: Measured, X: pd.DataFrame, seed: int
 ) -> np.ndarray:
-    """Return ln(predicted seconds) of `pool` by formulas fitted to resampled runs, (n_pool, n_fits).
+    """Deviations of ln(predicted seconds) from their mean, over the root of their number, (n_rows, n_fits).
 
-    measured : features, seconds and GPU groups. Whole groups are drawn where there are enough of them.
+    A fit is one of a formula to the runs or to resampled ones; whole groups are drawn where there are enough.
     """
-    X, y, groups = measured
+    own, y, groups = measured
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
-    columns = [
-        np.log(
-            RefittedFormula(formula, layout.networks).fit(X.iloc[rows], y[rows], groups[rows]).predict(pool)
-        )
-        for formula in formulas
+    fits = [
+        RefittedFormula(formula, law.networks).fit(own.iloc[rows], y[rows], groups[rows])
+        for formula in (law.formula_, *rivals)
         for rows in draws
     ]
-    return np.column_stack(columns)
-
-
-def _disagreement(
-    formulas: Sequence[Formula],
-    layout: Layout,
-    measured: tuple[pd.DataFrame, np.ndarray, np.ndarray],
-    pool: pd.DataFrame,
-    seed: int,
-) -> np.ndarray:
-    return np.std(resampled_predictions(formulas, layout, measured, pool, seed), axis=1)
+    with np.errstate(all="ignore"):
+        logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
+    # A rival may have no time where the law has one.
+    logs = logs[:, np.isfinite(logs).all(axis=0)]
+    return (logs - logs.mean(axis=1, keepdims=True)) / np.sqrt(logs.shape[1])
 
 
 def _told(
     candidates: Candidates,
     chosen: Sequence[int],
     predicted: np.ndarray,
-    disagreement: np.ndarray,
     names: Sequence[str],
 ) -> Suggestions:
+    disagreement = np.sqrt(np.square(candidates.doubts).sum(axis=1))
     low, high, reached = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0
     members = []
     for number, row in enumerate(chosen):
@@ -224,7 +236,7 @@ def _told(
                 cost_s=float(candidates.cost_s[row]),
                 represents=so_far - reached,
                 uncertainty=float(np.expm1(candidates.design.deviations[row])),
-                disagreement=float(np.expm1(disagreement[number])),
+                disagreement=float(np.expm1(disagreement[row])),
                 new=tuple((names[place], float(np.exp(beyond[place]))) for place in far),
             )
         )
