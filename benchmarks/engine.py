@@ -70,7 +70,7 @@ def _first_front(options: argparse.Namespace) -> None:
 def _planted(options: argparse.Namespace) -> None:
     rows = planted_rows(options.planted_seeds, options.threads, options.only)
     _write_csv(options.out / "planted_runs.csv", rows)
-    title = "Planted laws found again (5 % noise, one thread each)"
+    title = "Planted laws found again (5 % noise; 60 s a search, for layers 120 s)"
     _section("planted", title, planted_summary(rows), options)
 
 

@@ -10,7 +10,6 @@ survive by their loss on all rows, and the shortest description chooses.
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -189,15 +188,14 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
     return np.array(found)
 
 
-def search_once(arguments: tuple[Callable[[], Planted], int, float]) -> dict[str, object]:
-    """One search for one planted law with the noise of a seed, in one thread."""
-    make, seed, seconds = arguments
-    planted = make()
+def search_once(planted: Planted, seed: int, seconds: float, threads: int) -> dict[str, object]:
+    """One search for one planted law with the noise of a seed."""
     noise = np.random.default_rng([seed, 77]).standard_normal(planted.truth.size)
     settings = SearchSettings(
         evaluations=None,
         limit_seconds=seconds,
         random_seed=seed,
+        threads=threads,
         held_out_selection=False,
         choice="description_length",
     )
@@ -242,19 +240,16 @@ LAWS: dict[str, tuple[Callable[[], Planted], float]] = {
 }
 
 
-def planted_rows(seeds: int, workers: int, only: str = "", share: float = 1.0) -> list[dict[str, object]]:
+def planted_rows(seeds: int, threads: int, only: str = "", share: float = 1.0) -> list[dict[str, object]]:
     """One row per law and seed; `share` of the seconds that each law is given."""
-    tasks = [
-        (make, seed, share * seconds)
-        for name, (make, seconds) in LAWS.items()
-        if only in name
-        for seed in range(seeds)
-    ]
     rows = []
-    with ProcessPoolExecutor(workers) as pool:
-        for row in pool.map(search_once, tasks):
-            rows.append(row)
-            print(" ".join(str(value)[:220] for value in row.values()), flush=True)
+    for name, (make, seconds) in LAWS.items():
+        if only not in name:
+            continue
+        planted = make()
+        for seed in range(seeds):
+            rows.append(search_once(planted, seed, share * seconds, threads))
+            print(" ".join(str(value)[:220] for value in rows[-1].values()), flush=True)
     return rows
 
 
