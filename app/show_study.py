@@ -1,5 +1,6 @@
 """What `trainlaw study` prints when it is done."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -117,4 +118,9 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
 
 
 def _next_step(outcome: StudyOutcome) -> str:
-    return f"next: {STUDY_KINDS[outcome.definition.of].next_step}"
+    step, own = STUDY_KINDS[outcome.definition.of].next_step, outcome.definition.gpu_file
+    predictions = outcome.result.predictions
+    if own and step.startswith("trainlaw predict --cnn") and len(predictions):
+        cnn, gpu = (shlex.quote(str(predictions[name].iloc[0])) for name in ("cnn", "gpu"))
+        step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(own)}"
+    return f"next: {step}"

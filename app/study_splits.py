@@ -22,10 +22,12 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
     InputError where there is nothing to hold out, UnknownNameError for a label of the own list that does not
     occur.
     """
-    groups = labels["gpu_group"].nunique()
+    unit = unit_of_exchange(definition)
+    groups, what = labels[unit].nunique(), "GPU" if unit == "gpu_group" else "CNN"
     if groups < 2:
+        advice = "; on one GPU hold out CNNs: --split cnn" if what == "GPU" else ""
         raise InputError(
-            f"{name}: expected runs on at least two kinds of GPU, to hold one out; came {groups}"
+            f"{name}: expected runs on at least two kinds of {what}, to hold one out; came {groups}{advice}"
         )
     if definition.split in (GPU_FOLDS, CNN_FOLDS):
         keys = labels["gpu_group" if definition.split == GPU_FOLDS else "cnn_base"]

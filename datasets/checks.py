@@ -1,12 +1,13 @@
 """A frame held against its columns by pandera: typed values and one fault per cell that does not fit."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
 import pandera.pandas as pandera
 from trainlaw.datasets.columns import MAX_TEXT_LENGTH, Column
 from trainlaw.datasets.faults import Fault
+from trainlaw.formulas.errors import TrainlawError
 
 # So many faults of one kind in one column are listed; a million equal lines help nobody.
 MAX_FAULTS = 20
@@ -63,6 +64,27 @@ def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
             for fault in _faults(by_name[str(name)], frame.loc[list(of_column["index"]), str(name)])
         ]
     return []
+
+
+def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
+    """Return names under our own, empty cells as they are; `faults` grows by one per unknown name.
+
+    known : gives our name for a text, or raises TrainlawError with advice.
+    """
+    codes, different = pd.factorize(texts)
+    # One more than there are texts: an empty cell has the code -1 and stays empty.
+    ours = np.full(len(different) + 1, None, dtype=object)
+    for code, text in enumerate(different):
+        try:
+            ours[code] = known(str(text))
+        except TrainlawError as error:
+            row = int(np.flatnonzero(codes == code)[0]) + 1
+            advice = str(error).partition(": ")[2]
+            faults.append(Fault(row, str(texts.name), text, f"a known name ({advice})"))
+            # Near names are sought one by one: a million unknown names would take hours.
+            if len(faults) > MAX_FAULTS:
+                break
+    return pd.Series(ours[codes], index=texts.index)
 
 
 def _checks(column: Column) -> list[pandera.Check]:

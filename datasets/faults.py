@@ -1,6 +1,7 @@
 """One fault of a table: where it is, what came and what was expected."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,3 +44,15 @@ class FaultsError(InputError):
         self.path = Path(path).name
         more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
         super().__init__(f"{self.path}: {faults[0]}{more}")
+
+
+def refuse(path: str | os.PathLike[str], faults: Sequence[Fault]) -> None:
+    """Raise FaultsError for the file at `path` if there are faults, by row and column."""
+    if faults:
+        raise FaultsError(path, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
+
+
+def merged_faults(faults: Sequence[Fault], others: Sequence[Fault]) -> list[Fault]:
+    """Return both lists without a second fault of one cell."""
+    seen = {(fault.row, fault.column) for fault in faults}
+    return [*faults, *(fault for fault in others if (fault.row, fault.column) not in seen)]

@@ -1,14 +1,14 @@
 """Users' own runs: checked cell by cell, then a run table like the built-in ones."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.checks import MAX_FAULTS, typed_frame, value_faults
+from trainlaw.datasets.checks import MAX_FAULTS, known_names, typed_frame, value_faults
 from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, find_cnn_facts
-from trainlaw.datasets.faults import Fault, FaultsError
+from trainlaw.datasets.faults import Fault, FaultsError, merged_faults, refuse
 from trainlaw.datasets.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.joining import Facts
 from trainlaw.datasets.links import find_link
@@ -69,27 +69,16 @@ def runs_of_frame(
     Raises FaultsError as `import_runs`.
     """
     catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
-    _refuse(name, absence_faults(table, RUN_COLUMNS))
+    refuse(name, absence_faults(table, RUN_COLUMNS))
     if table.empty:
-        _refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
     typed, faults = typed_frame(table, RUN_COLUMNS)
-    faults = _merged(faults, value_faults(typed, RUN_COLUMNS))
+    faults = merged_faults(faults, value_faults(typed, RUN_COLUMNS))
     runs, unknown = _named(with_defaults(typed), catalog, own)
-    _refuse(name, _merged(faults, unknown))
+    refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
-    _refuse(name, faults + _contradictions(runs))
+    refuse(name, faults + _contradictions(runs))
     return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
-
-
-def _merged(faults: list[Fault], others: list[Fault]) -> list[Fault]:
-    """Return both lists without a second fault of one cell."""
-    seen = {(fault.row, fault.column) for fault in faults}
-    return faults + [fault for fault in others if (fault.row, fault.column) not in seen]
-
-
-def _refuse(name: str, faults: list[Fault]) -> None:
-    if faults:
-        raise FaultsError(name, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
 
 
 def _named(
@@ -104,25 +93,8 @@ def _named(
         "network": lambda text: find_link(text).link,
     }
     return runs.assign(
-        **{column: _known(runs[column], known, faults) for column, known in names.items()}
+        **{column: known_names(runs[column], known, faults) for column, known in names.items()}
     ), faults
-
-
-def _known(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
-    codes, different = pd.factorize(texts)
-    # One more than there are texts: an empty cell has the code -1 and stays empty.
-    ours = np.full(len(different) + 1, None, dtype=object)
-    for code, text in enumerate(different):
-        try:
-            ours[code] = known(str(text))
-        except TrainlawError as error:
-            row = int(np.flatnonzero(codes == code)[0]) + 1
-            advice = str(error).partition(": ")[2]
-            faults.append(Fault(row, str(texts.name), text, f"a known name ({advice})"))
-            # Near names are sought one by one: a million unknown names would take hours.
-            if len(faults) > MAX_FAULTS:
-                break
-    return pd.Series(ours[codes], index=texts.index)
 
 
 def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFrame, list[Fault]]:

@@ -9,8 +9,10 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.kinds.kind import StudyKind, StudyRows
+from trainlaw.app.named_facts import known_gpus
 from trainlaw.app.search import evolved
 from trainlaw.datasets import DATASETS, LayerTable, layer_feature_specs, load_layers
+from trainlaw.datasets.layer_importing import import_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text, unknown_name
 from trainlaw.validate import LAYER_BASELINES
@@ -112,34 +114,38 @@ def _form(X: pd.DataFrame, features: tuple[str, ...]) -> tuple[str, str]:
 
 
 def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> LayerTable:
-    """Return the layers of one kind and pass, named like "cde-layers/conv/train".
+    """Return the layers of one kind and pass, named like "cde-layers/conv/train" or "mine.csv/conv/train".
 
-    Raises UnknownNameError for an unknown table, kind or pass, InputError for another text or files of GPUs
-    and networks, which built-in tables do not take.
+    gpu_file : GPUs of a person, for the layers in a file. Raises UnknownNameError for an unknown table, kind
+    or pass, InputError for another text, files of networks, or of GPUs beside a built-in table.
     """
-    if gpu_file is not None or tuple(cnn_files):
-        raise InputError("expected no --gpu-file and no --cnn-file: measured layers are built in")
-    parts = text.split("/")
+    parts = text.rsplit("/", 2)
     tables = [name for name, dataset in DATASETS.items() if dataset.kind == "layers"]
     if len(parts) != 3:
         raise InputError(
-            f"{text}: expected TABLE/KIND/PASS such as cde-layers/conv/train; tables: {', '.join(tables)}; "
-            f"kinds: {', '.join(LAYER_KINDS)}; passes: {', '.join(PASSES)}"
+            f"{text}: expected TABLE/KIND/PASS such as cde-layers/conv/train; tables: {', '.join(tables)}, "
+            f"or a file; kinds: {', '.join(LAYER_KINDS)}; passes: {', '.join(PASSES)}"
         )
-    for what, given, known in zip(
-        ("table of layers", "kind of layer", "pass"), parts, (tables, LAYER_KINDS, PASSES), strict=True
+    name, kind, one_pass = parts
+    is_own = Path(name).is_file()
+    for what, given, known in (
+        ("table of layers", name, (name,) if is_own else tables),
+        ("kind of layer", kind, LAYER_KINDS),
+        ("pass", one_pass, PASSES),
     ):
         if given not in known:
             raise unknown_name(what, given, known)
-    name, kind, one_pass = parts
-    table = load_layers(name).where(kind=kind, phase=PASSES[one_pass])
+    if tuple(cnn_files) or (gpu_file is not None and not is_own):
+        raise InputError("expected no --cnn-file, and --gpu-file only for layers in a file of your own")
+    measured = import_layers(name, known_gpus(gpu_file)) if is_own else load_layers(name)
+    table = measured.where(kind=kind, phase=PASSES[one_pass])
     if not len(table):
-        raise InputError(f"{text}: no such layers were measured; {name} has {_measured(name)}")
+        raise InputError(f"{text}: no such layers were measured; {name} has {_measured(name, measured)}")
     return replace(table, name=text)
 
 
-def _measured(name: str) -> str:
-    table, words = load_layers(name), {passes: word for word, passes in PASSES.items()}
+def _measured(name: str, table: LayerTable) -> str:
+    words = {passes: word for word, passes in PASSES.items()}
     pairs = sorted({*zip(table.frame["kind"], table.frame["phase"], strict=True)})
     return ", ".join(f"{name}/{kind}/{words[phase]}" for kind, phase in pairs)
 

@@ -11,7 +11,7 @@ from trainlaw.datasets.checks import typed_frame, value_faults
 from trainlaw.datasets.cnn_facts import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.columns import Column
-from trainlaw.datasets.faults import Fault, FaultsError
+from trainlaw.datasets.faults import Fault, refuse
 from trainlaw.datasets.mapping import absence_faults
 from trainlaw.datasets.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
@@ -123,11 +123,11 @@ def read_plan(
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=("cnn", "precision", "gpu"))
-    _refuse(name, absence_faults(table, _PLAN_COLUMNS))
+    refuse(name, absence_faults(table, _PLAN_COLUMNS))
     typed, faults = typed_frame(table, _PLAN_COLUMNS)
-    _refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
+    refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
     if not 0 < len(typed) <= MAX_CONFIGURATIONS:
-        _refuse(name, [Fault(None, "", len(typed), f"1 to {MAX_CONFIGURATIONS} configurations")])
+        refuse(name, [Fault(None, "", len(typed), f"1 to {MAX_CONFIGURATIONS} configurations")])
     planned: dict[Configuration, None] = {}
     for number, row in enumerate(typed.to_dict("records"), start=1):
         given = {key: value for key, value in row.items() if not pd.isna(value)}
@@ -138,7 +138,7 @@ def read_plan(
             )
         except TrainlawError as error:
             faults.append(Fault(number, "cnn", row["cnn"], f"a known CNN ({error})"))
-    _refuse(name, faults)
+    refuse(name, faults)
     if not planned:
         others = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
         raise InputError(f"{name}: expected a row for a device of this machine, came rows for {others} only")
@@ -165,8 +165,3 @@ def _of_row(
 
 def _whole(row: dict[str, object], name: str) -> int:
     return int(float(str(row[name])))
-
-
-def _refuse(name: str, faults: list[Fault]) -> None:
-    if faults:
-        raise FaultsError(name, tuple(faults))

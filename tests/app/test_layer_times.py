@@ -157,3 +157,14 @@ def test_a_study_ends_in_all_files(in_empty_folder):
     assert done.exit_code == 0, done.output
     names = {path.name for path in (in_empty_folder / "run").iterdir()}
     assert {"formula.json", "formula.xlsx", "report.html", "errors.csv", "study.toml"} <= names
+
+
+def test_layers_of_ones_own_are_a_table(tmp_path):
+    path = tmp_path / "layers.csv"
+    few("cde-layers/conv/train", 40).frame.to_csv(path, index=False)
+    table = read_layer_times(f"{path}/conv/train", None, ())
+    assert len(table) == 40 and table.name.endswith("layers.csv/conv/train")
+    with pytest.raises(InputError, match=r"no such layers were measured; .*layers\.csv/conv/train"):
+        read_layer_times(f"{path}/dense/train", None, ())
+    with pytest.raises(InputError, match="in a file of your own"):
+        read_layer_times("cde-layers/conv/train", path, ())

@@ -8,10 +8,11 @@ from trainlaw.app.cli import app
 from trainlaw.app.labels_of_runs import study_labels
 from trainlaw.app.study_definition import asked_definition, definition_of
 from trainlaw.app.study_runs import runs_of_study
+from trainlaw.app.study_splits import defined_splits
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor
-from trainlaw.formulas import load_formula
+from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("few_networks")
@@ -72,6 +73,7 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     # Architectures were held out, and nothing may say that GPUs were.
     assert "error on architectures that were held out" in done.output
     assert "on held-out architectures" in report
+    assert "next: trainlaw predict --cnn alexnet_mx --gpu 'Honest CPU, 1 thread'" in done.output
     assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))
     monkeypatch.chdir(tmp_path)  # the files are found from anywhere
     again = asked_definition(machine / "one" / "study.toml", {})
@@ -90,6 +92,18 @@ def test_a_single_platform_is_refused_before_the_search(machine):
     )  # fmt: skip
     assert done.exit_code == 2 and "came only 'CPU'" in done.output
     assert not (machine / "never").exists()
+
+
+def test_on_a_single_device_networks_can_be_held_out(machine):
+    lines = (machine / "runs.csv").read_text().splitlines(keepends=True)
+    (machine / "one.csv").write_text("".join(line for line in lines if "2 threads" not in line))
+    entries = {"table": str(machine / "one.csv"), "gpu_file": str(machine / "runs-machine.csv")}
+    wanted = definition_of({**entries, "split": "cnn"}, "here")
+    labels = study_labels(runs_of_study(wanted))
+    held_out = {key for split in defined_splits(wanted, labels, "one.csv") for key in split.held_out}
+    assert held_out == set(labels["cnn_base"])
+    with pytest.raises(InputError, match="on one GPU hold out CNNs: --split cnn"):
+        defined_splits(definition_of(entries, "here"), labels, "one.csv")
 
 
 def test_own_files_are_for_own_runs(machine):
