@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from trainlaw.app.csv_text import inert
 from trainlaw.app.error_tables import interval_of
+from trainlaw.app.formula_rows import is_of_layers
 from trainlaw.app.lookup_tables import cnn_rows
 from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.multi_gpu_time import with_built_in_single_gpu_law
+from trainlaw.app.pair_predictions import outside_of, pair_predictions
 from trainlaw.app.workbook_cells import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
 from trainlaw.app.workbook_compare import pair_columns
 from trainlaw.app.workbook_tables import gpu_table_rows
@@ -28,6 +30,8 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
     One GPU, batch and precision as sheet Predict opens. A time is empty where a fact is not known. Raises
     InputError where the formula needs what GPU, CNN and inputs do not give.
     """
+    if is_of_layers(formula):
+        return _csv_of_layers(formula, comments)
     model = workbook_model(with_built_in_single_gpu_law(formula))
     cnns, gpus = cnn_rows(), gpu_table_rows()
     raw = pair_columns(model, cnns, gpus)
@@ -59,6 +63,24 @@ def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
             named = [inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], inert(gpu)]
             known = int(outside[line, place]) if math.isfinite(seconds) else ""
             writer.writerow([*named, FIRST_BATCH, FIRST_PRECISION, *map(_number, found), known, fits])
+    return buffer.getvalue()
+
+
+def _csv_of_layers(formula: Formula, comments: Sequence[str]) -> str:
+    """The same table of a law of layers; a network whose layers are not known has no times."""
+    buffer, gpus = io.StringIO(), list(gpu_table_rows())
+    buffer.writelines(f"# {line}\n" for line in comments)
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for cnn, predictions in pair_predictions(formula, cnn_rows().values(), gpus, FIRST_BATCH):
+        named = [inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"]]
+        for found in predictions:
+            ends = (found.low_s or math.nan, found.high_s or math.nan, found.samples_per_second)
+            times = map(_number, (found.time_s, *ends))
+            facts = (FIRST_BATCH, FIRST_PRECISION, *times, outside_of(found), found.fits_in_memory)
+            writer.writerow([*named, inert(found.gpu), *facts])
+        if not predictions:
+            writer.writerows([*named, inert(gpu), *[""] * (len(COLUMNS) - 4)] for gpu in gpus)
     return buffer.getvalue()
 
 
