@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.formula_rows import LAYER
+from trainlaw.app.interrupts import uninterrupted
 from trainlaw.datasets import TARGET, Networks, network_layer_specs
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
@@ -119,6 +120,10 @@ def search_pool(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Signals]]:
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,))
+    # Workers inherit it: Ctrl-C would otherwise kill those that are still importing.
+    with uninterrupted():
+        for _ in range(workers):
+            pool.submit(os.getpid)
     try:
         yield pool, signals
     finally:
