@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import load_layers, load_pairs
-from trainlaw.validate import ANCHOR_BASELINES, LAYER_BASELINES, run_pair_study
+from trainlaw.formulas import InputError
+from trainlaw.validate import ANCHOR_BASELINES, LAYER_BASELINES, TRANSFER_BASELINES, run_pair_study
 from trainlaw.validate.baselines.operation_groups import grouped_profile, groups_of_names
 
 
@@ -63,3 +64,24 @@ def test_layers_in_sample(name):
     assert (predicted > 0).all()
     errors = np.abs(np.log(predicted / seconds))
     assert np.median(errors) < (1.0 if name == "layer_null" else 0.35)
+
+
+def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
+    pairs = load_pairs()
+    X = pairs.features(
+        [
+            "anchor_time_s",
+            *(p + r for r in ("peak_flop_per_s", "bandwidth_byte_per_s") for p in ("", "anchor_")),
+        ]
+    )
+    for name, rate in (
+        ("anchor_peak_ratio", "peak_flop_per_s"),
+        ("anchor_bandwidth_ratio", "bandwidth_byte_per_s"),
+    ):
+        seconds = (1.7 * X["anchor_time_s"] * X[f"anchor_{rate}"] / X[rate]).to_numpy(copy=True)
+        own = X.assign(**{f"anchor_{rate}": X[rate]})  # runs that are their own anchors say nothing
+        both, times = pd.concat([X, own]), np.concatenate([seconds, X["anchor_time_s"].to_numpy()])
+        fitted = TRANSFER_BASELINES[name]().fit(both, times, np.zeros(len(both)))
+        assert fitted.predict(X) == pytest.approx(seconds)
+    with pytest.raises(InputError, match="anchor_peak_flop_per_s"):
+        fitted = TRANSFER_BASELINES["anchor_peak_ratio"]().fit(X[["anchor_time_s"]], seconds, seconds)
