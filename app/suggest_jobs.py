@@ -60,15 +60,14 @@ def _pool(options: SuggestOptions) -> RunTable:
     )
 
 
-def run_replay(source: str, held_out: str, seeds: int) -> tuple[str, str]:
+def run_replay(source: str, settings: ReplaySettings) -> tuple[str, str]:
     """Return what to print and a CSV of a replay on the built-in runs of one source."""
     runs = load("default")
     inside = (runs.frame["source"] == source).to_numpy()
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
     print("searching a formula on the runs of other sources", file=sys.stderr)
-    settings = ReplaySettings(seeds=seeds, held_out=held_out)
-    replay = replayed(runs, inside, settings, _tell(seeds))
+    replay = replayed(runs, inside, settings, _tell(settings.seeds))
     return replay_text(replay, source), replay_csv(replay)
 
 

@@ -2,6 +2,7 @@
 
 python -m benchmarks.suggestion            PROFET's runs are the pool, the form is of ten other sources
 python -m benchmarks.suggestion tuning     the other way round: what the choice among objectives was made on
+python -m benchmarks.suggestion few        as the first, with five runs at first in place of ten
 """
 
 import sys
@@ -12,11 +13,11 @@ from trainlaw.datasets import load
 SOURCE = "profet"
 
 
-def replay_of(held_out: str, tuning: bool = False, seeds: int = 20) -> Replay:
+def replay_of(held_out: str, tuning: bool = False, start: int = 10) -> Replay:
     """Replay with PROFET's runs as pool, or with those of all other sources where `tuning`."""
     runs = load("default")
     inside = (runs.frame["source"] == SOURCE).to_numpy() != tuning
-    return replayed(runs, inside, ReplaySettings(seeds=seeds, held_out=held_out))
+    return replayed(runs, inside, ReplaySettings(held_out=held_out, start=start))
 
 
 def markdown(replay: Replay) -> str:
@@ -38,8 +39,9 @@ def markdown(replay: Replay) -> str:
 
 def main() -> None:
     """Print a table for each kind of held-out runs."""
+    tuning, start = "tuning" in sys.argv[1:], 5 if "few" in sys.argv[1:] else 10
     for held_out in HELD_OUT:
-        print(f"\nheld out: {held_out}\n\n{markdown(replay_of(held_out, 'tuning' in sys.argv[1:]))}")
+        print(f"\nheld out: {held_out}\n\n{markdown(replay_of(held_out, tuning, start))}")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,9 @@ def suggest_command(
     held_out: Annotated[
         str, typer.Option(help="With --simulate: what is held out, configuration or cnn.")
     ] = "configuration",
+    start: Annotated[
+        int, typer.Option(help="With --simulate: runs that are measured at first.", min=2, max=1000)
+    ] = 10,
     seeds: Annotated[int, typer.Option(help="With --simulate: repetitions.", min=2, max=1000)] = 20,
 ) -> None:
     """Choose what to measure next, so that the formula's predictions become surer.
@@ -70,6 +73,7 @@ def suggest_command(
       trainlaw suggest --simulate
     """
     from trainlaw.app.suggest_jobs import SuggestOptions, run_replay, run_suggest
+    from trainlaw.app.suggestion_replay import ReplaySettings
     from trainlaw.formulas import InputError, write_text_atomically
 
     if out is not None and out.exists():
@@ -79,7 +83,7 @@ def suggest_command(
             raise InputError(
                 "--simulate takes built-in runs: leave out --pool, --gpu, --cnns, --front, --runs"
             )
-        text, csv = run_replay(source, held_out, seeds)
+        text, csv = run_replay(source, ReplaySettings(seeds=seeds, held_out=held_out, start=start))
     else:
         options = SuggestOptions(
             number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
