@@ -62,7 +62,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
         raise InputError(f"expected 1 to 1000000 steps of a profile, came {steps}")
     try:
         profiles = _reader_of(text, place)(text, place, steps)
-    except (csv.Error, RecursionError, OverflowError, json.JSONDecodeError) as error:
+    except (csv.Error, OverflowError) as error:
         raise InputError(f"cannot read the profile {place}: {_one_line(error)}") from None
     for profile in profiles:
         _check(profile, place)
@@ -117,7 +117,11 @@ def _one_line(error: BaseException) -> str:
 
 
 def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    # A number of thousands of digits is a ValueError, too.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
         raise InputError(f"expected a trace with a list traceEvents in {place}, came other JSON")

@@ -188,6 +188,8 @@ def test_grouped_seconds_keep_the_total():
         ("trace.json", "{}", "traceEvents"),
         ("trace.json", '{"traceEvents": []}', "ph X"),
         ("trace.json", '{"traceEvents": ', "cannot read"),
+        ("trace.json", '[{"ph": "X", "name": "a", "dur": ' + "9" * 5000 + "}]", "cannot read"),
+        ("trace.json", '[{"ph": "X", "name": "a", "dur": 1e999}]', "ph X"),
         ("deep.json", "[" * 100_000, "cannot read"),
         ("table.csv", "a,b\n1,2\n", "operation and total_time_us"),
         ("table.csv", "op,time_us\n", "a row per operation"),
