@@ -203,8 +203,8 @@ def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, what: s
         "seed": 0, "cases": cases,
     }  # fmt: skip
     target = replace(TARGET, meaning=f"{TARGET.meaning} {what}")
-    named = replace(short, features=short.used_features, target=target)
-    return replace(named, ranges=ranges, errors=errors, provenance=facts)
+    parts = {"features": short.used_features, "target": target, "ranges": ranges, "errors": errors}
+    return replace(short, **parts, provenance=facts)
 
 
 _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
