@@ -20,7 +20,6 @@ from trainlaw.datasets.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.fact_features import LINK_FEATURES
 from trainlaw.datasets.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, load_formula, substitute
-from trainlaw.validate.applicability import KEY
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
@@ -138,9 +137,9 @@ def iteration_seconds(
 def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
     """Return a law of several GPUs with a formula of one in place of the time on one GPU.
 
-    Errors and provenance stay those of `law`, but where its features are far together, which names the time
-    on one GPU; a law without that feature comes back as it is. Ranges of exchanges reach down to one GPU's
-    none, where the whole is the formula of one.
+    Provenance stays that of `law`. The whole states no error: the one of `law` is for a measured time on one
+    GPU. Ranges of exchanges reach down to one GPU's none, where the whole is the formula of one. A law
+    without that feature comes back as it is.
     """
     if not needs_single_gpu_time(law):
         return law
@@ -158,7 +157,7 @@ def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
         features=tuple(features.values()),
         grouped=(*single.grouped, *law.grouped),
         ranges={**single.ranges, **ranges},
-        errors={name: value for name, value in law.errors.items() if name != KEY},
+        errors={},
     )
 
 

@@ -272,7 +272,8 @@ def _protocol(
     finished = len(splits) - len(result.missing_splits)
     some = "" if finished == len(splits) else f"{finished} of "
     words = f"{some}{len(splits)} {_HELD_OUT[definition.split]}, a search for each"
-    return f"{words}; {_TUNED}" if table in DATASETS else words
+    tuned = _TUNED if table in DATASETS else ""
+    return "; ".join(filter(None, (words, STUDY_KINDS[definition.of].given, tuned)))
 
 
 def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:

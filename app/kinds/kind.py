@@ -60,6 +60,7 @@ class StudyKind:
     rivals : all by name, the null model among them. defaults : fields of `StudyDefinition` that are not as
     usual, such as `table` and `against`. splits : what may be held out.
     has_levels : tell the error by calibration level. has_joint_range : tell where features are far together.
+    given : what a prediction is told of a held-out row beyond its facts, in words, for the stated error.
     platform_rivals : shown beside the law in matrices of platforms; empty where there are none.
     next_step : a command to go on with.
     """
@@ -75,6 +76,7 @@ class StudyKind:
     splits: tuple[str, ...] = SPLITS
     has_levels: bool = False
     has_joint_range: bool = True
+    given: str = ""
     platform_rivals: tuple[str, ...] = ()
     next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
 

@@ -103,6 +103,7 @@ OF_MANY_GPUS = StudyKind(
         "evaluations": 3_000,
         "against": tuple(MULTI_GPU_BASELINES),
     },
+    given="the measured time on one GPU is given",
     platform_rivals=("perfect_scaling", "ring_scaling"),
     next_step="trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64",
 )

@@ -93,7 +93,7 @@ def labels():
     return study_labels(load("default"))
 
 
-# The built-in runs do not differ in threads; test_own_machine.py holds a number of threads out.
+# The built-in runs do not differ in threads; test_threads.py holds a number of threads out.
 @pytest.mark.parametrize("split", [name for name in SPLITS if name not in ("list", "threads")])
 def test_every_split_holds_out_what_it_says(split, labels):
     splits = defined_splits(definition_of({"split": split}, "here"), labels, "default")
