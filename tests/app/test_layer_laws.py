@@ -8,6 +8,7 @@ import pytest
 from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
 from trainlaw.app.cli import app
 from trainlaw.app.formula_rows import FormulaRows, Layout, is_of_layers
+from trainlaw.app.pair_predictions import outside_of, pair_predictions
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.scoring import score_formula
 from trainlaw.app.search import LayerSearch
@@ -133,3 +134,19 @@ def test_what_cannot_be_is_refused(law):
         definition_of({"of": "layers", "by": "harness"}, "test")
     with pytest.raises(UnknownNameError, match="layers"):
         definition_of({"of": "layer"}, "test")
+
+
+def test_the_table_of_pairs_is_made_network_by_network(law, few):
+    rows = [
+        {"cnn": "lenet5", "input_size_px": 28, "n_classes": 10},
+        {"cnn": "no such network", "input_size_px": 28, "n_classes": 10},
+    ]
+    known, unknown = (found for _, found in pair_predictions(law, rows, ["T4", "K80"], 64))
+    assert [item.gpu for item in known] == ["T4", "K80"] and unknown == []
+    (alone,) = predict_runs(
+        law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, input_size_px=28, n_classes=10)
+    )
+    assert known[1].time_s == pytest.approx(alone.time_s)
+    assert outside_of(known[0]) == 0
+    with pytest.raises(InputError, match="layers are known"):
+        list(pair_predictions(law, rows[1:], ["T4"], 64))
