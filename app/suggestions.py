@@ -182,9 +182,15 @@ def candidates_of(
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
     )
-    logs = _log_amounts(both[[spec.name for spec in law.formula_.used_features]].to_numpy(dtype=float))
+    logs = _log_amounts(_amounts(law, both))
     amounts = logs[len(X) :], logs[: len(X)]
     return Candidates(representation, Design(spread, noise), unknown, *amounts, np.asarray(cost_s))
+
+
+def _amounts(law: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
+    """The law's features of each run, (n_runs, d); for a law of layers their sums over the layers."""
+    rows = Layout(law.networks).rows(X, [spec.name for spec in law.formula_.used_features])
+    return np.column_stack([rows.per_run(column, np.nan) for column in rows.of_runs(law.formula_).values()])
 
 
 def _log_amounts(everything: np.ndarray) -> np.ndarray:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.run_pool import SAME, pool_of_networks, whole_numbers, worth_measuring
-from trainlaw.app.studied_front import find_front
+from trainlaw.app.studied_front import StudiedFront, find_front
 from trainlaw.app.suggestion_replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.app.suggestions import suggested_runs
+from trainlaw.app.user_formula import read_formula
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
@@ -100,6 +101,19 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
         pool_of_networks(["vgg61"], (8,), (), **gpus)
     with pytest.raises(InputError, match="--gpu"):
         pool_of_networks(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
+
+
+def test_a_law_of_layers(pool):
+    """Its features are those of layers; what counts is their sum over each run."""
+    law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layers")
+    table = load("default").where(source="profet", batch_per_gpu=[16])
+    measured = table.where(cnn=sorted(set(table.frame["cnn"]))[:4])
+    found = suggested_runs(StudiedFront(law, (), measured, "here"), pool, 2)
+    assert len(found.members) == 2
+    assert 0 < found.represented < 1
+    assert all(
+        name in ("compute_s", "output_memory_s", "launch_s") for m in found.members for name, _ in m.new
+    )
 
 
 @pytest.mark.parametrize("text", ["8;32", "-1", "8,x", "0"])
