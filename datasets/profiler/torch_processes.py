@@ -4,8 +4,10 @@ import datetime
 import logging
 import os
 import secrets
-from collections.abc import Callable
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -30,6 +32,8 @@ from trainlaw.formulas.errors import InputError
 
 _TIMEOUT = datetime.timedelta(minutes=5)
 _ALL_REDUCE_REPEATS = 15
+# Torch's own list: torch.distributed.elastic.multiprocessing.api, TORCHELASTIC_SIGNALS_TO_HANDLE.
+_HANDLED = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +78,25 @@ def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> A
     # The launcher prints each failure as a page of log; its reason is kept as one line instead.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     try:
-        returned = elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments)
+        with _own_signals():
+            returned = elastic_launch(gathering.config(), _in_group)(gathering, work, *arguments)
         return returned[min(returned)]
     except SignalException:
         raise KeyboardInterrupt from None
     except ChildFailedError as error:
         raise NotMeasuredError(f"a process ended: {_first_reason(error)}") from None
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Put back the handlers of signals that the launcher leaves behind: Ctrl-C must stay Ctrl-C."""
+    kept = {number: signal.getsignal(number) for number in signal.Signals if number.name in _HANDLED}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in kept.items():
+                signal.signal(number, handler)
 
 
 def _first_reason(error: ChildFailedError) -> str:
