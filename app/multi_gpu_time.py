@@ -161,6 +161,12 @@ def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
     )
 
 
+def with_time_on_one_gpu(runs: RunTable, formula: Formula) -> RunTable:
+    """Return runs with the time on one GPU that a formula of one predicts, as if it had been measured."""
+    seconds = FormulaRows.of(formula, runs).predict(formula)
+    return RunTable(runs.name, runs.frame.assign(**{SINGLE_GPU_TIME: seconds}), runs.facts)
+
+
 def with_built_in_single_gpu_law(formula: Formula) -> Formula:
     """Return a formula that needs no measured time: where it does, the built-in formula's stands in."""
     return with_single_gpu_law(formula, load_formula(BUILT_IN)) if needs_single_gpu_time(formula) else formula

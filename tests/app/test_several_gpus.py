@@ -207,6 +207,13 @@ def test_the_commands_take_a_law(in_empty_folder):
         assert refused.exit_code == 2, refused.output
 
 
+def test_the_law_is_shown_term_by_term():
+    shown = CliRunner().invoke(app, ["show", "multi"])
+    assert shown.exit_code == 0, shown.output
+    assert "not defined" not in shown.output and "nan" not in shown.output
+    assert "single-GPU time" in shown.output and "shown for 8 GPUs" in shown.output
+
+
 def test_runs_without_a_time_on_one_gpu_are_refused(tmp_path):
     load("default").where(source="zeus").frame.to_csv(tmp_path / "one.csv", index=False)
     for name in ("multi", "multi-end-to-end"):
