@@ -9,10 +9,10 @@ import numpy as np
 from trainlaw.app.csv_text import inert
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.formula_rows import is_of_layers
+from trainlaw.app.layer_table_rows import outside_of, pair_predictions
 from trainlaw.app.lookup_tables import cnn_rows
 from trainlaw.app.memory_need import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.multi_gpu_time import with_built_in_single_gpu_law
-from trainlaw.app.pair_predictions import outside_of, pair_predictions
 from trainlaw.app.workbook_cells import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
 from trainlaw.app.workbook_compare import pair_columns
 from trainlaw.app.workbook_tables import gpu_table_rows

@@ -45,7 +45,7 @@ def check_of_runs(formula: Formula) -> None:
     if formula.summed_over:
         raise InputError(
             f"expected a formula of whole runs, came one of each {formula.summed_over}, to be summed; "
-            "export it to .xlsx, .ods, .py, .c, .js, .sql, .onnx or .json"
+            "export it to .xlsx, .ods, .csv, .py, .c, .js, .sql, .onnx or .json"
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
 from trainlaw.app.cli import app
 from trainlaw.app.formula_rows import FormulaRows, Layout, is_of_layers
-from trainlaw.app.pair_predictions import outside_of, pair_predictions
+from trainlaw.app.layer_table_rows import outside_of, pair_predictions
 from trainlaw.app.predict import predict_runs
 from trainlaw.app.scoring import score_formula
 from trainlaw.app.search import LayerSearch
