@@ -1,10 +1,11 @@
 """Suggestions as a table that says why, and as a plan that `trainlaw profile` takes; a replay as a table."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from trainlaw.app.csv_text import rows_as_csv
-from trainlaw.app.fitted_tables import fitted_table
+from trainlaw.app.fitted_tables import fitted_table, terminal_width
 from trainlaw.app.plain_tables import text_table
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.studied_front import StudiedFront
@@ -32,10 +33,7 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, to
     ]  # fmt: skip
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
-    lines = [
-        told,
-        fitted_table(header, rows),
-        "",
+    prose = (
         f"together: distance of the pool to what is measured {_less(found.represented)}, variance of its "
         f"predicted times {_less(found.removed)}, ranges of the features covered {before} -> {after} %, "
         f"{cost} of iterations",
@@ -43,8 +41,9 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, to
         "of the front, fitted to resampled runs",
         f"formula: {front.origin}, and {len(front.rivals)} more of its front; {len(front.measured):,} runs "
         "measured so far",
-    ]
-    return "\n".join(lines)
+    )
+    wrapped = [textwrap.fill(text, terminal_width(), break_on_hyphens=False) for text in prose]
+    return "\n".join([told, fitted_table(header, rows), "", *wrapped])
 
 
 def _less(share: float) -> str:
@@ -91,11 +90,11 @@ def replay_text(replay: Replay, source: str) -> str:
     start = table.loc[table["size"] == 0, "error_percent"].item()
     parts = [
         _title(replay, source),
-        f"error with the {settings.start} runs at first: {show_percent(start)} %",
+        f"error with the {settings.start} runs at first: {start:.2f} %",
     ]
     for size in settings.sizes:
         rows = [
-            [row.strategy, f"{show_percent(row.error_percent)} %", *_against_random(row, settings.seeds)]
+            [row.strategy, f"{row.error_percent:.2f} %", *_against_random(row, settings.seeds)]
             for row in table[table["size"] == size].itertuples()
         ]
         header = [f"{size} chosen", "error", "against random", "95 % interval", "lower in", "cost of the set"]
