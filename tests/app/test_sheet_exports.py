@@ -29,7 +29,7 @@ from trainlaw.datasets import (
     memory_warnings,
 )
 from trainlaw.datasets.cnns import training_memory
-from trainlaw.formulas import Formula, InputError, evaluate, parse_text, substitute
+from trainlaw.formulas import Formula, InputError, UnknownNameError, evaluate, parse_text, substitute
 from typer.testing import CliRunner
 
 
@@ -180,5 +180,7 @@ def test_memory_without_layers_is_rough_and_says_so():
 
 
 def test_a_formula_that_needs_other_facts_is_refused(formula):
-    with pytest.raises(InputError, match=r"export to \.py"):
+    with pytest.raises(UnknownNameError, match="unknown feature of layers"):
         prediction_csv(replace(formula, summed_over="layer"))
+    with pytest.raises(InputError, match=r"export it to \.py"):
+        prediction_csv(replace(formula, summed_over="kernel"))
