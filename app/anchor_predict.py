@@ -12,6 +12,7 @@ from trainlaw.app.error_tables import LEVEL, interval_of
 from trainlaw.app.quantities import show_number, show_percent, show_seconds
 from trainlaw.app.wanted import one_run
 from trainlaw.datasets import (
+    OPERATION_FEATURES,
     GpuCatalog,
     OperationProfile,
     group_of_operation,
@@ -94,7 +95,7 @@ def predict_from_anchor(
         time_s * factor if factor else None,
         origin,
         _error(law),
-        (*_warnings(profile, step), *_outside(law, columns), *_undefined(time_s)),
+        (*_warnings(profile, step, law), *_outside(law, columns), *_undefined(time_s)),
     )
 
 
@@ -196,7 +197,7 @@ def _error(law: Formula) -> float:
     return math.nan if value is None else float(value)
 
 
-def _warnings(profile: OperationProfile, step: str) -> list[str]:
+def _warnings(profile: OperationProfile, step: str, law: Formula) -> list[str]:
     found = []
     unknown = {name: value for name, value in profile.device.items() if not _is_known(name)}
     share = math.fsum(unknown.values()) / profile.total_s
@@ -206,7 +207,8 @@ def _warnings(profile: OperationProfile, step: str) -> list[str]:
         found.append(
             f"{show_percent(100 * share)} % of the profile is of no known operation, such as {names}"
         )
-    if "PyTorch" in profile.kind or "operators" in profile.kind or "kernels" in profile.kind:
+    uses_operations = any(spec.name in OPERATION_FEATURES for spec in law.used_features)
+    if uses_operations and any(word in profile.kind for word in ("PyTorch", "operators", "kernels")):
         found.append("the laws of measured pairs were learned from profiles of TensorFlow")
     if step == "sum of its operations":
         found.append("the profile has no time of a step: name it with --anchor-seconds")
