@@ -17,6 +17,7 @@ from trainlaw.app.show_formula import equation_text
 from trainlaw.app.study_definition import definition_text
 from trainlaw.app.svg import escape
 from trainlaw.app.terms import terms_of
+from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, to_text
 
 _LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
@@ -32,7 +33,7 @@ def report_html(outcome: StudyOutcome) -> str:
     facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
     facts += [[name, version(name)] for name in _LIBRARIES]
     return Template(template).substitute(
-        title=escape(f"Time of a CNN training iteration: {outcome.provenance.get('table', 'study')}"),
+        title=escape(f"{_subject(outcome)}: {outcome.provenance.get('table', 'study')}"),
         version=escape(outcome.provenance.get("trainlaw_version", "")),
         subtitle=escape(_subtitle(outcome)),
         warning=_warning(outcome),
@@ -51,6 +52,11 @@ def report_html(outcome: StudyOutcome) -> str:
             "What this report was made from.", ["fact", "value"], facts, ["symbol", "long"]
         ),
     )
+
+
+def _subject(outcome: StudyOutcome) -> str:
+    target = outcome.formula.target
+    return "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
 
 
 def _subtitle(outcome: StudyOutcome) -> str:
