@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import FEATURES, configuration, find_cnn, find_cnn_facts, load
+from trainlaw.datasets.scaling_features import SCALING_FEATURES
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 
@@ -38,7 +39,7 @@ def test_a_network_of_ones_own_is_counted():
     own = find_cnn("resnet18", 64, 7)
     run = configuration(cnn=own, gpu="T4", batch_per_gpu=4)
     assert run.matrix(["params"]).item() == 11_180_103
-    assert run.features().shape == (1, len(FEATURES))
+    assert run.features().shape == (1, len(FEATURES) - len(SCALING_FEATURES))
 
 
 def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
