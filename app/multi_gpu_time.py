@@ -24,6 +24,7 @@ from trainlaw.formulas import Formula, InputError, load_formula, substitute
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
 BY_LAW = "several GPUs: one GPU's time by the formula, several by the evolved law"
+OF_ONE = "the interval is of one GPU"
 OF_SEVERAL_GPUS = frozenset(
     {
         "n_gpus",
@@ -95,17 +96,20 @@ def seconds_by_law(
     return np.broadcast_to(law.predict(columns, dict(runs.labels())), len(runs))
 
 
-def exchange_seconds(formula: Formula, runs: RunTable, law: Formula | None = None) -> np.ndarray:
-    """Return what several GPUs add to a formula's time, in seconds, shape (n_runs,); 0 on one GPU.
+def exchange_seconds(
+    formula: Formula, runs: RunTable, law: Formula | None = None, measured: np.ndarray | None = None
+) -> np.ndarray:
+    """Return what several GPUs add to the time on one, in seconds, shape (n_runs,); 0 on one GPU.
 
-    law : of several GPUs, None for the textbook. It is 0 throughout for a formula that knows several GPUs.
+    law : of several GPUs, None for the textbook. measured : the time on one GPU, (n_runs,); None for that of
+    the formula. It is 0 throughout for a formula that knows several GPUs.
     """
     if knows_several_gpus(formula):
         return np.zeros(len(runs))
     textbook, spoken = runs.matrix([EXCHANGE])[:, 0], by_law(law, runs)
     if law is None or not spoken.any():
         return textbook
-    single = FormulaRows.of(formula, runs).predict(formula)
+    single = FormulaRows.of(formula, runs).predict(formula) if measured is None else measured
     # A law may say less than the time on one GPU by its error; an exchange takes no negative time.
     return np.where(spoken, np.maximum(seconds_by_law(law, runs, single) - single, 0.0), textbook)
 

@@ -9,8 +9,10 @@ from trainlaw.app.builtin_formulas import BUILT_IN, LAW_OF_SEVERAL, formula_name
 from trainlaw.app.error_tables import interval_of
 from trainlaw.app.formula_rows import FormulaRows
 from trainlaw.app.multi_gpu_time import (
+    ALGORITHMS,
     ASSUMPTION,
     BY_LAW,
+    OF_ONE,
     by_law,
     check_law_of_several,
     check_needs_no_time,
@@ -23,6 +25,7 @@ from trainlaw.app.quantities import show_number, show_seconds
 from trainlaw.app.run_folder import newest_formula
 from trainlaw.app.wanted import run_warnings
 from trainlaw.datasets import RunTable, memory_needs
+from trainlaw.datasets.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
 from trainlaw.validate.applicability import jointly_outside
 
@@ -163,19 +166,32 @@ def find_laws(formula: Path | None, law: str, folder: Path) -> Laws:
     return Laws(of_one, one_origin, several, several_origin)
 
 
-def predict_runs(formula: Formula, runs: RunTable, law: Formula | None = None) -> list[Prediction]:
+def predict_runs(
+    formula: Formula, runs: RunTable, law: Formula | None = None, measured_s: float | None = None
+) -> list[Prediction]:
     """Predicts every configuration of a table.
 
     formula : a law of the iteration time; runs : configurations, times are not needed. law : of several GPUs,
-    for the algorithms that it knows; None for the textbook.
+    for the algorithms that it knows; None for the textbook. measured_s : time of an iteration on one GPU, in
+    seconds, where it is known: then the law alone predicts the runs, which are on several, and the interval
+    is the law's.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula that is itself a law of several GPUs and needs the time on one.
     """
     check_needs_no_time(formula)
-    exchange = exchange_seconds(formula, runs, law)
-    seconds = multi_gpu_seconds(FormulaRows.of(formula, runs).predict(formula), exchange)
-    factor = interval_of(formula)
-    warnings_of_runs = _warnings(formula, runs, seconds, law)
+    if measured_s is None:
+        single = FormulaRows.of(formula, runs).predict(formula)
+        factor = interval_of(formula)
+    else:
+        single = np.full(len(runs), measured_s)
+        factor = interval_of(_law_that_speaks(law, runs))
+    exchange = exchange_seconds(formula, runs, law, single)
+    seconds = multi_gpu_seconds(single, exchange)
+    warnings_of_runs = (
+        _warnings(formula, runs, seconds, law)
+        if measured_s is None
+        else _warnings_of_measured(runs, single, law)
+    )
     numbers = zip(seconds.tolist(), exchange.tolist(), warnings_of_runs, strict=True)
     memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
     described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
@@ -210,7 +226,11 @@ def _warnings(
     formula: Formula, runs: RunTable, seconds: np.ndarray, law: Formula | None
 ) -> list[tuple[str, ...]]:
     rows = FormulaRows.of(formula, runs)
-    found = _out_of_range(formula, rows) if rows.sums is None else _layers_out_of_range(formula, rows)
+    found = (
+        _out_of_range(formula, rows.columns, len(runs))
+        if rows.sums is None
+        else _layers_out_of_range(formula, rows)
+    )
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no run in {precision} was in training")
@@ -221,15 +241,39 @@ def _warnings(
     if not knows_several_gpus(formula):
         spoken = by_law(law, runs)
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
-            found[row].append(f"{BY_LAW if spoken[row] else ASSUMPTION}; the interval is of one GPU")
+            found[row].append(f"{BY_LAW if spoken[row] else ASSUMPTION}; {OF_ONE}")
     for row in np.flatnonzero(~np.isfinite(seconds)):
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
 
 
-def _out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]:
-    """One list of warnings per run."""
-    columns, found = rows.columns, [list[str]() for _ in rows.known]
+def _law_that_speaks(law: Formula | None, runs: RunTable) -> Formula:
+    """Return the law; InputError where it does not speak for the way of exchanging of every run."""
+    if law is None:
+        raise InputError(
+            "expected a law of several GPUs beside a measured time on one, came the textbook: leave one out"
+        )
+    if not by_law(law, runs).all():
+        known = ", ".join(law.provenance.get(ALGORITHMS, ()))
+        raise InputError(
+            f"a measured time on one GPU needs a law that knows the way of exchanging, this knows {known}:"
+            " leave the time out for the textbook"
+        )
+    return law
+
+
+def _warnings_of_measured(runs: RunTable, single: np.ndarray, law: Formula | None) -> list[tuple[str, ...]]:
+    """Warnings of runs on several GPUs whose time on one was measured: what the law has not seen."""
+    spoken = _law_that_speaks(law, runs)
+    names = [spec.name for spec in spoken.used_features if spec.name != SINGLE_GPU_TIME]
+    columns = dict(zip(names, runs.matrix(names).T, strict=True)) | {SINGLE_GPU_TIME: single}
+    outside = _out_of_range(spoken, columns, len(runs))
+    return [(*texts, *others) for texts, others in zip(outside, run_warnings(runs), strict=True)]
+
+
+def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: int) -> list[list[str]]:
+    """One list of warnings for each of `count` runs, whose features are `columns`."""
+    found = [list[str]() for _ in range(count)]
     for name, outside in formula.out_of_range(columns).items():
         spec = next(spec for spec in formula.used_features if spec.name == name)
         unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"

@@ -36,6 +36,10 @@ def predict_command(
         str | None, typer.Option(help="How gradients are exchanged: ring, tree, ...; default: ring.")
     ] = None,
     law: Law = None,
+    single_gpu_seconds: Annotated[
+        float | None,
+        typer.Option(help="Measured time on one GPU; only the law of several predicts then.", min=1e-9),
+    ] = None,
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
     runs: Annotated[
         Path | None,
@@ -74,6 +78,7 @@ def predict_command(
     Examples:
       trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
       trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
+      trainlaw predict --cnn vgg16 --gpu V100-SXM2-16GB --batch 32 --gpus 8 --single-gpu-seconds 0.142
       trainlaw predict --cnn vgg16 --batch 32 --all-gpus
       trainlaw predict --formula law.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
@@ -88,7 +93,19 @@ def predict_command(
         raise InputError(f"{out} exists; choose another name for --out")
     if anchor_profile is not None or anchor_gpu is not None:
         asked = {"file": anchor_profile, "anchor": anchor_gpu, "target": gpu, "anchor_s": anchor_seconds}
-        others = (runs, all_gpus, precision, gpus, nodes, link, fabric, algorithm, law, label)
+        others = (
+            runs,
+            all_gpus,
+            precision,
+            gpus,
+            nodes,
+            link,
+            fabric,
+            algorithm,
+            law,
+            label,
+            single_gpu_seconds,
+        )
         workload, settings = (cnn, batch, pixels), {"steps": anchor_steps, "formula": formula}
         _from_anchor(asked, workload, settings, gpu_file, any(others), as_json or form is Form.json, out)
         return
@@ -96,13 +113,17 @@ def predict_command(
         raise InputError("--link joins the GPUs of one node: ask for more --gpus than --nodes")
     if fabric and (nodes or 1) == 1:
         raise InputError("--fabric joins nodes: ask for several --nodes")
+    if single_gpu_seconds and ((gpus or 1) == 1 or all_gpus or runs):
+        raise InputError("--single-gpu-seconds is of one configuration on several --gpus of the kind --gpu")
     laws = find_laws(formula, law or "", Path.cwd())
     of_one, origin = of_groups(laws.formula, labels_of_options(label)), laws.origin
     wanted = wanted_runs(
         cnn=cnn, gpu=gpu, batch=batch, pixels=pixels, all_gpus=all_gpus, file=runs, gpu_file=gpu_file,
         precision=precision, n_gpus=gpus, n_nodes=nodes, link=link, network=fabric, algorithm=algorithm,
     )  # fmt: skip
-    predictions = predict_runs(of_one, wanted, laws.several)
+    predictions = predict_runs(of_one, wanted, laws.several, single_gpu_seconds)
+    if single_gpu_seconds and laws.several is not None:
+        of_one, origin = laws.several, laws.several_origin
     if all_gpus:
         predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
     chosen = Form.json if as_json else form

@@ -260,3 +260,23 @@ def test_features_of_scaling_serve_all_ways_of_exchanging():
     server = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm="parameter_server")
     assert server.matrix(["network_transfer_s", "server_transfer_s"])[0, 0] == 0
     assert set(load("default").features()) == set(FEATURES) - {row.spec.name for row in SCALING_FEATURES}
+
+
+def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
+    formula, run = load_formula(BUILT_IN), configuration(**RUN, n_gpus=8)
+    (prediction,) = predict_runs(formula, run, law, measured_s=0.142)
+    assert prediction.time_s == seconds_by_law(law, run, np.array([0.142]))[0] > 0.142
+    assert prediction.high_s / prediction.time_s == pytest.approx(law.errors["interval"]["factor"])
+    assert not prediction.warnings
+    (strange,) = predict_runs(formula, run, law, measured_s=1e4)
+    assert SINGLE_GPU_TIME in strange.warnings[0]
+    for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
+        with pytest.raises(InputError, match="a law"):
+            predict_runs(formula, others[1], others[0], measured_s=0.142)
+
+
+@pytest.mark.parametrize("extra", [[], ["--gpus", "1"], ["--gpus", "2", "--all-gpus"]])
+def test_a_measured_time_needs_several_gpus_of_one_kind(extra):
+    asked = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "8", "--single-gpu-seconds", "0.1"]
+    result = CliRunner().invoke(app, [*asked, *extra])
+    assert isinstance(result.exception, InputError) and "--single-gpu-seconds" in str(result.exception)
