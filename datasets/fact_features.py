@@ -32,7 +32,9 @@ GPU_FEATURES: tuple[Feature, ...] = (
     column_feature("memory_bytes", "V", "B", "memory"),
     column_feature("l2_bytes", "L_2", "B", "level 2 cache"),
     column_feature("l1_bytes_per_sm", "L_1", "B", "level 1 cache of one multiprocessor"),
-    column_feature("sm_count", "s", "1", "multiprocessors (NVIDIA), compute units (AMD) or cores in use (CPU)"),
+    column_feature(
+        "sm_count", "s", "1", "multiprocessors (NVIDIA), compute units (AMD) or cores in use (CPU)"
+    ),
     column_feature("core_count", "c", "1", "fp32 lanes"),
     column_feature("boost_clock_hz", "f_1", "1/s", "boost clock"),
     column_feature("base_clock_hz", "f_0", "1/s", "base clock; the boost clock where unknown"),
