@@ -87,25 +87,15 @@ def predict_command(
     from trainlaw.app.predict import find_laws, labels_of_options, of_groups, predict_runs
     from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.app.wanted import wanted_runs
-    from trainlaw.formulas import InputError, write_text_atomically
+    from trainlaw.formulas import InputError
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")
     if anchor_profile is not None or anchor_gpu is not None:
         asked = {"file": anchor_profile, "anchor": anchor_gpu, "target": gpu, "anchor_s": anchor_seconds}
         others = (
-            runs,
-            all_gpus,
-            precision,
-            gpus,
-            nodes,
-            link,
-            fabric,
-            algorithm,
-            law,
-            label,
-            single_gpu_seconds,
-        )
+            runs, all_gpus, precision, gpus, nodes, link, fabric, algorithm, law, label, single_gpu_seconds,
+        )  # fmt: skip
         workload, settings = (cnn, batch, pixels), {"steps": anchor_steps, "formula": formula}
         _from_anchor(asked, workload, settings, gpu_file, any(others), as_json or form is Form.json, out)
         return
@@ -126,19 +116,25 @@ def predict_command(
         of_one, origin = laws.several, laws.several_origin
     if all_gpus:
         predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
-    chosen = Form.json if as_json else form
-    if chosen is Form.json:
+    if as_json or form is Form.json:
         text = predictions_json(of_one, predictions)
-    elif chosen is Form.csv:
+    elif form is Form.csv:
         text = predictions_csv(predictions).rstrip("\n")
     else:
         text = predictions_text(of_one, origin, predictions)
+    number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
+    _print_or_write(text, out, f"{number} by {origin}")
+
+
+def _print_or_write(text: str, out: Path | None, said: str) -> None:
+    """Print a text, or write it to a file and say what it holds."""
+    from trainlaw.formulas import write_text_atomically
+
     if out is None:
         print(text)
     else:
         write_text_atomically(out, text + "\n")
-        number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
-        print(f"{out}: {number} by {origin}")
+        print(f"{out}: {said}")
 
 
 def _from_anchor(
@@ -153,7 +149,7 @@ def _from_anchor(
     """Print or write a prediction from a profile on another GPU."""
     from trainlaw.app.anchor_predict import Workload, anchor_json, anchor_text, predict_from_anchor
     from trainlaw.app.named_facts import known_gpus
-    from trainlaw.formulas import InputError, write_text_atomically
+    from trainlaw.formulas import InputError
 
     if None in (asked["file"], asked["anchor"], asked["target"]):
         raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, came only some of them")
@@ -164,8 +160,4 @@ def _from_anchor(
     gpus = known_gpus(gpu_file)
     prediction = predict_from_anchor(**asked, workload=Workload(*workload), gpus=gpus, **settings)
     text = anchor_json(prediction) if as_json else anchor_text(prediction)
-    if out is None:
-        print(text)
-    else:
-        write_text_atomically(out, text + "\n")
-        print(f"{out}: 1 prediction by {prediction.law}")
+    _print_or_write(text, out, f"1 prediction by {prediction.law}")
