@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainlaw.datasets.chrome_trace import operations_of_trace
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import read_text
+from trainlaw.formulas.files import read_text, text_of
 
 MAX_BYTES = 200_000_000
 MAX_OPERATIONS = 100_000
@@ -89,12 +89,7 @@ def _unpacked(place: Path) -> str:
             data = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {place}: {_one_line(error)}") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came more")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8 text in {place}, came another byte at {error.start}") from None
+    return text_of(data, MAX_BYTES, place)
 
 
 def _check(profile: OperationProfile, place: Path) -> None:

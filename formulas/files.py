@@ -45,9 +45,16 @@ def read_text(path: str | os.PathLike[str], limit_bytes: int) -> str:
             data = file.read(limit_bytes + 1)
     except OSError as error:
         raise InputError(f"cannot read {goal}: {error.strerror or error}") from None
+    return text_of(data, limit_bytes, goal)
+
+
+def text_of(data: bytes, limit_bytes: int, place: Path) -> str:
+    """Return bytes that were read from `place` as UTF-8 text; InputError where they are more than the limit
+    or another text.
+    """
     if len(data) > limit_bytes:
-        raise InputError(f"expected at most {limit_bytes} bytes in {goal}, came more: is it the right file?")
+        raise InputError(f"expected at most {limit_bytes} bytes in {place}, came more: is it the right file?")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8 text in {goal}, came another byte at {error.start}") from None
+        raise InputError(f"expected UTF-8 text in {place}, came another byte at {error.start}") from None

@@ -13,8 +13,14 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.kinds.of_many_gpus import MULTI, SCALING_TERMS, ScalingSearch, several_gpu_rows
+from trainlaw.app.kinds.kind import StudyRows
+from trainlaw.app.kinds.of_many_gpus import (
+    MULTI,
+    OF_MANY_GPUS,
+    SCALING_TERMS,
+    ScalingSearch,
+    several_gpu_rows,
+)
 from trainlaw.app.multi_gpu_time import with_single_gpu_law
 from trainlaw.app.run_tables import any_table
 from trainlaw.app.search import evolved
@@ -118,7 +124,8 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageS
 _OF_SEVERAL = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
 _TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_OF_SEVERAL)))
 
-END_TO_END = StudyKind(
+END_TO_END = replace(
+    OF_MANY_GPUS,
     name=f"{MULTI}-end-to-end",
     title="runs on several GPUs, from data sheets and networks alone",
     read=_table,
@@ -126,11 +133,8 @@ END_TO_END = StudyKind(
     features=_TERMS,
     search=_search,
     rivals=END_TO_END_BASELINES,
-    defaults={
-        "table": MULTI,
-        "split": "gpu",
-        "evaluations": 9_000,
-        "against": tuple(END_TO_END_BASELINES),
-    },
+    defaults={**OF_MANY_GPUS.defaults, "evaluations": 9_000, "against": tuple(END_TO_END_BASELINES)},
+    given="",
+    platform_rivals=(),
     next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula trainlaw-run",
 )
