@@ -250,7 +250,7 @@ def test_link_brings_the_choice_back(opened, page_file):
     second.evaluate("location.hash = '#gpu=T4&batch=7'")
     assert eventually(second, "document.getElementById('batch').value === '7'")
     second.click("#share")
-    assert second.inner_text("#shared") != ""
+    assert eventually(second, "document.getElementById('shared').textContent !== ''")
 
 
 @pytest.mark.parametrize(
