@@ -2,6 +2,7 @@
 size.
 """
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,14 +20,15 @@ UNTYPED_SYMBOLS = "add,sub,mul,div,sqrt,square,exp,log,sin,cos,constant,variable
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Predictions for the test rows (n_rows,), the formula as text, its nodes, and the seconds that it
-    took.
+    """Predictions for the test rows (n_rows,), the formula as text, its nodes, the seconds that it took,
+    and the formulas of its front.
     """
 
     predicted: NDArray[np.float64]
     text: str
     size: int
     seconds: float
+    others: tuple[str, ...] = ()
 
 
 def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
@@ -39,13 +41,14 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
     spent = time.perf_counter() - began
     formula = estimator.formula_
     return PeerResult(
-        estimator.predict(problem.test_x), formula.text(None), count_nodes(formula.expression), spent
-    )
+        estimator.predict(problem.test_x), formula.text(None), count_nodes(formula.expression), spent,
+        tuple(scored.formula.text(None) for scored in estimator.front_),
+    )  # fmt: skip
 
 
 def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
     """pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of the
-    time.
+    time. Of its front the model of least error: its own default takes shorter ones with larger errors.
     """
     from pyoperon.sklearn import SymbolicRegressor
 
@@ -53,13 +56,16 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
         allowed_symbols=UNTYPED_SYMBOLS,
         optimizer_iterations=5,
         objectives=["r2", "length"],
+        model_selection_criterion="mean_squared_error",
         max_time=max(1, round(seconds)),
         generations=1_000_000,
         max_evaluations=1_000_000_000,
         n_threads=threads,
         random_state=seed,
     )
-    return _run_sklearn(estimator, problem, lambda: estimator.get_model_string(estimator.model_, 17), threads)
+    result = _run_sklearn(estimator, problem, lambda: estimator.get_model_string(estimator.model_, 17), first=1)
+    front = [estimator.get_model_string(member["tree"], 17) for member in estimator.pareto_front_]
+    return replace(result, others=tuple(_named(text, problem, 1) for text in front))
 
 
 def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
@@ -90,12 +96,13 @@ def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: i
             """Predicts by the best program."""
             return estimator.predict(X)
 
-    return _run_sklearn(Timed(), problem, lambda: str(estimator._program), threads)
+    return _run_sklearn(Timed(), problem, lambda: str(estimator._program), first=0)
 
 
 def _run_sklearn(
-    estimator: Any, problem: BenchmarkProblem, text_of: Callable[[], str], threads: int
+    estimator: Any, problem: BenchmarkProblem, text_of: Callable[[], str], first: int
 ) -> PeerResult:
+    """Fit and predict; the formula's text calls the features X and a number that counts from `first`."""
     logarithmic = problem.kind == "perfmodel"
     truth = np.log(problem.train_y) if logarithmic else problem.train_y.copy()
     began = time.perf_counter()
@@ -104,10 +111,15 @@ def _run_sklearn(
     with np.errstate(all="ignore"):
         predicted = np.asarray(estimator.predict(problem.test_x.copy()), dtype=np.float64)
         predicted = np.exp(predicted) if logarithmic else predicted
-    text = text_of()
+    text = _named(text_of(), problem, first)
     return PeerResult(
         predicted, text, len(text.replace("(", " ").replace(")", " ").replace(",", " ").split()), spent
     )
+
+
+def _named(text: str, problem: BenchmarkProblem, first: int) -> str:
+    """The text with the features' names for X and a number that counts from `first`."""
+    return re.sub(r"\bX(\d+)\b", lambda found: problem.features[int(found[1]) - first].name, text)
 
 
 PEERS: dict[str, Callable[[BenchmarkProblem, float, int, int], PeerResult]] = {

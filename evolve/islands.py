@@ -28,6 +28,8 @@ TRIES_PER_STRUCTURE = 2
 BATCHES = 4
 # So many of them may be under way before the first is received.
 MOST_WAITING = 2
+# Without groups, so many of the parents are drawn from all who survived.
+SHARE_OF_ANYONE = 0.5
 # During the search a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
 # After so many generations without a new structure the search space counts as exhausted.
@@ -105,8 +107,7 @@ def step(island: Island, problem: Problem) -> None:
     """One generation: parents, children, fit, survival."""
     settings = problem.settings
     before = island.evaluations
-    cases = np.array([individual.cases for individual in island.population])
-    picks = epsilon_lexicase(cases, 2 * settings.population, island.generator).tolist()
+    picks = _parents(island, problem)
     with drawing_from(island.random_state) as current:
         _admit(island, problem, _children(island, problem, picks))
         island.random_state = current()
@@ -114,6 +115,21 @@ def step(island: Island, problem: Problem) -> None:
     if island.generation % settings.simplify_interval == 0:
         _admit(island, problem, iter([_simpler_front(island, problem)]))
     island.barren = island.barren + 1 if island.evaluations == before else 0
+
+
+def _parents(island: Island, problem: Problem) -> list[int]:
+    """Places in the population of the parents of one generation, pair by pair.
+
+    Groups are cases that each want their own parents. Where rows are only dealt into cases, all cases want
+    the same ones, the largest: half of the parents are then anyone who survived.
+    """
+    count = 2 * problem.settings.population
+    cases = np.array([individual.cases for individual in island.population])
+    picks = epsilon_lexicase(cases, count, island.generator)
+    if not problem.grouped:
+        anyone = island.generator.integers(0, len(island.population), count)
+        picks = np.where(island.generator.random(count) < SHARE_OF_ANYONE, anyone, picks)
+    return picks.tolist()
 
 
 def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:

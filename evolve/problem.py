@@ -135,6 +135,7 @@ def make_problem(
     observation; None that each row is one.
     Raises InputError where a relative loss meets a target that is not positive.
     """
+    settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
     levels, level_columns = _levels(settings, labels, X.shape[0])
     columns = np.ascontiguousarray(np.vstack([X.T, level_columns]))

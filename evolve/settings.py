@@ -1,6 +1,6 @@
 """What does not change during a search."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trainlaw.formulas import OPERATORS, Expression, InputError, unknown_name
@@ -17,8 +17,10 @@ LOSSES = (
     "squares",
 )
 HELD_OUT_MEASURES = ("mean", "worst")
+# Where no number of nodes is set: a law of times is a long sum of short terms, an equation is compact.
+TYPED_NODES, UNTYPED_NODES = 60, 30
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
-CHOICES = ("one_standard_error", "validation", "description_length", "loss")
+CHOICES = ("automatic", "one_standard_error", "validation", "description_length", "loss")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class SearchSettings:
     individuals survive by their loss on groups left out, the "mean" or the "worst" of them
     (`held_out_measure`). `checkpoint` names a file from which an
     interrupted search goes on, written every `checkpoint_seconds`. `choice` picks the one formula from
-    the front (`CHOICES`).
+    the front (`CHOICES`); "automatic" is "one_standard_error" over groups left out, and without groups, where
+    nothing has to transfer, "description_length". `max_nodes` None is 60 in typed mode, else 30.
 
     Structure given by the user: `seeds` start the search. `template` is a law with holes, variables called
     `hole`, `hole_1` and so on: only what stands in a hole evolves, and the template's constants are fitted.
@@ -80,13 +83,13 @@ class SearchSettings:
     islands: int = 1
     migration_interval: int = 20
     simplify_interval: int = 10
-    max_nodes: int = 60
+    max_nodes: int | None = None
     max_constants: int = 24
     fit_steps: int = 5
     polish_steps: int = 60
     held_out_selection: bool = True
     held_out_measure: str = "mean"
-    choice: str = "one_standard_error"
+    choice: str = "automatic"
     exponent_limit: float = 2.0
     shrinkage: float = 1e-3
     required_features: tuple[str, ...] = ()
@@ -120,13 +123,28 @@ class SearchSettings:
                 raise InputError(f"expected low <= high as range of {name!r}, came {low} and {high}")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, came none: set evaluations or limit_seconds")
+        if self.max_nodes is not None and not 1 <= self.max_nodes <= 200:
+            raise InputError(f"expected max_nodes from 1 to 200, came {self.max_nodes}")
         for name, low, high in (
             ("population", 4, 1_000_000),
             ("islands", 1, 1_000),
-            ("max_nodes", 1, 200),
             ("max_constants", 1, 60),
             ("fit_steps", 0, 10_000),
             ("threads", 1, 1_024),
         ):
             if not low <= getattr(self, name) <= high:
                 raise InputError(f"expected {name} from {low} to {high}, came {getattr(self, name)}")
+
+    def resolved(self, *, grouped: bool) -> "SearchSettings":
+        """The settings with what was left open decided, for rows with or without groups.
+
+        >>> SearchSettings().resolved(grouped=False).choice
+        'description_length'
+        """
+        nodes = TYPED_NODES if self.typed else UNTYPED_NODES
+        choice = "one_standard_error" if grouped else "description_length"
+        return replace(
+            self,
+            max_nodes=nodes if self.max_nodes is None else self.max_nodes,
+            choice=choice if self.choice == "automatic" else self.choice,
+        )
