@@ -63,7 +63,9 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
         n_threads=threads,
         random_state=seed,
     )
-    result = _run_sklearn(estimator, problem, lambda: estimator.get_model_string(estimator.model_, 17), first=1)
+    result = _run_sklearn(
+        estimator, problem, lambda: estimator.get_model_string(estimator.model_, 17), first=1
+    )
     front = [estimator.get_model_string(member["tree"], 17) for member in estimator.pareto_front_]
     return replace(result, others=tuple(_named(text, problem, 1) for text in front))
 

@@ -1,6 +1,5 @@
 """Quality at equal time: what ours and the peers find on problems with a known law."""
 
-import math
 import multiprocessing
 from collections.abc import Sequence
 
@@ -22,8 +21,8 @@ from trainlaw.formulas import (
 from benchmarks.peers import PEERS, PeerResult
 from benchmarks.problems import BenchmarkProblem
 
-# Share of the test variance left over below which a formula with its constants fitted anew, in float64, counts
-# as the law itself: far below what an approximation of the size of the law leaves.
+# Share of the test variance left over below which a formula with its constants fitted anew, in float64,
+# counts as the law itself: far below what an approximation of the size of the law leaves.
 EXACT_SHARE = 1e-18
 # Above this share a formula is not tried as the law.
 NEAR_SHARE = 1e-3
@@ -104,7 +103,9 @@ def refitted(problem: BenchmarkProblem, law: Expression, text: str) -> Expressio
     if not np.mean(residuals(np.array(constants(found))) ** 2) < NEAR_SHARE:
         return None
     held = np.array(constants(found))
-    fit = least_squares(residuals, held, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15) if held.size else None
+    fit = (
+        least_squares(residuals, held, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15) if held.size else None
+    )
     left = residuals(held if fit is None else fit.x)
     if not np.mean(left**2) < EXACT_SHARE:
         return None
@@ -130,7 +131,9 @@ def _reduce(found: str, law: str, answer: multiprocessing.SimpleQueue) -> None:
     import sympy
 
     expanded = sympy.expand(to_sympy(parse_text(found)))
-    rounded = expanded.xreplace({number: sympy.Float(f"{float(number):.4g}") for number in expanded.atoms(sympy.Float)})
+    rounded = expanded.xreplace(
+        {number: sympy.Float(f"{float(number):.4g}") for number in expanded.atoms(sympy.Float)}
+    )
     difference = rounded - to_sympy(parse_text(law))
     answer.put(bool(sympy.simplify(sympy.nsimplify(difference, rational=True, tolerance=1e-6)) == 0))
 
@@ -142,6 +145,8 @@ def summary_rows(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
         for peer in dict.fromkeys(row["peer"] for row in rows):
             own = [row for row in rows if row["budget_s"] == budget and row["peer"] == peer]
             equations = [row for row in own if row["kind"] == "equation"]
+            if not own:
+                continue
             models = [float(row["median_ape_percent"]) for row in own if row["kind"] == "perfmodel"]
             table.append(
                 {
@@ -151,7 +156,7 @@ def summary_rows(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
                     "recovered on the front": f"{sum(bool(row['recovered_on_front']) for row in equations)}",
                     "recovered, chosen": f"{sum(bool(row['recovered']) for row in equations)}",
                     "sympy agrees": sum(bool(row["sympy_agrees"]) for row in equations),
-                    "models, median APE %": round(float(np.median(models)), 2) if models else math.nan,
+                    "models, median APE %": round(float(np.median(models)), 2) if models else "not run",
                     "median nodes": float(np.median([int(row["nodes"]) for row in own])),
                 }
             )

@@ -1,3 +1,5 @@
+import gc
+
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -8,7 +10,16 @@ from trainlaw.evolve.simpler import round_exact, simpler_trees
 from trainlaw.evolve.trees import from_expression, to_expression
 from trainlaw.evolve.validation import Candidate, choose
 from trainlaw.evolve.variation import Individual
-from trainlaw.formulas import Constant, InputError, UnknownNameError, evaluate, parse_text, to_text, variables
+from trainlaw.formulas import (
+    Constant,
+    InputError,
+    UnknownNameError,
+    count_nodes,
+    evaluate,
+    parse_text,
+    to_text,
+    variables,
+)
 
 QUICK = SearchSettings(evaluations=1500, population=60)
 
@@ -162,6 +173,38 @@ def test_rules_choose(rule, complexity):
 def test_settings_that_make_no_sense_are_refused(arguments, error):
     with pytest.raises(error):
         SearchSettings(**arguments)
+
+
+def test_what_is_left_open_depends_on_units_and_groups():
+    open_ones = SearchSettings().resolved(grouped=True)
+    assert (open_ones.max_nodes, open_ones.choice) == (60, "one_standard_error")
+    untyped = SearchSettings(typed=False).resolved(grouped=False)
+    assert (untyped.max_nodes, untyped.choice) == (30, "description_length")
+    given = SearchSettings(typed=False, max_nodes=44, choice="loss")
+    assert given.resolved(grouped=False) == given
+
+
+def test_without_groups_noise_does_not_lengthen_the_law():
+    generator = np.random.default_rng(3)
+    X = generator.uniform(1.0, 5.0, (300, 3))
+    truth = X[:, 0] * X[:, 1] / X[:, 2]
+    y = truth + 0.01 * np.std(truth) * generator.standard_normal(300)
+    settings = SearchSettings(evaluations=4_000, typed=False, population=100)
+    found = FormulaRegressor(settings=settings).fit(X, y)
+    longest = max(count_nodes(scored.formula.expression) for scored in found.front_)
+    assert longest > 2 * count_nodes(found.formula_.expression)
+    assert np.mean((found.predict(X) - truth) ** 2) < 1e-5 * np.var(truth)
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_search_leaves_the_collector_of_cycles_as_it_was(typed_rows, specs, running):
+    before = gc.isenabled()
+    try:
+        (gc.enable if running else gc.disable)()
+        fitted(typed_rows, specs, SearchSettings(evaluations=200, population=20))
+        assert gc.isenabled() is running
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_a_run_that_was_killed_goes_on_as_the_same_run(typed_rows, specs, tmp_path):
