@@ -24,7 +24,7 @@ from benchmarks.problems import BenchmarkProblem
 # Share of the test variance left over below which a formula with its constants fitted anew, in float64,
 # counts as the law itself: far below what an approximation of the size of the law leaves.
 EXACT_SHARE = 1e-18
-# Above this share a formula is not tried as the law.
+# Above this share the constants of a formula are not fitted anew.
 NEAR_SHARE = 1e-3
 # A recovered law is at most so many times as complex as the law as it was written.
 MOST_TIMES = 3
@@ -100,16 +100,12 @@ def refitted(problem: BenchmarkProblem, law: Expression, text: str) -> Expressio
         predicted = evaluate(with_constants(found, list(values)), columns)[0]
         return np.nan_to_num((predicted - problem.test_y) / spread, nan=1e6, posinf=1e6, neginf=-1e6)
 
-    if not np.mean(residuals(np.array(constants(found))) ** 2) < NEAR_SHARE:
-        return None
     held = np.array(constants(found))
-    fit = (
-        least_squares(residuals, held, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15) if held.size else None
-    )
-    left = residuals(held if fit is None else fit.x)
-    if not np.mean(left**2) < EXACT_SHARE:
+    if held.size and np.mean(residuals(held) ** 2) < NEAR_SHARE:
+        held = least_squares(residuals, held, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    if not np.mean(residuals(held) ** 2) < EXACT_SHARE:
         return None
-    return found if fit is None else with_constants(found, fit.x.tolist())
+    return with_constants(found, held.tolist())
 
 
 def sympy_agrees(found: Expression, law: Expression) -> bool:

@@ -121,8 +121,8 @@ def step(island: Island, problem: Problem) -> None:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Python's collector of reference cycles waits: trees have none, and looking for them costs a fifth of
-    a generation.
+    """Python's collector of reference cycles waits: trees have none, and looking for them costs a twentieth
+    of a generation.
     """
     running = gc.isenabled()
     gc.disable()
