@@ -15,13 +15,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.anchor_laws import pair_law_path
-from trainlaw.app.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
-from trainlaw.app.error_tables import BY_CNN, BY_GPU, OURS, errors_json
-from trainlaw.app.kinds import STUDY_KINDS
+from trainlaw.app.models.anchor_formulas import pair_law_path
+from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
 from trainlaw.datasets import TARGET, PairTable, load, load_pairs
-from trainlaw.datasets.end_points import BATCH, END_POINT_FEATURES, PIXELS, runs_between_end_points
-from trainlaw.datasets.pairs import PAIR
+from trainlaw.datasets.measurements.end_points import (
+    BATCH,
+    END_POINT_FEATURES,
+    PIXELS,
+    runs_between_end_points,
+)
+from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, parse_text, round_constants, save_formula
 from trainlaw.validate import (

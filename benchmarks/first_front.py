@@ -18,10 +18,10 @@ began = float(sys.argv[1])
 import numpy as np
 from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
 from trainlaw.evolve import SearchSettings
-from trainlaw.evolve.problem import make_problem
-from trainlaw.evolve.search import run, start_state
-from trainlaw.evolve.trees import to_expression
-from trainlaw.evolve.validation import values_of
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.loop import run, start_state
+from trainlaw.evolve.search.trees import to_expression
+from trainlaw.evolve.search.validation import values_of
 
 runs = load("default")
 X = runs.features(STUDY_FEATURES).to_numpy()

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
-from trainlaw.app.error_tables import BY_CNN, BY_GPU, MACRO, OURS
-from trainlaw.app.kinds.of_layer_times import read_layer_times
+from trainlaw.app.models.errors import BY_CNN, BY_GPU, MACRO, OURS
+from trainlaw.app.studies.kinds.layer_times import read_layer_times
 from trainlaw.datasets import LayerRows, RunTable, layer_feature_specs, layer_rows, load, network_layer_specs
 from trainlaw.formulas import (
     SECOND,

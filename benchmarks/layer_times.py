@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
-from trainlaw.app.kinds.of_layer_times import LayerTimeSearch, layer_time_rows, read_layer_times
+from trainlaw.app.studies.kinds.layer_times import LayerTimeSearch, layer_time_rows, read_layer_times
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate import (
     LAYER_BASELINES,

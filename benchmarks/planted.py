@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.cnns import Cnn, Layer, build
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.problem import make_problem
-from trainlaw.evolve.trees import from_expression, to_expression
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.formulas import (
     DIMENSIONLESS,
     OPERATORS,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 from trainlaw.evolve import SearchSettings
-from trainlaw.evolve.islands import start_island, step
-from trainlaw.evolve.machine import Machine
-from trainlaw.evolve.problem import make_problem
-from trainlaw.evolve.trees import encode
-from trainlaw.evolve.variation import Individual, drawing_from
+from trainlaw.evolve.machine.threads import Machine
+from trainlaw.evolve.search.islands import start_island, step
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.trees import encode
+from trainlaw.evolve.search.variation import Individual, drawing_from
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
 ARITHMETIC = ("add", "sub", "mul", "div")

@@ -9,14 +9,14 @@ import time
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.error_tables import OURS
-from trainlaw.app.kinds import STUDY_KINDS
-from trainlaw.app.multi_gpu_time import EXCHANGE
-from trainlaw.app.outcome import StudyOutcome
-from trainlaw.app.study import study_table
-from trainlaw.app.study_definition import definition_of
+from trainlaw.app.models.errors import OURS
+from trainlaw.app.models.multi_gpu import EXCHANGE
+from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import load
-from trainlaw.datasets.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.validate import BASELINES, absolute_percentage_errors, title_of
 
 #: What is asked of each part: which mean over which groups stays below how many per cent.

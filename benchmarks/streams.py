@@ -3,8 +3,8 @@
 python -m benchmarks.streams
 """
 
-from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
-from trainlaw.app.streams import plan_streams
+from trainlaw.app.models.builtin import LAW_OF_LAYERS
+from trainlaw.app.predictions.streams import plan_streams
 from trainlaw.datasets import find_cnn_facts, find_gpu
 from trainlaw.formulas import load_formula
 

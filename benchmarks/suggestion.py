@@ -7,7 +7,7 @@ python -m benchmarks.suggestion few        as the first, with five runs at first
 
 import sys
 
-from trainlaw.app.suggestion_replay import HELD_OUT, RANDOM, Replay, ReplaySettings, replayed
+from trainlaw.app.suggest.replay import HELD_OUT, RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.datasets import load
 
 SOURCE = "profet"

@@ -1,38 +1,39 @@
 """What was measured and the facts that explain it: runs, GPUs, links, CNNs, and the features made of them.
 
-Readers of users' files are in `trainlaw.datasets.importing` (runs) and `trainlaw.datasets.gpu_files` (GPUs):
+Readers of users' files are in `trainlaw.datasets.measurements.importing` (runs) and `trainlaw.datasets.hardware.gpu_files` (GPUs):
 they load pandera, which takes longer than all of this.
 """
 
-from trainlaw.datasets.catalog import DATASETS, load, load_layers, load_pairs
-from trainlaw.datasets.cnn_facts import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts
-from trainlaw.datasets.configuration import configuration
-from trainlaw.datasets.coverage import coverage, coverage_of_batches
-from trainlaw.datasets.dataset_rows import Dataset
-from trainlaw.datasets.features import FEATURES, STUDY_FEATURES, TARGET, feature_specs
-from trainlaw.datasets.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
-from trainlaw.datasets.hypothetical import hypothetical_gpu, wanted_gpu
-from trainlaw.datasets.joining import Facts
-from trainlaw.datasets.layers import LAYER_FEATURES, LayerTable, layer_feature_specs
-from trainlaw.datasets.links import Link, find_link, link_table
-from trainlaw.datasets.memory_fit import memory_needs, memory_warnings
-from trainlaw.datasets.network_features import (
+from trainlaw.datasets.cnns.facts import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts
+from trainlaw.datasets.features.cnn_features import (
     LAYER_STUDY_FEATURES,
     NETWORK_LAYER_FEATURES,
     network_layer_specs,
 )
-from trainlaw.datasets.network_layers import LayerRows, Networks, layer_rows
-from trainlaw.datasets.operations import OPERATION_GROUPS, group_of_operation
-from trainlaw.datasets.outliers import Outlier, outliers
-from trainlaw.datasets.pair_features import (
+from trainlaw.datasets.features.layer_features import LAYER_FEATURES, layer_feature_specs
+from trainlaw.datasets.features.pair_features import (
     OPERATION_FEATURES,
     PAIR_FEATURES,
     grouped_seconds,
     pair_feature_specs,
 )
-from trainlaw.datasets.pairs import PairTable
-from trainlaw.datasets.profile_files import OperationProfile, read_profiles
-from trainlaw.datasets.runs import RunTable
+from trainlaw.datasets.features.registry import FEATURES, STUDY_FEATURES, TARGET, feature_specs
+from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
+from trainlaw.datasets.hardware.hypothetical import hypothetical_gpu, wanted_gpu
+from trainlaw.datasets.hardware.links import Link, find_link, link_table
+from trainlaw.datasets.measurements.cnn_layer_rows import LayerRows, Networks, layer_rows
+from trainlaw.datasets.measurements.configurations import configuration
+from trainlaw.datasets.measurements.coverage import coverage, coverage_of_batches
+from trainlaw.datasets.measurements.layer_tables import LayerTable
+from trainlaw.datasets.measurements.memory_fit import memory_needs, memory_warnings
+from trainlaw.datasets.measurements.outliers import Outlier, outliers
+from trainlaw.datasets.measurements.pairs import PairTable
+from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, group_of_operation
+from trainlaw.datasets.profiles.profile_files import OperationProfile, read_profiles
+from trainlaw.datasets.sources.catalog import DATASETS, load, load_layers, load_pairs
+from trainlaw.datasets.sources.dataset import Dataset
+from trainlaw.datasets.tables.run_columns import Facts
 
 __all__ = [
     "DATASETS",

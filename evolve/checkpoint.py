@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from trainlaw.evolve.grammar import Grammar
-from trainlaw.evolve.islands import Island
 from trainlaw.evolve.leaves import Node
-from trainlaw.evolve.problem import Problem
-from trainlaw.evolve.search import SearchState
-from trainlaw.evolve.variation import Individual
+from trainlaw.evolve.search.islands import Island
+from trainlaw.evolve.search.loop import SearchState
+from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import InputError, write_text_atomically
 
 # Settings that may change between the parts of one run.

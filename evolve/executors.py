@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from trainlaw.evolve.checkpoint import fingerprint, island_json, island_of
-from trainlaw.evolve.islands import Island, advance
-from trainlaw.evolve.problem import Problem, make_problem
-from trainlaw.evolve.search import AdvanceAll
+from trainlaw.evolve.search.islands import Island, advance
+from trainlaw.evolve.search.loop import AdvanceAll
+from trainlaw.evolve.search.problem import Problem, make_problem
 
 
 class Executor(Protocol):

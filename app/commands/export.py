@@ -27,8 +27,8 @@ def export_command(
       trainlaw export trainlaw-run --to iteration_time.py
       trainlaw export xeon-phi-a --to many-cores.xlsx
     """
-    from trainlaw.app.exports import export_formula
-    from trainlaw.app.predict import find_formula
+    from trainlaw.app.exports.formats import export_formula
+    from trainlaw.app.predictions.predict import find_formula
 
     law, origin = find_formula(formula, Path.cwd())
     export_formula(law, to, overwrite)

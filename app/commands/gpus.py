@@ -27,9 +27,9 @@ def list_gpus(
       trainlaw gpus list ampere
       trainlaw gpus list --gpu-file my-gpus.csv
     """
-    from trainlaw.app.named_facts import known_gpus
-    from trainlaw.app.plain_tables import text_table
-    from trainlaw.app.show_facts import known_with_prefix
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.facts import known_with_prefix
+    from trainlaw.app.text.tables import text_table
 
     wanted = search.lower()
     rows = [
@@ -68,8 +68,8 @@ def show_gpu(
       trainlaw gpus show "A100-SXM4-40GB with 2x bandwidth"
       trainlaw gpus show "My Card" --gpu-file my-gpus.csv
     """
-    from trainlaw.app.named_facts import known_gpus
-    from trainlaw.app.show_facts import gpu_text
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.facts import gpu_text
     from trainlaw.datasets import wanted_gpu
 
     print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
@@ -88,8 +88,8 @@ def list_links(
       trainlaw gpus links
       trainlaw gpus links nvlink
     """
-    from trainlaw.app.show_facts import links_text
-    from trainlaw.datasets.links import links
+    from trainlaw.app.terminal.facts import links_text
+    from trainlaw.datasets.hardware.links import links
 
     wanted = search.lower()
     known = [link for link in links().values() if link.link != "none"]

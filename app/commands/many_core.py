@@ -42,8 +42,8 @@ def many_core_command(
       trainlaw many-core --published
       trainlaw export xeon-phi-b --to many-cores.html
     """
-    from trainlaw.app.many_core import NETWORK, many_core_formula
-    from trainlaw.app.own_features import cases_of, cases_text, group_keys
+    from trainlaw.app.models.custom_features import cases_of, cases_text, group_keys
+    from trainlaw.app.models.many_core import NETWORK, many_core_formula
     from trainlaw.formulas import unknown_name
 
     law = many_core_formula(model.value)
@@ -65,6 +65,6 @@ def many_core_command(
 
 
 def _both() -> list[tuple[str, object]]:
-    from trainlaw.app.many_core import MODELS, many_core_formula
+    from trainlaw.app.models.many_core import MODELS, many_core_formula
 
     return [(model, many_core_formula(model)) for model in MODELS]

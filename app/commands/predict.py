@@ -84,9 +84,9 @@ def predict_command(
       trainlaw predict --from plans.csv --format csv --out times.csv
       trainlaw predict --anchor-profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
     """
-    from trainlaw.app.predict import find_laws, labels_of_options, of_groups, predict_runs
-    from trainlaw.app.show_predictions import predictions_csv, predictions_json, predictions_text
-    from trainlaw.app.wanted import wanted_runs
+    from trainlaw.app.inputs.requests import wanted_runs
+    from trainlaw.app.predictions.predict import find_laws, labels_of_options, of_groups, predict_runs
+    from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
     from trainlaw.formulas import InputError
 
     if out is not None and out.exists():
@@ -147,8 +147,8 @@ def _from_anchor(
     out: Path | None,
 ) -> None:
     """Print or write a prediction from a profile on another GPU."""
-    from trainlaw.app.anchor_predict import Workload, anchor_json, anchor_text, predict_from_anchor
-    from trainlaw.app.named_facts import known_gpus
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.predictions.anchor import Workload, anchor_json, anchor_text, predict_from_anchor
     from trainlaw.formulas import InputError
 
     if None in (asked["file"], asked["anchor"], asked["target"]):

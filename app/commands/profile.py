@@ -79,7 +79,7 @@ def profile_command(
     """
     import sys
 
-    from trainlaw.app.profile_jobs import ProfileOptions, run_profile
+    from trainlaw.app.commands.profile_jobs import ProfileOptions, run_profile
 
     options = ProfileOptions(
         cnns=cnns, batch=batch, input_px=input_px, precision=precision, classes=classes, device=device,

@@ -54,11 +54,11 @@ def scaling_command(
       trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --law textbook --hidden 0.5
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
-    from trainlaw.app.multi_gpu_time import speaks_for
-    from trainlaw.app.named_facts import known_gpus, named_cnn
-    from trainlaw.app.predict import TEXTBOOK, find_laws
-    from trainlaw.app.scaling import scaling_curve
-    from trainlaw.app.show_scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
+    from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.models.multi_gpu import speaks_for
+    from trainlaw.app.predictions.predict import TEXTBOOK, find_laws
+    from trainlaw.app.predictions.scaling import scaling_curve
+    from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
     from trainlaw.datasets import wanted_gpu
     from trainlaw.formulas import InputError, write_text_atomically
 

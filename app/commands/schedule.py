@@ -56,11 +56,11 @@ def schedule_command(
       trainlaw schedule --cnn googlenet --gpu V100-SXM2-16GB --batch 4 --phase forward --gantt googlenet.svg
       trainlaw schedule --cnn inception_v3 --gpu T4 --format csv --out layers.csv
     """
-    from trainlaw.app.builtin_formulas import LAW_OF_LAYERS
-    from trainlaw.app.gantt import gantt_svg
-    from trainlaw.app.named_facts import known_gpus, named_cnn
-    from trainlaw.app.show_streams import plan_csv, plan_json, plan_text
-    from trainlaw.app.streams import plan_streams
+    from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.models.builtin import LAW_OF_LAYERS
+    from trainlaw.app.predictions.streams import plan_streams
+    from trainlaw.app.terminal.gantt import gantt_svg
+    from trainlaw.app.terminal.streams import plan_csv, plan_json, plan_text
     from trainlaw.datasets import wanted_gpu
     from trainlaw.formulas import InputError, load_formula, write_text_atomically
 

@@ -25,13 +25,13 @@ def show_command(
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
       trainlaw show xeon-phi-a
     """
-    from trainlaw.app.builtin_formulas import BUILT_IN
-    from trainlaw.app.multi_gpu_time import needs_single_gpu_time, with_time_on_one_gpu
-    from trainlaw.app.named_facts import known_gpus
-    from trainlaw.app.own_features import has_own_features, own_text
-    from trainlaw.app.predict import find_formula
-    from trainlaw.app.show_formula import formula_text
-    from trainlaw.app.wanted import one_run
+    from trainlaw.app.inputs.requests import one_run
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.models.builtin import BUILT_IN
+    from trainlaw.app.models.custom_features import has_own_features, own_text
+    from trainlaw.app.models.multi_gpu import needs_single_gpu_time, with_time_on_one_gpu
+    from trainlaw.app.predictions.predict import find_formula
+    from trainlaw.app.terminal.formula import formula_text
     from trainlaw.formulas import load_formula
 
     law, origin = find_formula(formula, Path.cwd())

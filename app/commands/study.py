@@ -93,14 +93,14 @@ def study_command(
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
     """
-    from trainlaw.app.interrupts import uninterrupted
-    from trainlaw.app.progress import shown_progress
-    from trainlaw.app.run_files import write_run_files
-    from trainlaw.app.run_folder import check_target, free_run_folder, new_run_folder
-    from trainlaw.app.show_study import study_text
-    from trainlaw.app.study import stopwatch, study_table
-    from trainlaw.app.study_definition import asked_definition
-    from trainlaw.app.study_runs import runs_of_study
+    from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
+    from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.definition import asked_definition
+    from trainlaw.app.studies.interrupts import uninterrupted
+    from trainlaw.app.studies.runs import runs_of_study
+    from trainlaw.app.studies.study import stopwatch, study_table
+    from trainlaw.app.terminal.progress import shown_progress
+    from trainlaw.app.terminal.study import study_text
 
     options = {
         "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,

@@ -72,8 +72,8 @@ def suggest_command(
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw suggest --simulate
     """
-    from trainlaw.app.suggest_jobs import SuggestOptions, run_replay, run_suggest
-    from trainlaw.app.suggestion_replay import ReplaySettings
+    from trainlaw.app.suggest.jobs import SuggestOptions, run_replay, run_suggest
+    from trainlaw.app.suggest.replay import ReplaySettings
     from trainlaw.formulas import InputError, write_text_atomically
 
     if out is not None and out.exists():

@@ -45,13 +45,13 @@ def validate_command(
       trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
-    from trainlaw.app.run_files import write_run_files
-    from trainlaw.app.run_folder import check_target, new_run_folder
-    from trainlaw.app.scoring import score_formula
-    from trainlaw.app.show_formula import equation_text, errors_text, symbols_text
-    from trainlaw.app.study_definition import definition_of
-    from trainlaw.app.study_runs import runs_of_study
-    from trainlaw.app.user_formula import read_formula, unit_fault
+    from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+    from trainlaw.app.models.user_formula import read_formula, unit_fault
+    from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.definition import definition_of
+    from trainlaw.app.studies.runs import runs_of_study
+    from trainlaw.app.studies.scoring import score_formula
+    from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
 
     law = read_formula(formula, of)
     if into is not None:

@@ -3,14 +3,19 @@
 from trainlaw.datasets.cnns.builder import NetBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.datasets.cnns.keras_reader import read_keras
-from trainlaw.datasets.cnns.layer_table import cnn_of_rows, layer_rows, read_layer_table, write_layer_table
 from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
-from trainlaw.datasets.cnns.onnx_reader import read_onnx
 from trainlaw.datasets.cnns.paths import longest_path
-from trainlaw.datasets.cnns.readers import read_cnn
+from trainlaw.datasets.cnns.readers.keras_reader import read_keras
+from trainlaw.datasets.cnns.readers.layer_table import (
+    cnn_of_rows,
+    layer_rows,
+    read_layer_table,
+    write_layer_table,
+)
+from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
+from trainlaw.datasets.cnns.readers.readers import read_cnn
+from trainlaw.datasets.cnns.readers.torch_reader import read_torch
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
-from trainlaw.datasets.cnns.torch_reader import read_torch
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 
 __all__ = [

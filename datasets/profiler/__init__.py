@@ -6,11 +6,11 @@ from trainlaw.datasets.profiler.configurations import (
     read_plan,
 )
 from trainlaw.datasets.profiler.layer_profiling import profile_layers
-from trainlaw.datasets.profiler.means import Means, default_threads, device_here, named_here
 from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.micro_profiling import profile_micro
 from trainlaw.datasets.profiler.profiling import profile_runs
 from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.setup import Means, default_threads, device_here, named_here
 from trainlaw.datasets.profiler.sweep import Progress
 
 __all__ = [

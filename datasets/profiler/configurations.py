@@ -7,13 +7,13 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-from trainlaw.datasets.checks import typed_frame, value_faults
-from trainlaw.datasets.cnn_facts import cnn_name
+from trainlaw.datasets.cnns.facts import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_entry
-from trainlaw.datasets.columns import Column
-from trainlaw.datasets.faults import Fault, refuse
-from trainlaw.datasets.mapping import absence_faults
-from trainlaw.datasets.table_files import read_table_file
+from trainlaw.datasets.files.checks import typed_frame, value_faults
+from trainlaw.datasets.files.columns import Column
+from trainlaw.datasets.files.faults import Fault, refuse
+from trainlaw.datasets.files.mapping import absence_faults
+from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 
 DEVICES = ("cpu", "cuda")

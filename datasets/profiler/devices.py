@@ -7,7 +7,7 @@ from math import isnan, nan
 from types import MappingProxyType
 from typing import Any
 
-from trainlaw.datasets.gpus import built_in_gpus
+from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.profiler.clocks import Clock, EventClock, WallClock
 from trainlaw.datasets.profiler.nvidia import CardState
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name

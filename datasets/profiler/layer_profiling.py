@@ -14,9 +14,9 @@ from trainlaw.datasets.profiler.layer_rows import (
     schema_rows,
 )
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.means import Means, OnProgress, host_of, torch_part
 from trainlaw.datasets.profiler.row_files import RowFile
 from trainlaw.datasets.profiler.run_rows import FAILURE_COLUMNS, Host, configuration_of_failure
+from trainlaw.datasets.profiler.setup import Means, OnProgress, host_of, torch_part
 from trainlaw.datasets.profiler.sweep import keep_in_turn
 from trainlaw.formulas.errors import InputError
 

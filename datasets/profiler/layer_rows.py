@@ -6,7 +6,7 @@ from importlib.metadata import version
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.datasets.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.run_rows import FRAMEWORK, HARNESS, OPTIMIZER, TIMED_PARTS
 

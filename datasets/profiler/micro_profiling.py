@@ -8,13 +8,6 @@ from pathlib import Path
 from trainlaw.datasets.profiler.configurations import PRECISIONS
 from trainlaw.datasets.profiler.devices import set_precision
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.means import (
-    Means,
-    check_meeting,
-    host_of,
-    torch_package,
-    torch_part,
-)
 from trainlaw.datasets.profiler.micro import (
     DETAIL_COLUMNS,
     MICRO_COLUMNS,
@@ -25,6 +18,13 @@ from trainlaw.datasets.profiler.micro import (
 )
 from trainlaw.datasets.profiler.row_files import RowFile
 from trainlaw.datasets.profiler.run_rows import now_text
+from trainlaw.datasets.profiler.setup import (
+    Means,
+    check_meeting,
+    host_of,
+    torch_package,
+    torch_part,
+)
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import write_text_atomically
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from trainlaw.datasets.links import find_link
+from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.means import (
+from trainlaw.datasets.profiler.setup import (
     Means,
     OnProgress,
     check_meeting,

@@ -7,11 +7,11 @@ from importlib.metadata import version
 from math import isfinite, nan
 from statistics import median
 
+from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
-from trainlaw.datasets.profiler.surroundings import Surroundings
+from trainlaw.datasets.profiler.interference import Surroundings
 from trainlaw.datasets.profiler.timing import Repeats
-from trainlaw.datasets.run_schema import RUN_COLUMNS
 
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
 TIMED_PARTS = "forward+backward+optimizer"

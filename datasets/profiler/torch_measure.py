@@ -17,11 +17,11 @@ from trainlaw.datasets.profiler.devices import (
     reason_not_measured,
     set_precision,
 )
+from trainlaw.datasets.profiler.interference import Watch
 from trainlaw.datasets.profiler.nvidia import CardState, card_state
 from trainlaw.datasets.profiler.processor import available_memory_bytes
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Measurement
-from trainlaw.datasets.profiler.surroundings import Watch
 from trainlaw.datasets.profiler.timing import time_iterations
 from trainlaw.datasets.profiler.torch_step import TorchStep
 

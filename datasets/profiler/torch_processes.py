@@ -20,9 +20,9 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError, clock_of
+from trainlaw.datasets.profiler.interference import Watch
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Exchange, Host, Measurement, failure_row
-from trainlaw.datasets.profiler.surroundings import Watch
 from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
 from trainlaw.datasets.profiler.timing import time_iterations
 from trainlaw.datasets.profiler.torch_measure import make_ready, state_of, with_step

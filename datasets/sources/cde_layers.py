@@ -1,6 +1,6 @@
 """Single convolution and dense layers of Justus et al. 2018, forward and in training, on six GPUs."""
 
-from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.sources.dataset import Dataset
 
 CDE_LAYERS = Dataset(
     name="cde-layers",

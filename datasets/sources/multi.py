@@ -1,6 +1,6 @@
 """Training times on 2 to 256 GPUs, with the time on one GPU where it was measured."""
 
-from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.sources.dataset import Dataset
 
 MULTI = Dataset(
     name="multi",

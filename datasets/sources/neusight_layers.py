@@ -1,6 +1,6 @@
 """Single convolution and linear layers, forward only, as NeuSight measured them."""
 
-from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.sources.dataset import Dataset
 
 NEUSIGHT_LAYERS = Dataset(
     name="neusight-layers",

@@ -1,6 +1,6 @@
 """Training times on one GPU in fp32, tf32, mixed precision and fp16."""
 
-from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.sources.dataset import Dataset
 
 PRECISIONS = Dataset(
     name="precisions",

@@ -1,7 +1,7 @@
 """PROFET: an operation profile on an anchor GPU, and the step time of the same workload on a target GPU."""
 
-from trainlaw.datasets.dataset_rows import Dataset
-from trainlaw.datasets.pairs import pairs_of_profiles
+from trainlaw.datasets.measurements.pairs import pairs_of_profiles
+from trainlaw.datasets.sources.dataset import Dataset
 
 PROFET_PAIRS = Dataset(
     name="profet-pairs",

@@ -1,7 +1,7 @@
 """Training times on one GPU in fp32, pooled over eleven public sources."""
 
 import pandas as pd
-from trainlaw.datasets.dataset_rows import Dataset
+from trainlaw.datasets.sources.dataset import Dataset
 
 _COVERAGE = (
     "25 GPUs in 17 groups (Kepler to Ampere, one AMD), {cnns} base CNNs, batch 1 to {batch}, 32 to 380 px, "

@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from trainlaw.app import lookup_tables
+from trainlaw.app.models import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
 

@@ -3,9 +3,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from trainlaw.evolve.problem import Problem, make_problem
+from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.variation import drawing_from
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.evolve.variation import drawing_from
 from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one iteration")

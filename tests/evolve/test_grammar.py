@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from trainlaw.evolve.grammar import make_grammar, type_unit
+from trainlaw.evolve.search.trees import complexities, from_expression, prune, structure_keys, to_expression
+from trainlaw.evolve.search.variation import Individual, random_tree, vary
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.evolve.trees import complexities, from_expression, prune, structure_keys, to_expression
-from trainlaw.evolve.variation import Individual, random_tree, vary
 from trainlaw.formulas import (
     FeatureSpec,
     InputError,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
-from trainlaw.datasets.cnn_facts import cnn_table
 from trainlaw.datasets.cnns.columns import LayerColumns
+from trainlaw.datasets.cnns.facts import cnn_table
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.formulas.errors import TrainlawError
 

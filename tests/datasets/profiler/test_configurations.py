@@ -1,7 +1,7 @@
 """Lists and plan files become configurations; what is wrong in them is said in one line."""
 
 import pytest
-from trainlaw.datasets.faults import FaultsError
+from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.profiler import Configuration, configurations_of_lists, read_plan
 from trainlaw.formulas.errors import InputError, UnknownNameError
 

@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
-from trainlaw.datasets.gpu_files import with_gpus
+from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.clocks import EventClock, WallClock
+from trainlaw.datasets.profiler.device_rows import card_host, cpu_host
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
     card_row,
@@ -16,7 +17,6 @@ from trainlaw.datasets.profiler.devices import (
     software_of,
     stated_precision,
 )
-from trainlaw.datasets.profiler.hosts import card_host, cpu_host
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.nvidia import CardState
 from trainlaw.formulas.errors import InputError, UnknownNameError

@@ -11,13 +11,13 @@ from trainlaw.datasets.profiler import (
     default_threads,
     device_here,
     layer_profiling,
-    means,
     micro_profiling,
     profile_layers,
     profile_micro,
     profile_runs,
     profiling,
 )
+from trainlaw.datasets.profiler import setup as means
 from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.processor import read_processor, usable_cores

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 from trainlaw.datasets import load_pairs
-from trainlaw.datasets.checks import typed_frame, value_faults
 from trainlaw.datasets.cnns.zoo import build
-from trainlaw.datasets.layer_schema import LAYER_COLUMNS
-from trainlaw.datasets.layers import LayerTable
-from trainlaw.datasets.pairs import PairTable, pairs_of_profiles
+from trainlaw.datasets.files.checks import typed_frame, value_faults
+from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.measurements.layer_tables import LayerTable
+from trainlaw.datasets.measurements.pairs import PairTable, pairs_of_profiles
 from trainlaw.datasets.profiler import Configuration
 from trainlaw.datasets.profiler.layer_rows import (
     DETAIL_FILE_COLUMNS,

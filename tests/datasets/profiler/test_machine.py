@@ -3,7 +3,8 @@
 import subprocess
 
 import pytest
-from trainlaw.datasets.gpu_files import with_gpus
+from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.profiler.interference import Surroundings, Watch
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.nvidia import CardState, card_state
 from trainlaw.datasets.profiler.processor import (
@@ -12,7 +13,6 @@ from trainlaw.datasets.profiler.processor import (
     read_processor,
     usable_cores,
 )
-from trainlaw.datasets.profiler.surroundings import Surroundings, Watch
 from trainlaw.formulas.errors import InputError
 
 CPUINFO = """processor : 0
@@ -130,9 +130,9 @@ def test_unreadable_reasons_are_none():
 
 def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     times = iter([10.0, 12.0])
-    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.time.monotonic", lambda: next(times))
-    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.cpu_count", lambda: 2)
-    monkeypatch.setattr("trainlaw.datasets.profiler.surroundings.os.sysconf", lambda name: 100)
+    monkeypatch.setattr("trainlaw.datasets.profiler.interference.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.sysconf", lambda name: 100)
     own = iter([1.0, 2.0])
     hot = CardState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
     states = iter([CardState(used_bytes=3e9), hot])

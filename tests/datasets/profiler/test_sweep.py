@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from trainlaw.datasets.gpu_files import with_gpus
-from trainlaw.datasets.importing import import_runs
+from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.datasets.profiler import Configuration, configurations_of_lists
 from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.interference import Surroundings
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor
 from trainlaw.datasets.profiler.run_rows import Exchange, run_row
-from trainlaw.datasets.profiler.surroundings import Surroundings
 from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
 from trainlaw.formulas.errors import InputError
 

@@ -9,8 +9,8 @@ from statistics import median
 import pandas as pd
 import pytest
 from trainlaw.datasets.cnns.zoo import build
-from trainlaw.datasets.gpu_files import with_gpus
-from trainlaw.datasets.importing import import_runs
+from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.datasets.profiler import (
     Configuration,
     Means,

@@ -1,0 +1,1 @@
+"""A formula in words: its terms, equivalent forms and sensitivities."""

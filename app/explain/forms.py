@@ -1,0 +1,94 @@
+"""A formula made readable: short constants at a measured cost, and equivalent forms, the shortest first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from trainlaw.app.explain.sensitivity import in_raw_columns, training_rows
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.terms import plain_expression, terms_of
+from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, simplify_all, to_text
+from trainlaw.formulas.simplification import agree
+
+LIMIT_POINTS = 0.1
+_SECONDS = 10.0  # for sympy, in all: several times what it takes
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """A formula with the fewest digits, and the mean absolute percentage errors before and after.
+
+    `rows` training rows were measured on; without them at hand nothing is rounded, and errors are None.
+    """
+
+    formula: Formula
+    rows: int = 0
+    exact_percent: float | None = None
+    rounded_percent: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What was done, in words."""
+        if self.exact_percent is None or self.rounded_percent is None:
+            return "constants as they are: the training rows are not at hand, so no rounding was measured"
+        errors = f"error {self.exact_percent:.2f} % before, {self.rounded_percent:.2f} % after"
+        return (
+            f"constants have the fewest digits that cost less than {LIMIT_POINTS:g} points of error: "
+            f"{errors}, mean over the {self.rows:,} training rows"
+        )
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a formula down, and its complexity: one per name and number, more per operator."""
+
+    title: str
+    expression: Expression
+
+    @property
+    def complexity(self) -> int:
+        """Its complexity."""
+        return complexity(self.expression)
+
+
+def rounded_formula(formula: Formula) -> Rounding:
+    """Return the formula with the fewest digits that cost less than 0.1 points on its training rows."""
+    table = training_rows(formula)
+    if table is None or formula.grouped:
+        return Rounding(formula)
+    rows = FormulaRows.of(formula, table)
+    short = round_constants(formula.expression, rows.columns, table.seconds, LIMIT_POINTS, rows.sums)
+    changed = replace(formula, expression=short.expression)
+    return Rounding(changed, len(table), short.exact_error_percent, short.rounded_error_percent)
+
+
+def equivalent_forms(formula: Formula) -> list[Form]:
+    """Return different ways to write the formula down that agree to 1e-9 relative, the shortest first."""
+    plain = plain_expression(formula)
+    summed = reduce(lambda left, right: Apply("add", (left, right)), terms_of(formula))
+    raw = in_raw_columns(formula)
+    shorter, merged, short_raw = simplify_all([plain, summed, raw], None, _SECONDS)
+    points = _points(formula)
+    wanted = [
+        Form("as evolved", plain),
+        Form("simplified", shorter),
+        Form("as a sum of terms", summed),
+        Form("as a sum of terms, simplified", merged),
+        Form("in facts of GPU, CNN and run", short_raw),
+    ]
+    found: dict[str, Form] = {}
+    for form in wanted:
+        known = form.title.startswith("in facts") or agree(plain, form.expression, points)
+        if known and to_text(form.expression) not in found:
+            found[to_text(form.expression)] = form
+    return sorted(found.values(), key=lambda form: form.complexity)
+
+
+def _points(formula: Formula) -> Mapping[str, np.ndarray]:
+    """Random points within the training ranges; from 0.1 to 10 where there are none."""
+    generator = np.random.default_rng(0)
+    return {
+        spec.name: generator.uniform(*formula.ranges.get(spec.name, (0.1, 10.0)), 256)
+        for spec in formula.used_features
+    }

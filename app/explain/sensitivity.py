@@ -1,0 +1,161 @@
+"""What moves a prediction: the change that ten per cent more of each quantity brings, and what is proved."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.rows import FormulaRows, is_of_layers
+from trainlaw.app.models.terms import plain_expression
+from trainlaw.datasets import DATASETS, FEATURES, NETWORK_LAYER_FEATURES, RunTable, load
+from trainlaw.datasets.features.cnn_features import LAYER_FACTS
+from trainlaw.formulas import (
+    Expression,
+    Formula,
+    RowSums,
+    TrainlawError,
+    evaluate,
+    prove_monotone,
+    prove_sign,
+    substitute,
+    variables,
+)
+
+Box = Mapping[str, tuple[float, float]]
+MORE = 0.1
+_LEAST = 5e-4  # a change below a twentieth of a per cent moves nothing that a person plans
+_LIMITS = {"max_boxes": 512, "simplify_seconds": 0.0}  # of a proof: a moment's work
+# What a person who plans can choose.
+_PLANNED = (
+    "batch",
+    "batch_per_gpu",
+    "peak_flop_per_s",
+    "bandwidth_byte_per_s",
+    "params",
+    "n_layers",
+    "n_gpus",
+)
+
+
+# Counts of a CNN by the end of their names.
+_TOGETHER = {
+    "macs": ("macs", "multiply-accumulates of the CNN, of all kinds"),
+    "elements": ("elements", "elements of the CNN's tensors, of all kinds"),
+    "params": ("params", "learned elements of the CNN, of all kinds"),
+}
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """What `MORE` of one quantity changes, as shares (0.05 is 5 % more): `time` and samples per second."""
+
+    name: str
+    meaning: str
+    time: float
+    throughput: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What is proved all over the training range: the time "never falls" or "never rises" with a quantity."""
+
+    name: str
+    claim: str
+
+
+def in_raw_columns(formula: Formula) -> Expression:
+    """Return the formula over raw columns of runs, GPUs, CNNs, layers and links, its features written out."""
+    layers = is_of_layers(formula)
+    known = NETWORK_LAYER_FEATURES if layers else FEATURES
+    used = [spec.name for spec in formula.used_features if spec.name in known]
+    forms = {name: feature_expression(name, layers) for name in used}
+    return substitute(plain_expression(formula), forms)
+
+
+def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
+    """Return what ten per cent more of each quantity changes in one configuration, largest effect first.
+
+    run : one configuration. The counts of a CNN grow together, all of one kind: a network with more 1 x 1
+    convolutions alone is another network. What is 0 or 1 by nature and what has no effect is left out.
+    """
+    expression = in_raw_columns(formula)
+    names = variables(expression)
+    rows = FormulaRows.of(formula, run, names)
+    columns = {name: rows.columns[name] for name in names}
+    now = _value(expression, columns, rows.sums)
+    found = []
+    # A layer with other sizes is another layer: only what it runs on is changed.
+    changed = [name for name in names if name not in LAYER_FACTS] if is_of_layers(formula) else names
+    for (name, meaning), members in _quantities(changed).items():
+        more = {member: columns[member] * (1 + MORE) for member in members}
+        change = _value(expression, {**columns, **more}, rows.sums) / now - 1
+        if abs(change) >= _LEAST:
+            samples = 1 + MORE if name in ("batch", "batch_per_gpu", "n_gpus") else 1.0
+            found.append(Elasticity(name, meaning, change, samples / (1 + change) - 1))
+    return sorted(found, key=lambda row: -abs(row.time))
+
+
+def _quantities(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """Raw columns by the name and meaning of the quantity that they are or belong to."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        spec = {**NETWORK_LAYER_FEATURES, **FEATURES}[name].spec
+        if spec.high == 1 or name == "n_passes":
+            continue
+        together = next((pair for ending, pair in _TOGETHER.items() if name.endswith(ending)), None)
+        found.setdefault(together or (name, spec.meaning), []).append(name)
+    return found
+
+
+def _value(expression: Expression, columns: Mapping[str, np.ndarray], sums: RowSums | None) -> float:
+    values, valid = evaluate(expression, columns)
+    length = max((len(column) for column in columns.values()), default=1)
+    rows = np.broadcast_to(np.where(valid, values, np.nan), length)
+    return float(rows[0] if sums is None else sums.apply(rows)[0])
+
+
+def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
+    """Return whether the time is proved never negative, and every proved trend, over the training ranges."""
+    expression = plain_expression(formula)
+    box = {name: formula.ranges[name] for name in variables(expression) if name in formula.ranges}
+    if set(box) != set(variables(expression)):
+        return False, []
+    positive = prove_sign(expression, box, 1, **_LIMITS).status == "proved"
+    return positive, _trends(expression, box, box)
+
+
+def proved_raw_trends(formula: Formula) -> list[Trend]:
+    """Return what is proved of batch, rates and sizes, over the ranges that the training rows have in them.
+
+    Empty where those rows are not at hand.
+    """
+    table = training_rows(formula)
+    if table is None:
+        return []
+    expression = in_raw_columns(formula)
+    names = variables(expression)
+    columns = FormulaRows.of(formula, table, names).columns
+    box = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
+    return _trends(expression, box, [name for name in _PLANNED if name in box])
+
+
+def _trends(expression: Expression, box: Box, names: Iterable[str]) -> list[Trend]:
+    found = []
+    for name in names:
+        for direction, claim in ((1, "never falls"), (-1, "never rises")):
+            if prove_monotone(expression, name, box, direction, **_LIMITS).status == "proved":
+                found.append(Trend(name, claim))
+                break
+    return found
+
+
+def training_rows(formula: Formula) -> RunTable | None:
+    """Return the runs that a formula was evolved on, where they are built in and unchanged; else None."""
+    name = formula.provenance.get("table")
+    if name not in DATASETS:
+        return None
+    try:
+        table = load(str(name))
+    except TrainlawError:
+        return None
+    return table if table.sha256 == formula.provenance.get("table_sha256") else None

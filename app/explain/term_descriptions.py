@@ -1,0 +1,102 @@
+"""The terms of a formula in words: what each stands for, and what scales it."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.terms import terms_of
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.datasets import FEATURES, NETWORK_LAYER_FEATURES
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
+from trainlaw.formulas.tidying import factors
+
+# What a time is spent on, told by the rates that it is over: raw columns of GPU and links.
+_RATES = (
+    ("compute", re.compile(r"peak_\w*flop_per_s")),
+    ("memory", re.compile(r"bandwidth_byte_per_s")),
+    ("all-reduce", re.compile(r"(link|network)_\w+")),
+    ("single-GPU", re.compile(SINGLE_GPU_TIME)),
+)
+_COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
+_PLAIN = re.compile(r"_?(compute|memory)?_s$")
+
+
+@dataclass(frozen=True)
+class TermWords:
+    """A term in words: a short name, unique in its formula, and a sentence that explains it."""
+
+    name: str
+    sentence: str
+
+
+def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
+    """Return name and explanation of each of `terms_of(formula)`.
+
+    The name says what the time is spent on, as the rates in it tell: compute, memory, all-reduce, launch or
+    fixed time.
+    """
+    terms = terms_of(formula)
+    plain = [_name(term, formula) for term in terms]
+    totals, seen = Counter(plain), Counter[str]()
+    words = []
+    for term, name in zip(terms, plain, strict=True):
+        seen[name] += 1
+        unique = f"{name} {seen[name]}" if totals[name] > 1 else name
+        words.append(TermWords(unique, _sentence(term, formula)))
+    return tuple(words)
+
+
+def _name(term: Expression, formula: Formula) -> str:
+    main = [spec for spec in _used(term, formula) if spec.unit == formula.target.unit]
+    used = main or _used(term, formula)
+    raw = {name for spec in used for name in _raw_columns(spec.name)}
+    kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
+    quantity = "time" if formula.target.unit == SECOND else formula.target.name
+    if not kinds:
+        counted = main and any(_COUNTS.fullmatch(name) for name in raw)
+        kinds = ["launch" if counted else "fixed"]
+    subjects = [text for spec in main if (text := _PLAIN.sub("", spec.name).replace("_", " "))]
+    of = f" ({', '.join(subjects)})" if subjects else ""
+    return f"{' and '.join(kinds)} {quantity}{of}"
+
+
+def _raw_columns(feature: str) -> tuple[str, ...]:
+    """The columns that a feature is computed from; the name itself where it is none of ours."""
+    if feature in FEATURES:
+        return variables(feature_expression(feature))
+    known = feature in NETWORK_LAYER_FEATURES
+    return variables(feature_expression(feature, of_layers=True)) if known else (feature,)
+
+
+def _used(term: Expression, formula: Formula) -> list[FeatureSpec]:
+    names = variables(term)
+    return [spec for spec in formula.used_features if spec.name in names]
+
+
+def _sentence(term: Expression, formula: Formula) -> str:
+    coefficient, bases = factors(term)
+    used = _used(term, formula)
+    main = [spec for spec in used if spec.unit == formula.target.unit]
+    scales = [spec for spec in used if spec not in main]
+    alone = [base for base in bases if isinstance(base, Variable) and base.name in {s.name for s in main}]
+    if not main:
+        first = f"{_amount(coefficient, formula)} in every iteration"
+    elif len(alone) == len(main):
+        times = " and ".join(_meaning(spec) for spec in main)
+        first = times if coefficient == 1 else f"{show_number(coefficient)} times {times}"
+    else:
+        first = "made of " + " and ".join(_meaning(spec) for spec in main)
+    if not scales:
+        return f"{first}."
+    return f"{first}; scaled by {' and '.join(spec.name for spec in scales)}."
+
+
+def _amount(coefficient: float, formula: Formula) -> str:
+    unit = formula.target.unit
+    return show_seconds(coefficient) if unit == SECOND else f"{show_number(coefficient)} {unit}"
+
+
+def _meaning(spec: FeatureSpec) -> str:
+    return f"{spec.name} ({spec.meaning})" if spec.meaning else spec.name

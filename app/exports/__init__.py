@@ -1,0 +1,1 @@
+"""One formula, written as a file of another format."""

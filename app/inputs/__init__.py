@@ -1,0 +1,1 @@
+"""What the user named: tables, GPUs, CNNs, configurations and run folders."""

@@ -1,0 +1,115 @@
+"""The table that a person names: built in, or a file of their own."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.datasets import DATASETS, RunTable, load
+from trainlaw.datasets.files.faults import Fault, FaultsError
+from trainlaw.formulas import InputError, unknown_name, write_text_atomically
+
+
+def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:
+    """Return the built-in table of that name, or the runs in the file of that name.
+
+    gpu_file, cnn_files : GPUs and networks of a person, for the runs in a file.
+    Raises UnknownNameError where it is neither, InputError for a file with faults or runs on several GPUs.
+    """
+    table = any_table(text, gpu_file=gpu_file, cnn_files=cnn_files)
+    if (table.frame["n_gpus"] > 1).any():
+        raise InputError(
+            f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1, or "
+            "study laws of several GPUs: trainlaw study --of multi"
+        )
+    return table
+
+
+def any_table(
+    text: str,
+    columns: Mapping[str, str] | None = None,
+    *,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> RunTable:
+    """Return the runs of a built-in table or of a file, on any number of GPUs; as `find_table`.
+
+    columns : names of our columns to names in the file.
+    """
+    if text in DATASETS:
+        return load(text)
+    if Path(text).is_file():
+        return read_runs(Path(text), columns, gpu_file, cnn_files)
+    if Path(text).suffix or "/" in text:
+        raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
+    raise unknown_name("table", text, DATASETS)
+
+
+def read_runs(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> RunTable:
+    """Return the runs in a file; arguments as `any_table`.
+
+    Raises FaultsError, with one fault per cell, InputError for a file that is no table.
+    """
+    from trainlaw.datasets.measurements.importing import import_runs  # noqa: PLC0415 (checks load slowly)
+
+    own = [named_cnn(str(file)) for file in cnn_files or ()]
+    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own)
+
+
+def faults_of_runs(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    gpu_file: Path | None = None,
+    cnn_files: Iterable[Path] | None = None,
+) -> list[Fault]:
+    """Return the faults of the runs in a file, none when it can be read; as `read_runs`."""
+    try:
+        read_runs(path, columns, gpu_file, cnn_files)
+    except FaultsError as error:
+        # Faults of another file, such as the one with GPUs, are no faults of these runs.
+        if error.path != path.name:
+            raise
+        return list(error.faults)
+    return []
+
+
+def own_files(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:
+    """Return the options that name a person's GPUs and networks again, with a space before each.
+
+    >>> own_files(Path("my-gpus.csv"), None)
+    ' --gpu-file my-gpus.csv'
+    """
+    gpus = f" --gpu-file {gpu_file}" if gpu_file else ""
+    return gpus + "".join(f" --cnn-file {file}" for file in cnn_files or ())
+
+
+def merged_text(table: RunTable, other: RunTable) -> str:
+    """Return how many runs a merge brings together, and how many configurations are in both tables."""
+    keys = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "n_gpus", "precision"]
+    own, others = (set(part.frame[keys].itertuples(index=False, name=None)) for part in (table, other))
+    numbers = f"{len(table):,} runs and {len(other):,} of {other.name}"
+    shared = len(own & others)
+    return f"{numbers}; configurations in both, kept as repeats: {shared:,}"
+
+
+def columns_of_options(options: list[str] | None) -> dict[str, str]:
+    """Return names of our columns to names in a file, from texts such as "time_s=latency_ms".
+
+    Raises InputError for a text without exactly one equals sign.
+    """
+    pairs = [option.split("=") for option in options or []]
+    for option, pair in zip(options or [], pairs, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise InputError(f"expected --column OURS=YOURS, came {option!r}")
+    return {ours: yours for ours, yours in pairs}
+
+
+def write_table(table: RunTable, path: Path) -> None:
+    """Write runs as CSV in the columns of the runs schema; raises InputError where the file exists."""
+    if path.exists():
+        raise InputError(f"{path} exists; choose another file with --to")
+    write_text_atomically(path, table.frame.to_csv(index=False))

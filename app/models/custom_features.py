@@ -1,0 +1,124 @@
+"""Formulas whose features are their own, not those of runs on GPUs: their inputs, groups and worked cases."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from trainlaw.app.text.json import plain_text
+from trainlaw.app.text.numbers import show_number
+from trainlaw.app.text.tables import text_table, wrapped_list
+from trainlaw.datasets import FEATURES
+from trainlaw.formulas import Formula, to_text
+
+PUBLISHED = "published_min"
+#: Units that times are shown in, with their seconds: the first that is not longer than the shortest time.
+_SHOWN_IN = (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+Case = Mapping[str, str | float]
+
+
+def has_own_features(formula: Formula) -> bool:
+    """Return whether a formula of whole runs has a feature that no run on a GPU has.
+
+    >>> from trainlaw.app.models.many_core import many_core_formula
+    >>> has_own_features(many_core_formula("a"))
+    True
+    """
+    return not formula.summed_over and any(spec.name not in FEATURES for spec in formula.used_features)
+
+
+def group_keys(formula: Formula) -> dict[str, tuple[str, ...]]:
+    """Return the labels that the grouped constants of a formula need, each with its known groups."""
+    known: dict[str, dict[str, None]] = {}
+    for constant in formula.grouped:
+        known.setdefault(constant.key, {}).update(dict.fromkeys(map(str, constant.values)))
+    return {key: tuple(groups) for key, groups in known.items()}
+
+
+def cases_of(formula: Formula) -> tuple[Case, ...]:
+    """Return the worked cases that a formula carries: inputs by name, a label per key, what was published.
+
+    A formula without cases has one: the middle of the training ranges (1 where unknown), the first groups.
+    """
+    cases = formula.provenance.get("cases")
+    if cases:
+        return tuple(cases)
+    inputs = {spec.name: _middle(formula.ranges.get(spec.name, (1.0, 1.0))) for spec in formula.used_features}
+    return ({**inputs, **{key: groups[0] for key, groups in group_keys(formula).items()}},)
+
+
+def _middle(ends: tuple[float, float]) -> float:
+    low, high = ends
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+
+def shown_unit(formula: Formula) -> tuple[str, float]:
+    """Return the unit that times of a formula are shown in, and how many seconds it has.
+
+    >>> from trainlaw.app.models.many_core import many_core_formula
+    >>> shown_unit(many_core_formula("a"))
+    ('min', 60.0)
+    """
+    cases = cases_of(formula)
+    if all(PUBLISHED in case for case in cases):
+        return _SHOWN_IN[0]
+    shortest = np.nanmin(np.abs(case_seconds(formula, cases)), initial=np.inf)
+    return next((unit for unit in _SHOWN_IN if shortest >= unit[1]), _SHOWN_IN[-1])
+
+
+def case_seconds(formula: Formula, cases: Sequence[Case]) -> np.ndarray:
+    """Return the target of each case, in its unit, float64, shape (n_cases,); nan where not defined."""
+    columns = {spec.name: [case[spec.name] for case in cases] for spec in formula.used_features}
+    return formula.predict(columns, {key: [case[key] for case in cases] for key in group_keys(formula)})
+
+
+def own_text(formula: Formula, origin: str) -> str:
+    """Return a formula of its own features as text: equation, symbols, groups, cases, where it is from."""
+    ranges = {spec.name: formula.ranges.get(spec.name, (spec.low, spec.high)) for spec in formula.features}
+    symbols = [
+        [spec.name, str(spec.unit), *map(show_number, ranges[spec.name]), spec.meaning]
+        for spec in formula.used_features
+    ]
+    parts = [
+        origin,
+        "",
+        f"  {formula.target.name} [{formula.target.unit}] =",
+        f"    {to_text(formula.expression, 4)}",
+    ]
+    parts += ["", text_table(["symbol", "unit", "from", "to", "meaning"], symbols)]
+    for key, groups in group_keys(formula).items():
+        constants = [item for item in formula.grouped if item.key == key]
+        rows = [[item.name, *(show_number(item.values[group]) for group in groups)] for item in constants]
+        parts += ["", f"constants by {key}", text_table(["constant", *groups], rows)]
+    parts += ["", cases_text(formula, cases_of(formula))]
+    facts = {name: value for name, value in formula.provenance.items() if name != "cases"}
+    parts += ["", *(f"{name}: {plain_text(value)}" for name, value in facts.items())]
+    return "\n".join(parts)
+
+
+def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
+    """Return a table of cases: inputs, time by the formula, what was published, the difference."""
+    header, rows = case_table(formula, cases)
+    same = [name for name in header if len({row[header.index(name)] for row in rows}) == 1 and len(rows) > 1]
+    shown = [name for name in header if name not in same]
+    table = text_table(shown, [[_cell(row[header.index(name)]) for name in shown] for row in rows])
+    fixed = [f"{name} {_cell(rows[0][header.index(name)])}" for name in same]
+    return f"{table}\n{wrapped_list(fixed)}" if fixed else table
+
+
+def case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list[list[str | float]]]:
+    """Return titles and rows of cases: labels, inputs, time by the formula, published and difference."""
+    names = [*group_keys(formula), *(spec.name for spec in formula.used_features)]
+    unit, scale = shown_unit(formula)
+    times = case_seconds(formula, cases) / scale
+    rows = [[*(case[name] for name in names), float(value)] for case, value in zip(cases, times, strict=True)]
+    header = [*names, f"computed, {unit}"]
+    if all(PUBLISHED in case for case in cases):
+        header += ["published, min", "difference, min"]
+        rows = [
+            [*row, float(case[PUBLISHED]), row[-1] - float(case[PUBLISHED])]
+            for row, case in zip(rows, cases, strict=True)
+        ]
+    return header, rows
+
+
+def _cell(value: str | float) -> str:
+    return value if isinstance(value, str) else show_number(value, 4)

@@ -1,0 +1,56 @@
+"""What workbook and page look up: known GPUs, CNNs and precisions, by the label that a person picks."""
+
+import math
+
+from trainlaw.app.models.memory import OF_PRECISION
+from trainlaw.datasets import built_in_gpus, cnn_table
+from trainlaw.datasets.cnns.memory import bytes_per_parameter
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+
+
+def gpu_rows() -> dict[str, dict[str, str | float]]:
+    """Return the facts of every card whose peak rate and bandwidth are known, by name; nan where unknown.
+
+    An unknown base clock is the boost clock, as the feature `clock_ratio` takes it.
+    """
+    rows = {}
+    for gpu in built_in_gpus().gpus:
+        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
+            facts = {name: getattr(gpu, name) for name in NUMBER_COLUMNS}
+            if math.isnan(gpu.base_clock_hz):
+                facts["base_clock_hz"] = gpu.boost_clock_hz
+            texts = {"generation": gpu.generation, "source": gpu.source, "remark": gpu.remark}
+            rows[gpu.gpu] = {"generation": gpu.generation, **facts, **texts}
+    return rows
+
+
+def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
+    """Return how a network is called in a drop-down.
+
+    >>> cnn_label("resnet50", 224, 1000)
+    'resnet50, 224 px, 1000 classes'
+    """
+    return f"{cnn}, {input_size_px} px, {n_classes} classes"
+
+
+def cnn_rows() -> dict[str, dict[str, str | float]]:
+    """Return names and counts of every network, per image and forward pass, by label."""
+    rows = cnn_table().to_dict("records")
+    return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
+
+
+def precision_rows() -> dict[str, dict[str, str | float]]:
+    """Return by precision bytes per element, use of tensor cores, the card's column of peak rates, and bytes
+    per learned element: least, and what momentum adds.
+    """
+    return {
+        row.precision: {
+            "bytes_per_element": row.bytes_per_element,
+            "is_tensor_precision": float(row.precision != "fp32"),
+            "peak_column": row.peak_column,
+            **dict(zip(OF_PRECISION, map(float, bytes_per_parameter(row.precision)), strict=True)),
+        }
+        for row in PRECISIONS.values()
+        if row.precision != "unknown"
+    }

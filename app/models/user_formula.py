@@ -1,0 +1,88 @@
+"""A formula that a person writes, read strictly: our features, short names for the usual ones, no guesses."""
+
+import re
+from collections.abc import Mapping
+
+from trainlaw.app.models.rows import LAYER, LAYERS, RUNS
+from trainlaw.datasets import FEATURES, TARGET, feature_specs, network_layer_specs
+from trainlaw.formulas import (
+    Expression,
+    Formula,
+    UnitError,
+    UnknownNameError,
+    Variable,
+    constant_units,
+    load_formula,
+    parse_text,
+    substitute,
+    unknown_name,
+    variables,
+)
+from trainlaw.formulas.errors import shown
+
+#: Short names for the features that formulas are usually written in.
+ALIASES: Mapping[str, str] = {
+    "batch": "batch_per_gpu",
+    "peak": "peak_flop_per_s",
+    "bandwidth": "bandwidth_byte_per_s",
+    "activations": "activation_elements",
+    "conv_outputs": "conv_output_elements",
+    "im2col": "im2col_elements",
+    "parameters": "params",
+    "weights": "params",
+    "layers": "n_layers",
+    "convs": "n_conv",
+    "bytes": "bytes_per_element",
+    "sms": "sm_count",
+    "cores": "core_count",
+}
+
+
+def read_formula(text: str, of: str = RUNS) -> Formula:
+    """Return the formula of a text such as "6 * macs * batch / peak + 0.01", or of a formula.json.
+
+    of : what the text is a law of, `RUNS` or `LAYERS`; then its names are those of features of layers.
+    Names are those of features (`trainlaw features`) or of `ALIASES`. The text is parsed, never executed.
+    Raises InputError that points at the place, UnknownNameError with near names and the place.
+    """
+    if text.endswith(".json"):
+        return load_formula(text)
+    if of == LAYERS:
+        expression = parse_text(text)
+        specs = network_layer_specs(variables(expression))
+        return Formula(expression, specs, TARGET, provenance={"written": text}, summed_over=LAYER)
+    expression = with_feature_names(parse_text(text), text)
+    return Formula(expression, feature_specs(variables(expression)), TARGET, provenance={"written": text})
+
+
+def with_feature_names(expression: Expression, text: str) -> Expression:
+    """Return the expression with aliases replaced by the names of features; `text` is for messages.
+
+    Raises UnknownNameError for a name that is neither.
+    """
+    for name in variables(expression):
+        if name not in FEATURES and name not in ALIASES:
+            error = unknown_name("feature", name, [*ALIASES, *FEATURES])
+            place = f"at character {_place(name, text)} of {shown(text)}"
+            raise UnknownNameError(f"{error} ({place}; `trainlaw features` lists all)")
+    return substitute(expression, {short: Variable(name) for short, name in ALIASES.items()})
+
+
+def _place(name: str, text: str) -> int:
+    """Where a name stands for the first time, counted from 1."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return found.start() + 1 if found else 1
+
+
+def unit_fault(formula: Formula) -> str:
+    """Return what is wrong with a formula's units, in one line; empty where they give seconds.
+
+    A constant takes the unit that its place demands, so only sums and functions can be wrong.
+    """
+    units = {spec.name: spec.unit for spec in formula.features}
+    units |= {constant.name: formula.target.unit for constant in formula.grouped}
+    try:
+        constant_units(formula.expression, units, formula.target.unit)
+    except UnitError as error:
+        return " ".join(str(error).split())
+    return ""

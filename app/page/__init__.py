@@ -1,0 +1,1 @@
+"""The page: one static HTML file that predicts in the browser."""

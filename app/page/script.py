@@ -1,0 +1,174 @@
+"""The script of the page: tables to choose from and the formula as JavaScript, printed by our own printer."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from math import isnan
+from typing import Any
+
+from trainlaw.app.models.errors import BY_CNN, LEVEL, OURS, error_lines, held_out_kind, interval_of
+from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
+from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE, knows_several_gpus
+from trainlaw.app.models.terms import check_of_runs, terms_of
+from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD
+from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
+from trainlaw.formulas.printers import print_javascript
+from trainlaw.validate.applicability import KEY
+
+# What a person chooses, so that no table of cards or networks holds it.
+_CHOSEN = frozenset(
+    {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
+    | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
+    | {indicator_of(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+)
+_LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
+_OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
+_TICKS = ("has_optimizer", "has_input_copy")
+_FIRST = {
+    "gpu": "V100-SXM2-16GB",
+    "cnn": cnn_label("resnet50", 224, 1000),
+    "precision": "fp32",
+    "batch": "64",
+    "gpus": "1",
+    "nodes": "1",
+    "link": "own",
+    "network": "ethernet-10g",
+    "algorithm": "ring",
+    "peak": "1",
+    "bandwidth": "1",
+}
+
+
+def script_of(formula: Formula) -> str:
+    """Return the script of a formula's page, inert inside a script element.
+
+    Raises InputError where a feature of the formula does not follow from what the page lets one choose.
+    """
+    check_of_runs(formula)
+    expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
+    exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
+    needed = {name for form in (*expressions.values(), exchange) for name in variables(form)}
+    tables = _tables(needed - _CHOSEN - _OF_LINKS)
+    known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
+    missing = sorted(needed - _CHOSEN - _OF_LINKS - known)
+    if missing:
+        raise InputError(
+            f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
+        )
+    lines = [f"const {name} = {literal(table)};" for name, table in tables.items()]
+    law = _law(formula, expressions, exchange)
+    return "\n".join([*lines, f"const LAW = {law};", template("page.js")])
+
+
+def template(name: str) -> str:
+    """Return the text of a file among the templates."""
+    return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def content_hash(text: str) -> str:
+    """Return the source of a style or script as a page's security policy names it: SHA-256, base64."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def literal(value: Any) -> str:
+    """Return JSON that is inert inside a script element.
+
+    >>> literal("</script>")
+    '"\\\\u003c/script>"'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    # Two ends of lines for JavaScript before 2019, and the beginnings of tags and comments.
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
+    precisions = precision_rows()
+    peaks = {str(row["peak_column"]) for row in precisions.values()}
+    gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes"})
+    for card in built_in_gpus().gpus:
+        if card.gpu in gpus:
+            gpus[card.gpu]["own_link"] = card.gpu_link or card.host_link or "pcie3-x16"
+    return {
+        "GPUS": gpus,
+        "CNNS": _columns(cnn_rows(), names | {*NEEDED, "cnn_base"}),
+        "PRECISIONS": {name: dict(row) for name, row in precisions.items()},
+        "LINKS": _links(),
+        "ALGORITHMS": {
+            name: {"indicator": indicator_of(FEATURE_OF_ALGORITHM[name])} for name in ALGORITHMS[1:]
+        },
+    }
+
+
+def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> dict[str, dict[str, Any]]:
+    """The wanted columns of a look-up table; unknown numbers are null."""
+    return {
+        label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
+        for label, row in table.items()
+    }
+
+
+def _null_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def _links() -> dict[str, dict[str, Any]]:
+    rows = link_table().to_dict("records")
+    return {
+        row["link"]: {
+            "scope": row["scope"],
+            "byte_per_s": row["effective_byte_per_s"],
+            "s_per_byte": 1.0 / row["effective_byte_per_s"],
+            "latency_s": row["latency_s"],
+        }
+        for row in rows
+        if row["link"] != "none"
+    }
+
+
+def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expression) -> str:
+    """The formula as a JavaScript object: functions by our printer, everything else JSON."""
+    features = []
+    for spec in formula.used_features:
+        low, high = formula.ranges.get(spec.name, (None, None))
+        unit = "" if spec.unit.is_dimensionless else str(spec.unit)
+        fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
+        features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
+    terms = [_function(term) for term in terms_of(formula, formula.expression)]
+    used = {name for form in expressions.values() for name in variables(form)}
+    fixed = {
+        "factor": interval_of(formula),
+        "heldOut": held_out_kind(formula),
+        "level": 100 * LEVEL,
+        "joint": formula.errors.get(KEY),
+        "held": HELD_PER_SOLD,
+        "margin": MARGIN,
+        "precisions": list(formula.provenance.get("precisions", ["fp32"])),
+        "first": _FIRST,
+        "grouped": [
+            {"name": item.name, "values": dict(item.values), "default": item.default}
+            for item in formula.grouped
+        ],
+        "ticks": [name for name in _TICKS if name in used],
+        "assumption": "" if knows_several_gpus(formula) else f"{ASSUMPTION}; its error was not measured",
+        "errorOfCnn": {
+            line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
+        },
+    }
+    functions = (
+        f"features:[{','.join(features)}],terms:[{','.join(terms)}],"
+        f"predict:{_function(formula.expression)},exchange:{_function(exchange)},"
+        f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
+    )
+    return f"{{...{literal(fixed)},{functions}}}"
+
+
+def _function(expression: Expression) -> str:
+    """The printed function in a scope of its own, since each brings its helpers."""
+    return f"(() => {{\n{print_javascript(expression, 'compute')}return compute;\n}})()"

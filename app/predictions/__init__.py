@@ -1,0 +1,1 @@
+"""Predicted times: one configuration, many GPUs, streams, and from a profile on another GPU."""

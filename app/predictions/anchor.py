@@ -1,0 +1,272 @@
+"""Predictions of a step on one GPU from a profile of it on another: law, interval, warnings."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.models.anchor_formulas import MEASURED, law_of_any_pair, law_of_pair
+from trainlaw.app.models.errors import LEVEL, interval_of
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.datasets import (
+    OPERATION_FEATURES,
+    GpuCatalog,
+    OperationProfile,
+    group_of_operation,
+    grouped_seconds,
+    read_profiles,
+    wanted_gpu,
+)
+from trainlaw.datasets.features.pair_features import ANCHOR, PROFILE_FEATURES
+from trainlaw.formulas import Formula, InputError, load_formula
+
+_UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
+_WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What was profiled, as far as a person says it: a CNN (None: not said), batch and side of an image."""
+
+    cnn: str | None = None
+    batch: int | None = None
+    pixels: int | None = None
+
+
+@dataclass(frozen=True)
+class AnchorPrediction:
+    """A step on the target predicted from one on the anchor, in seconds; bounds None without an interval.
+
+    step : the anchor's step in words: measured, or the sum of its operations. law : where the law is from.
+    error_percent : of the law on architectures or GPUs that were held out; nan where it is not known.
+    """
+
+    workload: Workload
+    anchor: str
+    gpu: str
+    anchor_time_s: float
+    step: str
+    profile: str
+    time_s: float
+    low_s: float | None
+    high_s: float | None
+    law: str
+    error_percent: float
+    warnings: tuple[str, ...]
+
+
+def predict_from_anchor(
+    file: Path,
+    anchor: str,
+    target: str,
+    workload: Workload,
+    *,
+    anchor_s: float | None = None,
+    steps: int = 1,
+    formula: Path | None = None,
+    gpus: GpuCatalog | None = None,
+) -> AnchorPrediction:
+    """Return the predicted step on a target GPU.
+
+    file : a profile on the anchor (see `read_profiles`), `steps` as there. anchor, target : names of GPUs.
+    anchor_s : seconds of the anchor's step without the profiler; None: what the profile says. formula : a
+    law of one's own, None for the built-in one of the pair, or of any pair. Raises InputError in one line.
+    """
+    profile = _chosen(read_profiles(file, steps), workload, file)
+    workload = _completed(workload, profile)
+    cards = [measured_card(name) or wanted_gpu(name, gpus).gpu for name in (anchor, target)]
+    known = workload.cnn is not None and workload.batch is not None
+    law, origin = _law(cards, known, formula)
+    step_s, step = _step(profile, anchor_s)
+    columns = _columns(law, profile, step_s, cards, workload, gpus=gpus)
+    time_s = float(np.ravel(law.predict(columns))[0])
+    factor = interval_of(law)
+    return AnchorPrediction(
+        workload,
+        *cards,
+        step_s,
+        step,
+        profile.kind,
+        time_s,
+        time_s / factor if factor else None,
+        time_s * factor if factor else None,
+        origin,
+        _error(law),
+        (*_warnings(profile, step, law), *_outside(law, columns), *_undefined(time_s)),
+    )
+
+
+def measured_card(text: str) -> str | None:
+    """Return the measured GPU that a short name can only mean, None for another.
+
+    >>> measured_card("V100"), measured_card("A100")
+    ('V100-SXM2-16GB', None)
+    """
+    found = [name for name in MEASURED if name == text or name.startswith(f"{text}-")]
+    return found[0] if len(found) == 1 else None
+
+
+def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path) -> OperationProfile:
+    """The one profile of a file that is of the workload."""
+    wanted = {column: str(value) for name, column in _WORKLOAD.items() if (value := getattr(workload, name))}
+    found = [
+        profile
+        for profile in profiles
+        if all(profile.workload.get(column, value) == value for column, value in wanted.items())
+    ]
+    if len(found) != 1:
+        have = sorted(
+            {" ".join(profile.workload.get(c, "?") for c in _WORKLOAD.values()) for profile in profiles}
+        )
+        number = "several" if found else "none"
+        raise InputError(
+            f"expected one profile in {file} of that --cnn, --batch and --pixels, came {number}; it has "
+            f"{'; '.join(have[:6])}{'; ...' if len(have) > 6 else ''}"
+        )
+    return found[0]
+
+
+def _completed(workload: Workload, profile: OperationProfile) -> Workload:
+    """What a person leaves out is taken from the file, where it says so."""
+    said = profile.workload
+    batch, pixels = (
+        int(said[name]) if said.get(name, "").isdecimal() else None
+        for name in ("batch_per_gpu", "input_size_px")
+    )
+    return Workload(workload.cnn or said.get("cnn"), workload.batch or batch, workload.pixels or pixels)
+
+
+def _law(cards: Sequence[str], known: bool, formula: Path | None) -> tuple[Formula, str]:
+    if cards[0] == cards[1]:
+        raise InputError(
+            f"expected two GPUs, came {cards[0]} as anchor and target: its time is the profile's"
+        )
+    if formula is not None:
+        path = formula / "formula.json" if formula.is_dir() else formula
+        return load_formula(path), str(path)
+    law = law_of_pair(*cards, with_network=known)
+    if law is None and not known:
+        raise InputError(
+            f"{cards[0]} to {cards[1]} was not measured ({', '.join(MEASURED)} were): name --cnn and --batch"
+        )
+    return law or law_of_any_pair()
+
+
+def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]:
+    if given_s is not None:
+        return given_s, "as given"
+    if math.isfinite(profile.step_s):
+        return profile.step_s, "of the profile"
+    return profile.total_s, "sum of its operations"
+
+
+def _columns(
+    law: Formula,
+    profile: OperationProfile,
+    step_s: float,
+    cards: Sequence[str],
+    workload: Workload,
+    *,
+    gpus: GpuCatalog | None,
+) -> dict[str, np.ndarray]:
+    """The features of the law, one row each."""
+    named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
+    named |= {f"host_{name}_s": np.array([value]) for name, value in profile.host.items()}
+    of_profile = grouped_seconds(named, np.array([step_s]))
+    names = [spec.name for spec in law.used_features]
+    own = [name for name in names if name in PROFILE_FEATURES]
+    columns = {name: of_profile[name].to_numpy() for name in own}
+    if len(own) == len(names):
+        return columns
+    if workload.cnn is None or workload.batch is None:
+        raise InputError("this law needs the network: name --cnn and --batch")
+    anchors = [name for name in names if name not in own and name.startswith(ANCHOR)]
+    targets = [name for name in names if name not in own and name not in anchors]
+    for card, wanted, prefix in ((cards[1], targets, ""), (cards[0], anchors, ANCHOR)):
+        run = one_run(workload.cnn, card, workload.batch, workload.pixels, gpus=gpus)
+        values = run.features([name.removeprefix(prefix) for name in wanted])
+        columns |= {name: values[name.removeprefix(prefix)].to_numpy() for name in wanted}
+    return columns
+
+
+def _error(law: Formula) -> float:
+    value = law.errors.get("summary", {}).get("trainlaw", {}).get("mape_percent")
+    return math.nan if value is None else float(value)
+
+
+def _warnings(profile: OperationProfile, step: str, law: Formula) -> list[str]:
+    found = []
+    unknown = {name: value for name, value in profile.device.items() if not _is_known(name)}
+    share = math.fsum(unknown.values()) / profile.total_s
+    if share > _UNKNOWN_SHARE:
+        largest = sorted(unknown, key=lambda name: -unknown[name])[:3]
+        names = ", ".join(name[:40] for name in largest)
+        found.append(
+            f"{show_percent(100 * share)} % of the profile is of no known operation, such as {names}"
+        )
+    uses_operations = any(spec.name in OPERATION_FEATURES for spec in law.used_features)
+    if uses_operations and any(word in profile.kind for word in ("PyTorch", "operators", "kernels")):
+        found.append("the laws of measured pairs were learned from profiles of TensorFlow")
+    if step == "sum of its operations":
+        found.append("the profile has no time of a step: name it with --anchor-seconds")
+    return found
+
+
+def _is_known(name: str) -> bool:
+    return name == "IDLE" or group_of_operation(name) is not None
+
+
+def _outside(law: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:
+    found = []
+    for name, outside in law.out_of_range(columns).items():
+        if np.any(outside):
+            low, high = map(show_number, law.ranges[name])
+            found.append(
+                f"{name} is {show_number(columns[name][0])}, outside the {low} to {high} of training"
+            )
+    return found
+
+
+def _undefined(time_s: float) -> list[str]:
+    return [] if math.isfinite(time_s) else ["the formula is not defined here"]
+
+
+def anchor_text(prediction: AnchorPrediction) -> str:
+    """Return a prediction as a paragraph."""
+    what, low, high = prediction.workload, prediction.low_s, prediction.high_s
+    bounds = f"{100 * LEVEL:g} % interval {show_seconds(low)} to {show_seconds(high)}" if low and high else ""
+    name = ", ".join(
+        part
+        for part in (
+            what.cnn or "profiled step",
+            f"batch {what.batch}" if what.batch else "",
+            f"{what.pixels} px" if what.pixels else "",
+        )
+        if part
+    )
+    error = prediction.error_percent
+    lines = [
+        f"{name}, from {prediction.anchor} to {prediction.gpu}",
+        f"  on {prediction.anchor:<15} {show_seconds(prediction.anchor_time_s)}   ({prediction.step}; "
+        f"{prediction.profile})",
+        f"  on {prediction.gpu:<15} {show_seconds(prediction.time_s)}   "
+        f"({bounds or 'no interval: too few groups were held out'})",
+        *(f"  warning: {warning}" for warning in prediction.warnings),
+        "",
+        f"formula: {prediction.law}"
+        + (f"; error on what was held out {show_percent(error)} %" if math.isfinite(error) else ""),
+    ]
+    return "\n".join(lines)
+
+
+def anchor_json(prediction: AnchorPrediction) -> str:
+    """Return a prediction as a JSON object: seconds; nan becomes null."""
+    plain = asdict(prediction) | {"interval_level": LEVEL}
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in plain.items()
+    }
+    return json.dumps(finite, indent=2, allow_nan=False)

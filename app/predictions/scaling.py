@@ -1,0 +1,147 @@
+"""How an iteration scales from one GPU to many: speed-up, efficiency, and where the time goes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.multi_gpu import (
+    EXCHANGE,
+    by_law,
+    check_needs_no_time,
+    exchange_seconds,
+    knows_several_gpus,
+    multi_gpu_seconds,
+    seconds_by_law,
+)
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.terms import check_of_runs
+from trainlaw.datasets import FEATURES, CnnFacts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.datasets.features.feature import written_out
+from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
+
+#: Columns whose absence leaves an exchange without latency.
+_LATENCIES = ("link_latency_s", "network_latency_s")
+_CALLS = ("exchange_launch_s",)  # what is latency in a law of several GPUs
+MOST_GPUS = 65_536
+
+
+@dataclass(frozen=True)
+class ScalingPoint:
+    """One number of GPUs, each with the same batch; times of one iteration in seconds.
+
+    `time_s` is `computing_s` + `transfer_s` + `latency_s`; of an evolved law the calls of the exchange are
+    its latency and all else that it adds its transfer. A formula that knows several GPUs has all of it in
+    `computing_s`. `speed_up` is of the throughput against one GPU; perfect scaling has `n_gpus`.
+    """
+
+    n_gpus: int
+    n_nodes: int
+    batch: int
+    time_s: float
+    computing_s: float
+    transfer_s: float
+    latency_s: float
+    speed_up: float
+    link: str
+    network: str
+
+    @property
+    def efficiency(self) -> float:
+        """Speed-up over the number of GPUs, 1 for perfect scaling."""
+        return self.speed_up / self.n_gpus
+
+    @property
+    def samples_per_second(self) -> float:
+        """Throughput of all GPUs, samples per second."""
+        return self.n_gpus * self.batch / self.time_s
+
+    @property
+    def perfect_samples_per_second(self) -> float:
+        """Throughput if the exchange took no time at all (null model), samples per second."""
+        return self.samples_per_second / self.efficiency
+
+
+def gpu_counts(most: int, gpus_per_node: int) -> tuple[tuple[int, int], ...]:
+    """Return (GPUs, nodes): every number within one node, then whole nodes, up to `most` GPUs.
+
+    Raises InputError for numbers below one or above 65,536.
+
+    >>> gpu_counts(16, 4)
+    ((1, 1), (2, 1), (3, 1), (4, 1), (8, 2), (12, 3), (16, 4))
+    """
+    if not (1 <= most <= MOST_GPUS and 1 <= gpus_per_node <= MOST_GPUS):
+        raise InputError(f"expected 1 to {MOST_GPUS:,} GPUs, came {most} in all and {gpus_per_node} a node")
+    first = range(1, min(most, gpus_per_node) + 1)
+    whole = range(2 * gpus_per_node, most + 1, gpus_per_node)
+    return tuple((count, 1) for count in first) + tuple((count, count // gpus_per_node) for count in whole)
+
+
+def scaling_curve(
+    formula: Formula,
+    cnn: CnnFacts,
+    gpu: Gpu,
+    batch: int,
+    *,
+    most: int = 256,
+    gpus_per_node: int = 8,
+    hidden_share: float = 0.0,
+    law: Formula | None = None,
+    gpus: GpuCatalog | None = None,
+    **settings: object,
+) -> tuple[ScalingPoint, ...]:
+    """Return the scaling of a configuration from 1 to `most` GPUs, as `gpu_counts` lists them.
+
+    batch : images per GPU and iteration. hidden_share : of the textbook exchange behind the backward pass, 0
+    to 1. law : of several GPUs, for the algorithms that it knows; None for the textbook. gpus : known cards.
+    settings : link, network, algorithm, precision, as for `configuration`.
+    The times are those of `trainlaw predict`. Raises InputError for a formula of layers, a share outside 0 to
+    1 or one beside a law, UnknownNameError for an unknown name.
+    """
+    check_of_runs(formula)
+    check_needs_no_time(formula)
+    if not 0 <= hidden_share <= 1:
+        raise InputError(f"expected a hidden share of 0 to 1, came {hidden_share}")
+    if hidden_share and law is not None:
+        raise InputError(
+            "a law of several GPUs knows what is hidden: a hidden share goes with --law textbook"
+        )
+    counts = gpu_counts(most, gpus_per_node)
+    runs = _runs(counts, cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **settings)
+    computing = FormulaRows.of(formula, runs).predict(formula)
+    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, law)
+    latency = exchange - (1 - hidden_share) * _transfer(formula, runs, law, computing)
+    seconds = multi_gpu_seconds(computing, exchange)
+    numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
+    ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
+    return tuple(
+        ScalingPoint(*count, batch, *map(float, row), count[0] * float(seconds[0] / row[0]), *map(str, way))
+        for count, row, way in zip(counts, numbers, ways, strict=True)
+    )
+
+
+def _runs(counts: Sequence[tuple[int, int]], **settings: object) -> RunTable:
+    tables = [configuration(n_gpus=n_gpus, n_nodes=n_nodes, **settings) for n_gpus, n_nodes in counts]
+    frame = pd.concat([table.frame for table in tables], ignore_index=True)
+    return RunTable("scaling", frame, tables[0].facts)
+
+
+def _transfer(formula: Formula, runs: RunTable, law: Formula | None, computing: np.ndarray) -> np.ndarray:
+    """The exchange without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
+    if knows_several_gpus(formula):
+        return np.zeros(len(runs))
+    textbook = transfer_seconds(runs)
+    spoken = by_law(law, runs)
+    if law is None or not spoken.any():
+        return textbook
+    of_law = np.maximum(seconds_by_law(law, runs, computing, _CALLS) - computing, 0.0)
+    return np.where(spoken, of_law, textbook)
+
+
+def transfer_seconds(runs: RunTable) -> np.ndarray:
+    """Return what the exchange of each run would take without latency, seconds, shape (n_runs,)."""
+    whole = written_out(FEATURES, EXCHANGE)
+    without = substitute(whole, {name: Constant(0.0) for name in _LATENCIES})
+    names = variables(without)
+    columns = dict(zip(names, runs.matrix(names).T, strict=True))
+    return evaluate(without, columns)[0]

@@ -1,0 +1,150 @@
+"""The layers of a network on several streams of a GPU: times by the law of one layer, then a schedule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from trainlaw.app.models.builtin import LAW_OF_LAYERS
+from trainlaw.app.models.rows import is_of_layers
+from trainlaw.datasets import CnnFacts, Gpu
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
+from trainlaw.datasets.features.cnn_layers import device_shares
+from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
+
+PHASES = ("training", "forward")
+EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude
+MOST_STREAMS = (
+    128  # concurrent kernels of a GPU: CUDA C++ Programming Guide, compute capability 7.0 and newer
+)
+_TRAINING_PASSES = 3  # forward, gradient of the input, gradient of the weights
+
+
+@dataclass(frozen=True)
+class LayerTask:
+    """One task of a schedule: a layer of the network, forward or backward."""
+
+    layer: str
+    kind: str
+    group: str
+    backward: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the task.
+
+        >>> LayerTask("conv1", "conv", "convolution", True).name
+        'conv1, backward'
+        """
+        return f"{self.layer}, backward" if self.backward else self.layer
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """A network's layers on a GPU, scheduled on 1, 2, ... streams; `layers` are the tasks, in their order."""
+
+    cnn: str
+    gpu: str
+    batch: int
+    phase: str
+    layers: tuple[LayerTask, ...]
+    schedules: tuple[Schedule, ...]
+
+    @property
+    def chosen(self) -> Schedule:
+        """The schedule on all streams."""
+        return self.schedules[-1]
+
+    @property
+    def critical(self) -> tuple[int, ...]:
+        """Tasks on the critical path, first to last."""
+        return self.chosen.tasks.critical_path()
+
+
+def plan_streams(
+    cnn: CnnFacts,
+    gpu: Gpu,
+    batch: int,
+    streams: int,
+    *,
+    phase: str = "training",
+    event_s: float = EVENT_S,
+    law: Formula | None = None,
+) -> StreamPlan:
+    """Return the schedules of a network's layers on 1 to `streams` streams of a GPU.
+
+    batch : images per iteration. phase : "training" (forward, then backward) or "forward". event_s : cost of
+    an edge between streams, seconds. law : of the time of one layer, None for the built-in one.
+    Raises UnknownNameError for another phase, InputError where a number or a fact of the GPU is missing.
+
+    >>> from trainlaw.datasets import find_cnn_facts, find_gpu
+    >>> plan = plan_streams(find_cnn_facts("lenet5"), find_gpu("T4"), 64, 2)
+    >>> round(plan.chosen.speed_up, 9), plan.critical == tuple(range(len(plan.layers)))
+    (1.0, True)
+    """
+    if phase not in PHASES:
+        raise unknown_name("phase", phase, PHASES)
+    if not 1 <= streams <= MOST_STREAMS:
+        raise InputError(f"expected 1 to {MOST_STREAMS} streams, came {streams}")
+    law = law or load_formula(LAW_OF_LAYERS)
+    check_law_of_layers(law)
+    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law)
+    schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
+    return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
+
+
+def layer_tasks(
+    cnn: Cnn, gpu: Gpu, batch: int, phase: str, law: Formula
+) -> tuple[tuple[LayerTask, ...], Tasks]:
+    """Return the layers of a network as tasks; arguments as for `plan_streams`.
+
+    A backward task takes what training takes beyond the forward pass, and fills the same share of the GPU.
+    Raises InputError where the law is not defined for the GPU.
+    """
+    forward = _layer_seconds(law, cnn, gpu, batch, 1)
+    training = _layer_seconds(law, cnn, gpu, batch, _TRAINING_PASSES)
+    if not (forward >= 0).all() or not (training >= 0).all():
+        raise InputError(f"the time of a layer is not defined on {gpu.gpu}: a fact of the card is not known")
+    shares = device_shares(cnn, gpu, batch)
+    if not (shares > 0).all():
+        raise InputError(f"the number of multiprocessors of {gpu.gpu} is not known, so no layer's share is")
+    kinds = [(layer.name, layer.kind, layer.group) for layer in cnn.layers]
+    layers = [LayerTask(*kind, backward=False) for kind in kinds]
+    waits_for = [layer.inputs for layer in cnn.layers]
+    seconds, demands = forward.tolist(), shares.tolist()
+    if phase == "training":
+        backward = [place for place in reversed(range(len(kinds))) if cnn.layers[place].inputs]
+        layers += [LayerTask(*kinds[place], backward=True) for place in backward]
+        seconds += [max(float(training[place] - forward[place]), 0.0) for place in backward]
+        demands += [float(shares[place]) for place in backward]
+        waits_for += _backward_edges(cnn, backward)
+    return tuple(layers), Tasks(tuple(seconds), tuple(demands), tuple(waits_for))
+
+
+def check_law_of_layers(law: Formula) -> None:
+    """Raise InputError for a law that is not of each layer of a network, or UnknownNameError for a feature."""
+    if not is_of_layers(law):
+        raise InputError(
+            "expected a law of each layer of a network, as `trainlaw study --of layers` finds; came one of "
+            "whole runs or of one kind of layer alone"
+        )
+
+
+def _layer_seconds(law: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:
+    """The time of each layer, (n_layers,); an input takes none, and what a run has once is no layer's."""
+    names = [spec.name for spec in law.used_features]
+    columns = layer_columns(cnn, gpu, batch, passes, names=[*names, "is_layer"])
+    is_layer = columns.pop("is_layer") > 0
+    return np.where(is_layer, law.predict(columns or {"": np.zeros(len(is_layer))}), 0.0)
+
+
+def _backward_edges(cnn: Cnn, backward: Sequence[int]) -> list[tuple[int, ...]]:
+    """What each backward task waits for: those of the layers that read it; an output for all outputs."""
+    readers: list[list[int]] = [[] for _ in cnn.layers]
+    for place, layer in enumerate(cnn.layers):
+        for source in layer.inputs:
+            readers[source].append(place)
+    outputs = tuple(place for place, reading in enumerate(readers) if not reading)
+    task_of = {place: len(cnn.layers) + order for order, place in enumerate(backward)}
+    return [tuple(sorted({task_of[other] for other in readers[place]})) or outputs for place in backward]

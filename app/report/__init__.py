@@ -1,0 +1,1 @@
+"""The report of a study: one HTML file with figures and tables."""

@@ -1,0 +1,181 @@
+"""The report's drawings: predicted against measured, residuals, error per name, Pareto front."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from trainlaw.app.models.errors import ErrorLine
+from trainlaw.app.text import svg
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.validate import title_of
+
+_TICK_SIZE = 4.0
+_ROW_HEIGHT = 15.0
+
+
+@dataclass(frozen=True)
+class PointGroup:
+    """Points of one colour: `name` for the legend, `measured` and `predicted` in seconds, equally long.
+
+    features : by name, as long as the points; `hue` is the colour's angle in degrees.
+    """
+
+    name: str
+    measured: Sequence[float]
+    predicted: Sequence[float]
+    features: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    hue: int = 0
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A formula in the plane of complexity (nodes weighted by cost) and loss on training rows."""
+
+    complexity: float
+    loss: float
+    text: str
+
+
+def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
+    """A log-log scatter with the diagonal and lines 25 % off it; one colour per group.
+
+    groups : each with at least one point; times in seconds.
+    Returns SVG text.
+    """
+    times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
+    low, high = min(times) / 1.15, max(times) * 1.15
+    across, up = svg.LogAxis(low, high, 60, 390), svg.LogAxis(low, high, 348, 10)
+    parts = [*_log_grid(across, up), svg.line(across(low), up(low), across(high), up(high), "diagonal")]
+    for factor in (1.25, 0.75):
+        end = min(high, high / factor)
+        start = max(low, low / factor)
+        parts.append(svg.line(across(start), up(start * factor), across(end), up(end * factor), "band"))
+    for group in groups:
+        points = [
+            (across(measured), up(predicted))
+            for measured, predicted in zip(group.measured, group.predicted, strict=True)
+            if predicted > 0
+        ]
+        parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
+    parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
+    parts.append(
+        f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, held out", "middle")}</g>'
+    )
+    return svg.drawing(390, parts, "Predicted against measured iteration time of held-out runs, log axes")
+
+
+def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
+    parts = []
+    for tick in across.ticks():
+        parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
+        parts.append(svg.text(across(tick), up.start + 14, show_seconds(tick), "middle", "tick"))
+        parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))
+        parts.append(svg.text(across.start - 4, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
+    return parts
+
+
+def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str) -> str:
+    """A dot plot of errors, one line per name, sorted by the first estimator's error.
+
+    rows : at least one. estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in order.
+    title : what the drawing shows, for screen readers.
+    A line with `low` and `high` shows the interval of the first estimator's error.
+    Returns SVG text; the axis is logarithmic, in percent.
+    """
+    ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
+    shown = [row.errors[name] for row in ordered for name in estimators if row.errors.get(name, -1) > 0]
+    bottom = 12 + _ROW_HEIGHT * len(ordered)
+    axis = svg.LogAxis(max(min(shown) / 1.2, 0.5), min(max(shown) * 1.2, 1000.0), 136, 388)
+    parts = []
+    for tick in axis.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(axis(tick), 4, axis(tick), bottom, "grid"))
+        parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
+    for index, row in enumerate(ordered):
+        height = 12 + _ROW_HEIGHT * (index + 0.5)
+        parts.append(svg.text(128, height + 3.5, row.label, "end", "tick"))
+        parts.append(svg.line(132, height, 388, height, "guide"))
+        parts.extend(_error_row(row, estimators, axis, height))
+    parts.append(svg.text(262, bottom + 30, "mean absolute error, %", "middle"))
+    return svg.drawing(bottom + 38, parts, title)
+
+
+def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:
+    drawn = []
+    if row.low > 0 and row.high > 0:
+        drawn.append(svg.line(axis(row.low), height, axis(row.high), height, "interval"))
+    for index in reversed(range(len(estimators))):
+        error = row.errors.get(estimators[index], float("nan"))
+        if error > 0:
+            hint = f"{row.label}, {title_of(estimators[index])}: {show_percent(error)} % over {row.rows} runs"
+            drawn.append(svg.circle(axis(error), height, 4.5 if index == 0 else 3.2, f"e{index}", hint))
+    return drawn
+
+
+def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
+    """Predicted over measured against one feature, both logarithmic; zeros of the feature stand at the left.
+
+    groups : as for `predicted_against_measured`, each with `feature` among its features.
+    unit : of the feature, "" for a pure number. Returns SVG text.
+    """
+    positive = [value for group in groups for value in group.features[feature] if value > 0]
+    low, high = (min(positive) / 1.3, max(positive) * 1.3) if positive else (0.5, 2.0)
+    across, up = svg.LogAxis(low, high, 66, 390), svg.LogAxis(0.25, 4.0, 178, 8)
+    parts = [_ratio_line(across, up, ratio) for ratio in (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)]
+    ticks = across.ticks() if high > 200 * low else across.ticks((1.0, 2.0, 5.0))
+    show = show_seconds if unit == "s" else show_number
+    for tick in ticks[:: max(1, math.ceil(len(ticks) / 6))]:
+        parts.append(svg.text(min(across(tick), 380), 191, show(tick), "middle", "tick"))
+    for group in groups:
+        values = zip(group.features[feature], group.measured, group.predicted, strict=True)
+        points = [
+            (across(value) if value > 0 else _ZERO_AT, up(predicted / measured))
+            for value, measured, predicted in values
+            if predicted > 0
+        ]
+        parts.append(svg.dots(points, "hued small", f"{group.name}: {len(points)} runs", group.hue))
+    named = f"{feature} [{unit}]" if unit else feature
+    parts.append(svg.text(225, 207, named, "middle"))
+    return svg.drawing(212, parts, f"Predicted over measured against {feature}, log axes")
+
+
+_ZERO_AT = 54.0  # user units, left of the axis
+
+
+def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
+    kind = "diagonal" if ratio == 1 else "grid"
+    tick = svg.text(44, up(ratio) + 3.5, f"{ratio:g}", "end", "tick") if ratio not in (0.8, 1.25) else ""
+    return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
+
+
+_LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
+_LEAST_SHARE = 1e-3  # of the largest loss
+
+
+def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
+    """Return the front as steps, loss against complexity, and the chosen formula, which need not be on it.
+
+    members : at least one, complexity rising; losses at least 0, those near it drawn at the lower end.
+    """
+    points = [*members, chosen]
+    across = svg.LinearAxis(0, max(point.complexity for point in points) * 1.05 + 1, 60, 390)
+    worst = max(_LEAST_LOSS, *(point.loss for point in points))
+    best = max(worst * _LEAST_SHARE, min(point.loss for point in points))
+    up = svg.LogAxis(best / 1.2, worst * 1.2, 228, 10)
+    parts = [svg.text(across(tick), 243, f"{tick:g}", "middle", "tick") for tick in across.ticks()]
+    for tick in up.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
+        parts.append(svg.text(56, up(tick) + 3.5, show_number(tick), "end", "tick"))
+    for left, right in pairwise(members):
+        corner = (across(right.complexity), up(left.loss))
+        parts.append(svg.line(across(left.complexity), up(left.loss), *corner, "step"))
+        parts.append(svg.line(*corner, across(right.complexity), up(right.loss), "step"))
+    for point in points:
+        hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.text}"
+        kind, radius = ("chosen", 5.0) if point is chosen else ("member", 3.2)
+        parts.append(svg.circle(across(point.complexity), up(point.loss), radius, kind, hint))
+    parts.append(svg.text(225, 262, "complexity of the formula", "middle"))
+    parts.append(
+        f'<g transform="rotate(-90 11 120)">{svg.text(11, 120, "loss on training rows", "middle")}</g>'
+    )
+    return svg.drawing(270, parts, "Pareto front: loss against complexity")

@@ -1,0 +1,1 @@
+"""Spreadsheet files, written from one plan of cells."""

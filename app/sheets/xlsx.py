@@ -1,0 +1,179 @@
+"""A plan of sheets as an .xlsx file, every formula with its value."""
+
+import math
+import re
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from io import BytesIO
+
+from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan
+from xlsxwriter import Workbook
+from xlsxwriter.format import Format
+from xlsxwriter.worksheet import Worksheet
+
+# Texts stay texts: nothing that a name begins with makes it a formula or a link.
+_OPTIONS = {
+    "in_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
+_NUMBERS: Mapping[str, str] = {
+    "General": "General",
+    "time": "[=0]0;[<0.001]0.00E+00;0.0000",
+    "amount": "[<1000]General;#,##0",
+    "0 %": "0%",
+    "0.0 %": "0.0%",
+}
+_A3, _A4 = 8, 9
+_TEXTS = "xl/sharedStrings.xml"
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+class _PlainSheet(Worksheet):
+    """A sheet whose formulas name no function newer than Excel 2007, so none is looked for: half the time."""
+
+    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
+        return formula.removeprefix("=")
+
+
+def xlsx_bytes(plan: BookPlan) -> bytes:
+    """Return the bytes of the .xlsx file of a plan; the same plan gives the same bytes."""
+    buffer = BytesIO()
+    with Workbook(buffer, _OPTIONS) as book:
+        # A fixed date, so that equal plans give equal files.
+        book.set_properties({"title": plan.title, "comments": plan.comment, "created": datetime(2000, 1, 1)})
+        book.set_calc_mode("auto")
+        styles = {name: book.add_format(_format(options)) for name, options in STYLES.items()}
+        for sheet in plan.sheets:
+            _write_sheet(book, book.add_worksheet(sheet.name, _PlainSheet), sheet, styles)
+        for name, place in plan.names.items():
+            book.define_name(name, f"={place}")
+    return _with_inert_texts(buffer)
+
+
+def _with_inert_texts(file: BytesIO) -> bytes:
+    """Return the file with texts such as "v2_x1_0" guarded: LibreOffice takes _x1_ for sign number 1."""
+    source, target = zipfile.ZipFile(file), BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == _TEXTS:
+                content = re.sub(rb"_x(?=[0-9A-Fa-f]{1,3}_)", b"_x005F_x", content)
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+def _format(style: Mapping[str, object]) -> dict[str, object]:
+    options: dict[str, object] = {"font_name": FONT, "font_size": style.get("size", 11), "valign": "top"}
+    same = {
+        "bold": "bold",
+        "italic": "italic",
+        "color": "font_color",
+        "bg_color": "bg_color",
+        "align": "align",
+        "indent": "indent",
+        "wrap": "text_wrap",
+    }
+    options |= {theirs: style[ours] for ours, theirs in same.items() if ours in style}
+    if "number" in style:
+        number = str(style["number"])
+        options["num_format"] = _NUMBERS.get(number, number)
+    if style.get("line"):
+        options["bottom"] = 1
+    if "border" in style:
+        options |= {"border": 1, "border_color": style["border"]}
+    return options
+
+
+def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapping[str, Format]) -> None:
+    for column, width in enumerate(plan.widths):
+        sheet.set_column(column, column, width)
+    for row, height in plan.heights.items():
+        sheet.set_row(row, height)
+    for (row, column), cell in plan.cells.items():
+        _write_cell(sheet, row, column, cell, styles[cell.style])
+    for (row, column), listed in plan.drop_downs.items():
+        message = "Choose one of the list, or add a row to its sheet."
+        rule = {"validate": "list", "source": f"={listed}", "error_message": message}
+        sheet.data_validation(row, column, row, column, rule)
+    for (row, column), text in plan.expected.items():
+        rule = {"type": "cell", "criteria": "!=", "value": f'"{text}"', "format": styles["warning"]}
+        sheet.conditional_format(row, column, row, column, rule)
+    for bars in plan.bars:
+        options = {
+            "type": "data_bar",
+            "bar_solid": True,
+            "bar_color": "#F4B183",
+            "min_type": "num",
+            "min_value": 0,
+            "max_type": "num",
+            "max_value": 1,
+        }
+        sheet.conditional_format(bars.first, bars.column, bars.last, bars.column, options)
+    if plan.scale:
+        colors = {"min_color": "#C6E0B4", "mid_color": "#FFFFFF", "max_color": "#F4B183"}
+        sheet.conditional_format(*plan.scale, {"type": "3_color_scale", "mid_type": "percentile", **colors})
+    _hide(sheet, plan)
+    for chart in plan.charts:
+        _draw(book, sheet, plan.name, chart)
+    _set_up_print(sheet, plan)
+
+
+def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, style: Format) -> None:
+    if cell.formula:
+        undefined = isinstance(cell.value, float) and not math.isfinite(cell.value)
+        sheet.write_formula(row, column, f"={cell.formula}", style, "#NUM!" if undefined else cell.value)
+    elif cell.value is None:
+        sheet.write_blank(row, column, None, style)
+    elif isinstance(cell.value, str):
+        sheet.write_string(row, column, cell.value, style)
+    else:
+        sheet.write_number(row, column, cell.value, style)
+
+
+def _hide(sheet: Worksheet, plan: SheetPlan) -> None:
+    """Fold away rows and columns of intermediate steps; the plus sign at the margin shows them."""
+    folded = {"level": 1, "hidden": True}
+    if plan.hidden_rows:
+        for row in range(plan.hidden_rows[0], plan.hidden_rows[1] + 1):
+            sheet.set_row(row, None, None, folded)
+    if plan.hidden_columns:
+        sheet.set_column(*plan.hidden_columns, 12, None, folded)
+
+
+def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
+    chart = book.add_chart({"type": "bar"})
+    series = {
+        "categories": [name, plan.first, plan.labels, plan.last, plan.labels],
+        "values": [name, plan.first, plan.values, plan.last, plan.values],
+        "fill": {"color": "#2F75B5"},
+        "gap": 40,
+    }
+    chart.add_series(series)
+    chart.set_title({"name": plan.title, "name_font": {"size": 12}, "overlay": False})
+    chart.set_legend({"none": True})
+    chart.set_x_axis({"name": plan.unit, "num_format": "General", "min": 0})
+    chart.set_y_axis({"reverse": True, "num_font": {"size": 9}})
+    chart.set_size({"width": plan.size[0], "height": plan.size[1]})
+    sheet.insert_chart(plan.row, plan.column, chart, {"description": plan.title})
+
+
+def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
+    sheet.hide_gridlines(2)
+    sheet.set_landscape()
+    sheet.set_paper(_A3 if plan.many_pages else _A4)
+    if plan.many_pages:
+        sheet.set_print_scale(50)
+    else:
+        sheet.fit_to_pages(1, 0)
+    sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+    sheet.set_footer(f"&L{plan.name}&RPage &P of &N")
+    rows, columns = plan.frozen
+    if rows or columns:
+        sheet.freeze_panes(rows, columns)
+    if columns and plan.many_pages:
+        sheet.repeat_columns(0, columns - 1)
+    if rows:
+        sheet.repeat_rows(plan.head_row, rows - 1)

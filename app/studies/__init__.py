@@ -1,0 +1,1 @@
+"""Studies: fit a formula to measured runs and estimate its held-out error."""

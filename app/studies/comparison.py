@@ -1,0 +1,122 @@
+"""Two run folders side by side: paired differences of error on the rows that both held out."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.errors import OURS
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.tables import text_table
+from trainlaw.formulas import InputError, unknown_name
+from trainlaw.formulas.files import read_text
+from trainlaw.validate import Comparison, StudyResult, compare_studies, title_of
+from trainlaw.validate.result import CONFIGURATION, MEASURED
+
+_MAX_BYTES = 500_000_000
+_LABELS_END = MEASURED  # estimators are the columns after it
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """What a run folder says of its study: `folder`, predictions, and its facts (`provenance.json`)."""
+
+    folder: Path
+    result: StudyResult
+    facts: dict[str, object]
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Return the study of a run folder; InputError where a file is missing, faulty or of another kind."""
+    path = folder / "predictions.csv"
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: expected a run folder with predictions.csv, as `trainlaw study` writes it"
+        )
+    rows = list(csv.reader(io.StringIO(read_text(path, _MAX_BYTES))))
+    if (
+        len(rows) < 2
+        or not {"row", "split", MEASURED} <= set(rows[0])
+        or len({len(row) for row in rows}) != 1
+    ):
+        raise InputError(
+            f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator"
+        )
+    table = pd.DataFrame(rows[1:], columns=rows[0])
+    estimators = tuple(rows[0][rows[0].index(_LABELS_END) + 1 :])
+    try:
+        table["row"] = table["row"].astype(np.int64)
+        for name in (MEASURED, *estimators):
+            table[name] = pd.to_numeric(table[name].replace("", "nan")).astype(float)
+        facts = json.loads(read_text(folder / "provenance.json", _MAX_BYTES))
+    except ValueError as error:
+        raise InputError(f"{folder}: a file of the run was altered: {error}") from None
+    if not isinstance(facts, dict):
+        raise InputError(f"{folder}/provenance.json: expected an object")
+    return StoredRun(folder, StudyResult(table, estimators), facts)
+
+
+def compare_runs(first: StoredRun, second: StoredRun, estimators: tuple[str, str], by: str) -> Comparison:
+    """Return how much larger the error of the second run's estimator is; see `compare_studies`.
+
+    InputError where the runs are of different tables, UnknownNameError for a name that does not occur.
+    """
+    if first.facts.get("table_sha256") != second.facts.get("table_sha256"):
+        raise InputError(
+            f"{first.folder} and {second.folder} are of different tables (their table_sha256 differ), "
+            "so their rows cannot be paired"
+        )
+    for run, name in zip((first, second), estimators, strict=True):
+        if name not in run.result.estimators:
+            raise unknown_name(f"estimator of {run.folder}", name, run.result.estimators)
+    if by in (CONFIGURATION, MEASURED) or by not in first.result.predictions:
+        known = list(first.result.predictions.columns)[2:]
+        raise unknown_name("label to compare by", by, known[: known.index(MEASURED)])
+    return compare_studies(first.result, second.result, estimators, by)
+
+
+def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, str], by: str) -> str:
+    """Return the comparison for a terminal: what differs in the definitions, the difference, and by group."""
+    comparison = compare_runs(first, second, estimators, by)
+    names = [
+        f"{run.folder.name}: {_title(name)}" for run, name in zip((first, second), estimators, strict=True)
+    ]
+    verdict = (
+        ("the second is worse" if comparison.difference_percent > 0 else "the second is better")
+        if comparison.is_decided
+        else "the interval holds zero: not decided"
+    )
+    rows = [
+        [line.group, line.n_rows, show_percent(line.first_mape_percent),
+         show_percent(line.second_mape_percent), f"{line.difference_percent:+.1f}"]
+        for line in comparison.by_group.sort_values("difference_percent", kind="stable").itertuples()
+    ]  # fmt: skip
+    parts = [
+        f"A {names[0]}\nB {names[1]}",
+        *_differences(first.facts, second.facts),
+        f"B - A: {comparison.difference_percent:+.2f} points of mean absolute percentage error, mean over "
+        f"{len(rows)} groups of {by};",
+        f"  90 % interval {comparison.low_percent:+.2f} to {comparison.high_percent:+.2f} "
+        f"(bootstrap over groups); {verdict}",
+        f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
+        "",
+        text_table([by, "runs", "A %", "B %", "B - A"], rows),
+    ]
+    return "\n".join(parts)
+
+
+def _differences(first: dict[str, object], second: dict[str, object]) -> list[str]:
+    """One line per entry of the definition that differs."""
+    names = ("trainlaw_version", "seed", "split", "folds", "evaluations_per_search")
+    return [
+        f"  {name}: A {first.get(name)}, B {second.get(name)}"
+        for name in names
+        if first.get(name) != second.get(name)
+    ]
+
+
+def _title(name: str) -> str:
+    return "evolved formula" if name == OURS else title_of(name)

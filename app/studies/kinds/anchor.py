@@ -1,0 +1,64 @@
+"""Laws of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferLaw
+from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows
+from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.datasets import DATASETS, PairTable, load, load_pairs
+from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, RUN_FEATURES_OF_PAIRS
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import unknown_name
+from trainlaw.validate import BASELINES, TRANSFER_BASELINES
+
+ANCHOR_KIND = "anchor"
+_TABLE = "profet-pairs"
+_ALSO = ("null_compute", "roofline", "cf9", "cf21", "random_forest")
+
+
+def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairTable:
+    known = [name for name, dataset in DATASETS.items() if dataset.kind == "pairs"]
+    if text not in known or gpu_file is not None or any(cnn_files):
+        raise unknown_name("table of pairs of GPUs", text, known)
+    return load_pairs(text)
+
+
+def rows_of_pairs(table: PairTable) -> StudyRows:
+    """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
+    runs = load("default")
+    own = runs.features(RUN_FEATURES_OF_PAIRS)
+    plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
+    plain[ANCHOR_TIME] = runs.seconds
+    names = (*RUN_FEATURES_OF_PAIRS, ANCHOR_TIME, *(ANCHOR + name for name in RUN_FEATURES_OF_PAIRS))
+    X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
+    labels = pd.concat([study_labels(table.target_runs()), study_labels(runs)], ignore_index=True)
+    judged = np.arange(len(X)) < len(table)
+    return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, judged=judged)
+
+
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferLaw]:
+    return partial(TransferLaw, settings)
+
+
+OF_PAIRS = StudyKind(
+    name=ANCHOR_KIND,
+    title="the time on one GPU, from the measured time on another",
+    read=_table,
+    rows=rows_of_pairs,
+    features=TRANSFER_FEATURES,
+    search=_search,
+    rivals={**TRANSFER_BASELINES, **{name: BASELINES[name] for name in _ALSO}},
+    defaults={
+        "table": _TABLE,
+        "split": "gpu",
+        "evaluations": 12_000,
+        "against": (*TRANSFER_BASELINES, "null_compute", "roofline", "cf9"),
+    },
+    splits=("gpu", GPU_FOLDS, "cnn"),
+    has_joint_range=False,
+    next_step="trainlaw predict --anchor-profile step.txt --anchor-gpu T4 --gpu A40 --cnn vgg16 --batch 32",
+)

@@ -1,0 +1,247 @@
+"""Laws of the time on a target GPU from what was measured on an anchor, evolved.
+
+`ProfileLaw` is of one pair of GPUs, from the anchor's profile: the geometric mean of two laws that are
+evolved apart, one of the operations alone, one of operations and the network's work on the target. Their
+errors differ, so the mean's are smaller; fitted together they would be one law with the errors of one.
+
+`TransferLaw` is of any pair: a law L of plain runs, times (anchor's time / L of the anchor) ^ exponent. What
+L gets wrong about a network it gets wrong on the anchor too, by a power that the pairs tell.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.search import SearchReporter
+from trainlaw.datasets import OPERATION_FEATURES, STUDY_FEATURES, TARGET, feature_specs
+from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, pair_feature_specs
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    Formula,
+    ParetoFront,
+    ScoredFormula,
+    Variable,
+    complexity,
+    fold,
+    parse_text,
+    substitute,
+    variables,
+)
+from trainlaw.validate.least_squares import nonnegative_least_squares
+
+OVERHEAD = "iteration_overhead_s"
+#: What each of the two laws of a pair may be made of.
+ALONE = (*OPERATION_FEATURES, ANCHOR_TIME, OVERHEAD)
+WITH_NETWORK = (
+    *OPERATION_FEATURES,
+    "unprofiled_s",
+    "conv3x3_compute_s",
+    "conv1x1_compute_s",
+    "conv_other_compute_s",
+    "im2col_compute_s",
+    "conv_weight_compute_s",
+    "conv_output_memory_s",
+    "depthwise_output_memory_s",
+    "batchnorm_memory_s",
+    "parameter_memory_s",
+    "layer_launch_s",
+    OVERHEAD,
+)
+TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
+PAIR_LAW_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_NETWORK)))
+# Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms err more.
+_OF_A_PAIR = {
+    "operators": ("add", "max"),
+    "loss": "absolute_percentage",
+    "choice": "loss",
+    "group_weight_power": 0.0,
+    "islands": 1,
+    "population": 50,
+    "max_constants": 30,
+    "polish_steps": 40,
+}
+
+
+class ProfileLaw:
+    """Evolves a law of one pair of GPUs; `evaluations` of the settings are tried for each of its two parts.
+
+    with_network : take the mean with a law that also sees the network; else operations alone. After `fit`:
+    `formula_`, and `front_` of it alone.
+    """
+
+    def __init__(self, settings: SearchSettings, with_network: bool = True) -> None:
+        """Keep the settings; only evaluations, seed and threads of them count."""
+        self.settings = replace(settings, **_OF_A_PAIR)
+        self.parts = (ALONE, WITH_NETWORK) if with_network else (ALONE,)
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of a pair, (n_rows, k). y : seconds on the target, (n_rows,)."""
+        laws = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.parts]
+        expressions = [without_vanishing_terms(law.formula_.expression) for law in laws]
+        whole = expressions[0]
+        if len(expressions) == 2:
+            whole = Apply("sqrt", (Apply("mul", tuple(expressions)),))
+        used = set(variables(whole))
+        names = tuple(name for name in PAIR_LAW_FEATURES if name in used)
+        ranges = {name: (float(X[name].min()), float(X[name].max())) for name in names}
+        loss = float(np.mean([law.formula_.provenance["training_loss"] for law in laws]))
+        self.formula_ = Formula(
+            whole, pair_feature_specs(names), TARGET, ranges=ranges, provenance={"training_loss": loss}
+        )
+        self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return _predicted(self.formula_, X)
+
+    def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
+        # A column without a number but zero cannot have a constant.
+        names = tuple(name for name in names if X[name].any())
+        settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
+        search = FormulaRegressor(pair_feature_specs(names), TARGET, settings, SearchReporter())
+        # One group: which architecture a row is of says nothing about the next.
+        return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
+
+
+# A weight of a time; a term of it adds less than a nanosecond to a second.
+_VANISHING = 1e-9
+_ZERO = Constant(0.0)
+
+
+def without_vanishing_terms(expression: Expression) -> Expression:
+    """Return a law of sums and maxima of non-negative terms without those whose weight is next to nothing.
+
+    >>> from trainlaw.formulas import to_text
+    >>> to_text(without_vanishing_terms(parse_text("max(1e-99 * a, 2 * b) + 1e-12 * c")))
+    '2 * b'
+    """
+    return fold(
+        expression,
+        lambda node: _ZERO if abs(node.value) < _VANISHING else node,
+        lambda node: node,
+        _merged,
+    )
+
+
+def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    if _ZERO in arguments and node.operator == "mul":
+        return _ZERO
+    if _ZERO in arguments and node.operator in ("add", "max"):
+        return arguments[1] if arguments[0] == _ZERO else arguments[0]
+    return Apply(node.operator, arguments)
+
+
+def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Expression:
+    """Return the sum of features with constants >= 0 that comes closest to `y` in absolute relative error.
+
+    X : features (n_rows, k). y : seconds, (n_rows,). Least squares with weights 1 / sqrt(1 + (e / 0.1)^2) of
+    the errors e before, 15 times (Holland and Welsch, 1977).
+    """
+    relative = X[list(names)].to_numpy(dtype=float) / y[:, None]
+    weights, constants = np.ones(len(y)), np.zeros(len(names))
+    for _ in range(15):
+        root = np.sqrt(weights)
+        constants = nonnegative_least_squares(relative * root[:, None], root)
+        weights = 1.0 / np.sqrt(1.0 + ((relative @ constants - 1.0) / 0.1) ** 2)
+    terms = [f"{value:.9g} * {name}" for value, name in zip(constants, names, strict=True) if value > 0]
+    return parse_text(" + ".join(terms))
+
+
+class TransferLaw:
+    """Evolves a law of plain runs, and fits how far what it misses on the anchor is missed on the target.
+
+    Rows whose anchor is their own GPU are plain runs. After `fit`: `formula_`, `front_`.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings of the search."""
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,)."""
+        y, plain = np.asarray(y, dtype=float), is_plain_run(X)
+        search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings, SearchReporter())
+        search.fit(X.loc[plain, list(STUDY_FEATURES)], y[plain], np.asarray(groups)[plain])
+        pairs = ~plain & _anchor_is_known(X, plain)
+        rows, seconds = X[pairs], y[pairs]
+        self.formula_ = transferred(search.formula_, rows, seconds)
+        members = [transferred(item.formula, rows, seconds) for item in search.front_]
+        scored = [
+            ScoredFormula(law, float(law.provenance["training_loss"]), complexity(law.expression))
+            for law in members
+        ]
+        self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return _predicted(self.formula_, X)
+
+
+_FACTS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
+
+
+def is_plain_run(X: pd.DataFrame) -> np.ndarray:
+    """Return whether the anchor of each row is its own GPU, bool, (n_rows,); X : features, (n_rows, k)."""
+    return np.all([X[name] == X[ANCHOR + name] for name in _FACTS], axis=0)
+
+
+def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
+    """Whether a plain run is of the chip of each row's anchor; where a GPU is held out, none is of it."""
+    known = set(X.loc[plain, list(_FACTS[:2])].itertuples(index=False, name=None))
+    anchors = X[[ANCHOR + name for name in _FACTS[:2]]].itertuples(index=False, name=None)
+    return np.array([chip in known for chip in anchors], dtype=bool)
+
+
+def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
+    """Return L x (anchor time / L of the anchor) ^ exponent, the exponent fitted to the logarithms of `y`.
+
+    law : L, of runs. X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,).
+    """
+    law = replace(law, expression=without_vanishing_terms(law.expression))
+    of_target = law.expression
+    of_anchor = substitute(of_target, {name: Variable(ANCHOR + name) for name in variables(of_target)})
+    names = list(variables(of_target))
+    target_s = law.predict({name: X[name].to_numpy() for name in names})
+    anchor_s = law.predict({name: X[ANCHOR + name].to_numpy() for name in names})
+    with np.errstate(all="ignore"):
+        missed = np.log(X[ANCHOR_TIME].to_numpy(dtype=float) / anchor_s)
+        wanted = np.log(np.asarray(y, dtype=float) / target_s)
+    known = np.isfinite(missed) & np.isfinite(wanted)
+    squares = max(missed[known] @ missed[known], 1e-12)
+    exponent = float(np.clip(missed[known] @ wanted[known] / squares, 0.0, 1.0))
+    ratio = Apply("div", (Variable(ANCHOR_TIME), of_anchor))
+    whole = Apply("mul", (of_target, Apply("pow", (ratio, Constant(exponent)))))
+    chosen = (*names, ANCHOR_TIME, *(ANCHOR + name for name in names))
+    ranges = {name: (float(X[name].min()), float(X[name].max())) for name in chosen}
+    return replace(
+        law,
+        expression=whole,
+        features=pair_feature_specs(chosen),
+        ranges={**ranges, **{name: _wider(law.ranges.get(name), ranges[name]) for name in names}},
+        provenance={**law.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
+    )
+
+
+def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tuple[float, float]:
+    return (min(first[0], second[0]), max(first[1], second[1])) if first else second
+
+
+def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
+    bare = Formula(expression, pair_feature_specs(tuple(names)), TARGET)
+    return bare.predict({name: X[name].to_numpy() for name in names})
+
+
+def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(np.abs(predicted / y - 1.0)))
+
+
+def _predicted(law: Formula, X: pd.DataFrame) -> np.ndarray:
+    columns: Mapping[str, np.ndarray] = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
+    return np.broadcast_to(law.predict(columns), len(X)).copy()

@@ -1,0 +1,93 @@
+"""What a kind of study is: its table, its features, its search, its rivals."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.errors import BY_GPU
+from trainlaw.app.models.rows import Layout
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront
+from trainlaw.validate import SCHEMES, Estimator, EstimatorFactory
+
+GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
+#: All that a study can hold out.
+SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
+
+
+class Evolution(Estimator, Protocol):
+    """An estimator that evolves: after `fit` it has the chosen formula and the front it was chosen from."""
+
+    formula_: Formula
+    front_: ParetoFront
+
+
+@dataclass(frozen=True, eq=False)
+class StudyRows:
+    """A table as a study sees it.
+
+    X : all numeric features, for search and rivals, shape (n_rows, k). seconds : measured times, (n_rows,).
+    labels : text, shape (n_rows, n_labels), `gpu_group`, `gpu` and `cnn_base` among them. layout : how rows
+    of `X` become the rows that a law is evaluated on. judged : bool, (n_rows,), the rows that errors are told
+    of where others only train; None for all.
+    """
+
+    X: pd.DataFrame
+    seconds: np.ndarray
+    labels: pd.DataFrame
+    layout: Layout = field(default_factory=Layout)
+    judged: np.ndarray | None = None
+
+    @property
+    def groups(self) -> np.ndarray:
+        """GPU group of each row, shape (n_rows,)."""
+        return self.labels[BY_GPU].to_numpy(dtype=str)
+
+
+@dataclass(frozen=True, eq=False)
+class StudyKind:
+    """One kind of study: all that differs from one to another.
+
+    name : what `--of` takes. title : what a law of this kind is of, in words.
+    read : the table of a text (built-in name or path), a file of GPUs and files of networks.
+    rows : a table as features, seconds and labels. features : names of the columns that a law may use.
+    search : from those rows and settings to a factory, importable by name (`functools.partial` is fine), of
+    the estimator that evolves; each fold makes its own, so constants of seeds are found in its `fit`.
+    rivals : all by name, the null model among them. defaults : fields of `StudyDefinition` that are not as
+    usual, such as `table` and `against`. splits : what may be held out.
+    has_levels : tell the error by calibration level. has_joint_range : tell where features are far together.
+    given : what a prediction is told of a held-out row beyond its facts, in words, for the stated error.
+    platform_rivals : shown beside the law in matrices of platforms; empty where there are none.
+    next_step : a command to go on with.
+    """
+
+    name: str
+    title: str
+    read: Callable[[str, Path | None, Iterable[Path]], MeasuredTable]
+    rows: Callable[[MeasuredTable], StudyRows]
+    features: tuple[str, ...]
+    search: Callable[[StudyRows, SearchSettings], Callable[[], Evolution]]
+    rivals: Mapping[str, EstimatorFactory]
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    splits: tuple[str, ...] = SPLITS
+    has_levels: bool = False
+    has_joint_range: bool = True
+    given: str = ""
+    platform_rivals: tuple[str, ...] = ()
+    next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
+
+    def present_rivals(self, names: Iterable[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
+        """Return the rivals of these names that can run here, and for the others what is missing, by name."""
+        present: dict[str, EstimatorFactory] = {}
+        absent: dict[str, str] = {}
+        for name in names:
+            try:
+                self.rivals[name]()
+                present[name] = self.rivals[name]
+            except MissingDependencyError as error:
+                absent[name] = str(error)
+        return present, absent

@@ -1,0 +1,34 @@
+"""Laws of one layer, found from whole iterations: each is the sum of the law over its network's layers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from trainlaw.app.models.rows import LAYERS, Layout
+from trainlaw.app.studies.kinds.kind import StudyRows
+from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
+from trainlaw.app.studies.search import LayerSearch
+from trainlaw.datasets import LAYER_STUDY_FEATURES, Networks, RunTable
+from trainlaw.evolve import SearchSettings
+
+
+def _rows(table: RunTable) -> StudyRows:
+    return replace(rows_of_runs(table), layout=Layout(Networks.of(table)))
+
+
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSearch]:
+    return partial(LayerSearch, rows.layout.networks, LAYER_STUDY_FEATURES, settings)
+
+
+# Layers differ by far more than runs do, so that there is no joint range of theirs.
+OF_LAYERS = replace(
+    OF_RUNS,
+    name=LAYERS,
+    title="layers, summed over each CNN's layers",
+    rows=_rows,
+    features=LAYER_STUDY_FEATURES,
+    search=_search,
+    has_levels=False,
+    has_joint_range=False,
+    platform_rivals=(),
+)

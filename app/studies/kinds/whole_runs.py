@@ -1,0 +1,42 @@
+"""Laws of whole iterations on one GPU: the main job."""
+
+from collections.abc import Callable
+from functools import partial
+
+from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.models.rows import RUNS
+from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
+from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.search import evolved
+from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.validate import BASELINES, PEER_BASELINES
+
+
+def rows_of_runs(table: RunTable) -> StudyRows:
+    """Return the features, seconds and labels of runs on one GPU."""
+    return StudyRows(table.features(), table.seconds, study_labels(table))
+
+
+#: On CPUs also the cores in use: times at the data sheet's rates take threads to help by as much as they are.
+CPU_FEATURES = ("sm_count",)
+
+
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
+    """Threads are a matter of runs on CPUs, with several numbers of them."""
+    of_threads = set(rows.labels["threads"])
+    names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
+    return partial(evolved, feature_specs(names), TARGET, settings)
+
+
+OF_RUNS = StudyKind(
+    name=RUNS,
+    title="whole runs on one GPU",
+    read=find_table,
+    rows=rows_of_runs,
+    features=STUDY_FEATURES + CPU_FEATURES,
+    search=_search,
+    rivals={**BASELINES, **PEER_BASELINES},
+    has_levels=True,
+    platform_rivals=("null_compute", "cf9"),
+)

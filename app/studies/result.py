@@ -1,0 +1,48 @@
+"""What a study leaves behind, as one value that workbook, report and run folder are written from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.stability import TermReturns
+from trainlaw.formulas import Formula, ParetoFront
+from trainlaw.validate import LevelError, StudyResult
+
+
+@dataclass(frozen=True)
+class StudyOutcome:
+    """A finished or interrupted study.
+
+    formula : from the search on all rows; its `errors` are those of the folds
+    front : Pareto front of that search
+    result : held-out predictions and the formula of each finished fold
+    held_out : GPU groups by name of the fold
+    shares : share of each term in the predicted time, median over all rows, so that they sum to about 1
+    training_loss : the formula's loss in the search on all rows
+    columns : the formula's features of all rows of the table, by name, each (n_runs,); of a law of layers
+        their sums over the layers, pure numbers averaged
+    levels : the error by what is known of the target GPU
+    returns : how often each term returns; repeats : formulas of further searches with other seeds
+    matrices : errors by training and test platform, by label (see `cross_platform`)
+    definition : what was asked for
+    missing : sentences, what an interrupted study lacks
+    absent : estimator name to the way of getting it; provenance : plain JSON values
+    """
+
+    formula: Formula
+    front: ParetoFront
+    result: StudyResult
+    held_out: Mapping[str, tuple[str, ...]]
+    shares: tuple[float, ...]
+    training_loss: float
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    levels: tuple[LevelError, ...] = ()
+    returns: tuple[TermReturns, ...] = ()
+    repeats: tuple[Formula, ...] = ()
+    matrices: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    definition: StudyDefinition = field(default_factory=StudyDefinition)
+    missing: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,150 @@
+"""The error of a given formula, on the same folds and beside the same rivals as an evolved one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.errors import OURS, errors_json
+from trainlaw.app.models.rows import LAYERS, RUNS, FormulaRows, Layout, is_of_layers
+from trainlaw.app.models.terms import mean_shares
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.runs import own_files_json
+from trainlaw.app.studies.splits import defined_splits, judged_splits, unit_of_exchange
+from trainlaw.app.studies.stability import term_returns
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import (
+    Formula,
+    InputError,
+    ParetoFront,
+    ScoredFormula,
+    complexity,
+)
+from trainlaw.validate import JointRange, StudyProgress, mape_percent, run_study
+from trainlaw.validate.applicability import KEY
+from trainlaw.validate.refit import RefittedFormula
+
+
+class GivenFormula:
+    """An estimator that predicts by a formula as it is."""
+
+    def __init__(self, formula: Formula, layout: Layout) -> None:
+        """Keep the formula, without the errors and the provenance that it carries; layout : of its rows."""
+        self.formula = replace(formula, provenance={}, errors={}, ranges={})
+        self.layout = layout
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit nothing."""
+        self.formula_ = self.formula
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
+        names = [spec.name for spec in self.formula.used_features]
+        return self.layout.rows(X, names).predict(self.formula)
+
+
+def score_formula(
+    formula: Formula,
+    table: MeasuredTable,
+    definition: StudyDefinition,
+    refit: bool = False,
+    on_fit: Callable[[StudyProgress], None] | None = None,
+) -> StudyOutcome:
+    """Return the study of a given formula: its held-out errors, beside the rivals on the same splits.
+
+    refit : fit its constants anew inside each fold, and on all rows for the formula that is returned.
+    Raises InputError where the formula has no finite, positive time for a run of the table.
+    """
+    kind = _kind(formula, definition)
+    measured = kind.rows(table)
+    labels, layout = measured.labels, measured.layout
+    splits = judged_splits(defined_splits(definition, labels, table.name), measured.judged, labels)
+    rows = layout.rows(measured.X, [spec.name for spec in formula.used_features])
+    columns = rows.columns
+    _check_defined(formula, rows, table)
+    rivals, absent = kind.present_rivals(definition.against)
+    refitted = partial(RefittedFormula, formula, layout.networks)
+    ours = refitted if refit else partial(GivenFormula, formula, layout)
+    table_of_study = measured.X, measured.seconds, labels
+    result = run_study(*table_of_study, splits, {OURS: ours, **rivals}, progress=on_fit)
+    final = refitted().fit(measured.X, measured.seconds, measured.groups).formula_ if refit else formula
+    delivered = replace(
+        final,
+        grouped=formula.grouped,
+        ranges={name: (float(np.min(column)), float(np.max(column))) for name, column in columns.items()},
+        provenance={**formula.provenance, **_facts(table, labels, definition, len(splits))},
+        errors={
+            **errors_json(result, _protocol(definition, len(splits), refit), unit_of_exchange(definition)),
+            **({KEY: JointRange.fit(columns, measured.groups).to_json()} if kind.has_joint_range else {}),
+        },
+    )
+    predicted = delivered.predict(columns, None if rows.sums else dict(labels), rows.sums)
+    error = mape_percent(measured.seconds, predicted) / 100
+    return StudyOutcome(
+        formula=delivered,
+        front=ParetoFront((ScoredFormula(delivered, error, complexity(delivered.expression)),)),
+        result=result,
+        held_out={split.name: split.held_out for split in splits},
+        shares=mean_shares(delivered, columns, rows.sums),
+        training_loss=error,
+        columns=rows.of_runs(delivered),
+        returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
+        definition=replace(definition, of=kind.name),
+        absent=absent,
+        provenance=delivered.provenance,
+    )
+
+
+def _kind(formula: Formula, definition: StudyDefinition) -> StudyKind:
+    """The kind of study that judges the formula: one of layers is told by the formula itself."""
+    if is_of_layers(formula):
+        return STUDY_KINDS[LAYERS]
+    return STUDY_KINDS[RUNS if definition.of == LAYERS else definition.of]
+
+
+def _facts(
+    table: MeasuredTable, labels: pd.DataFrame, definition: StudyDefinition, splits: int
+) -> dict[str, object]:
+    """What the result depends on."""
+    return {
+        "trainlaw_version": version("trainlaw"),
+        "table": table.name,
+        "table_sha256": table.sha256,
+        "rows": len(table),
+        "seed": definition.seed,
+        "split": definition.split,
+        "folds": splits,
+        "precisions": sorted(map(str, labels["precision"].unique())),
+        **own_files_json(definition),
+    }
+
+
+def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) -> None:
+    """Raise InputError, naming the first run that has no time."""
+    if not formula.used_features:
+        raise InputError("expected a formula with at least one feature, came one that is the same for all")
+    times = rows.predict(formula)
+    wrong = ~(np.isfinite(times) & (times > 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        run = table.frame.iloc[row]
+        raise InputError(
+            f"the formula gives {float(times[row]):.3g} s for {int(wrong.sum()):,} of {len(table):,} runs, "
+            f"such as {run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']}: expected positive times"
+        )
+
+
+def _protocol(definition: StudyDefinition, folds: int, refit: bool) -> str:
+    done = (
+        "constants fitted anew on the training rows of each"
+        if refit
+        else "the formula as it was given: nothing was fitted, so the error is held out only if its author "
+        "had not seen these runs"
+    )
+    return f"{folds} splits ({definition.split}); {done}"

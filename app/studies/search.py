@@ -1,0 +1,133 @@
+"""The evolved formula as an estimator of a study, and the pool of processes that searches run in."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Event
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.rows import LAYER
+from trainlaw.app.studies.interrupts import uninterrupted
+from trainlaw.datasets import TARGET, Networks, network_layer_specs
+from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
+from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
+
+# Each library that brings threads of its own reads one of these when it is loaded.
+_THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the study and its worker processes share: formulas tried so far by all, and the wish to stop."""
+
+    tried: "Synchronized[int]"
+    stop: Event
+
+
+# Module-level state, the only one: a spawned process gets shared memory through its initializer only.
+_signals: Signals | None = None
+
+
+def _start_worker(signals: Signals) -> None:
+    global _signals  # noqa: PLW0603 (see above)
+    _signals = signals
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which asks the workers to stop
+
+
+class SearchReporter:
+    """Called by a search after each generation: counts what was tried, and ends the search when asked to."""
+
+    def __init__(self) -> None:
+        """Begin at no formula."""
+        self.counted = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Count formulas tried since the last call; by KeyboardInterrupt a search ends with what it has."""
+        if _signals is None:
+            return
+        with _signals.tried.get_lock():
+            _signals.tried.value += progress.evaluations - self.counted
+        self.counted = progress.evaluations
+        if _signals.stop.is_set():
+            raise KeyboardInterrupt
+
+
+def evolved(
+    features: tuple[FeatureSpec, ...], target: FeatureSpec, settings: SearchSettings
+) -> FormulaRegressor:
+    """Return the estimator that evolves a formula of `target` in `features`."""
+    return FormulaRegressor(features, target, settings, SearchReporter())
+
+
+class LayerSearch:
+    """Evolves a law of one layer from times of whole runs: each is the sum of the law over its layers.
+
+    networks : the layers of the networks, found by the counts of each. After `fit`: `formula_`, `front_`.
+    """
+
+    def __init__(self, networks: Networks, features: Sequence[str], settings: SearchSettings) -> None:
+        """Keep what the search is made of; features : names among `NETWORK_LAYER_FEATURES`."""
+        self.networks = networks
+        self.features = tuple(features)
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        rows = self.networks.rows(X)
+        specs = network_layer_specs(self.features)
+        search = FormulaRegressor(specs, TARGET, self.settings, SearchReporter())
+        search.fit(rows.features(self.features), y, groups, sums=rows.sums, summed_over=LAYER)
+        self.formula_, self.front_ = search.formula_, search.front_
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); nan for a network whose layers are not known."""
+        rows = self.networks.rows(X)
+        names = [spec.name for spec in self.formula_.used_features]
+        return rows.per_run(self.formula_.predict(rows.features(names), sums=rows.sums))
+
+
+def search_all_rows(
+    search: Callable[[], FormulaRegressor | LayerSearch],
+    X: pd.DataFrame,
+    seconds: np.ndarray,
+    groups: np.ndarray,
+) -> tuple[Formula, ParetoFront]:
+    """Search on all rows; for use in a worker process.
+
+    search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
+    Returns the chosen formula and the front that it was chosen from.
+    """
+    regressor = search().fit(X, seconds, groups)
+    return regressor.formula_, regressor.front_
+
+
+@contextmanager
+def search_pool(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Signals]]:
+    """Give a pool of spawned processes, each with one thread, and the signals that they share with us.
+
+    When the block ends, for whatever reason, running searches are asked to stop and the pool is closed.
+    """
+    context = multiprocessing.get_context("spawn")
+    signals = Signals(context.Value("q", 0), context.Event())
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,))
+    # Workers inherit it: Ctrl-C would otherwise kill those that are still importing.
+    with uninterrupted():
+        for _ in range(workers):
+            pool.submit(os.getpid)
+    try:
+        yield pool, signals
+    finally:
+        signals.stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

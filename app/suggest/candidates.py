@@ -1,0 +1,251 @@
+"""What to measure next: the set of configurations whose measurement should make a formula better.
+
+The set is evolved by three scores: how well what is measured then stands for all candidates, how much of the
+variance that the constants leave is removed, and what it costs. The first leads: of those that were replayed
+on runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "Evolving a deep neural
+network training time estimator", 2020, evolve what to measure, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.models.rows import Layout, is_of_layers
+from trainlaw.app.suggest.front import StudiedFront
+from trainlaw.datasets import Networks, RunTable
+from trainlaw.evolve.search.subset import evolve_subsets
+from trainlaw.formulas import Formula, InputError
+from trainlaw.validate.bootstrap import drawn_rows
+from trainlaw.validate.design import Design, Representation, standardised_slopes
+from trainlaw.validate.refit import RefittedFormula
+
+# What a set represents of what the best one does, where it is cheaper and removes no less variance.
+_NEAR_BEST = 0.98
+_RESAMPLES = 4
+# Of the deviations among the front's formulas beside slopes, in the distance of two runs.
+_DISAGREEMENT_WEIGHT = 0.5
+# Groups of GPUs below which runs are resampled one by one.
+_LEAST_GROUPS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Configurations to choose from.
+
+    representation : how well runs stand for them. design : what is not sure about their times. doubts : how
+    the fits of the front deviate, (n, n_fits); the squares of a row sum to the variance of ln(predicted
+    seconds). amounts : ln of the formula's features, (n, d); measured : the same of the runs that are
+    measured, (n_measured, d). cost_s : seconds of measuring each, (n,).
+    """
+
+    representation: Representation
+    design: Design
+    doubts: np.ndarray
+    amounts: np.ndarray
+    measured: np.ndarray
+    cost_s: np.ndarray
+
+    def covered(self, rows: Sequence[int]) -> float:
+        """Return how much of the features' ranges is covered once these rows are measured, 0 to 1.
+
+        The mean over features; a range is that of what is measured and of all candidates together.
+        """
+        taken = self.amounts[np.asarray(rows, dtype=np.intp)]
+        low = np.minimum(self._ends[0], taken.min(axis=0, initial=np.inf))
+        high = np.maximum(self._ends[1], taken.max(axis=0, initial=-np.inf))
+        whole = self._whole
+        return float(np.mean((high - low)[whole > 0] / whole[whole > 0])) if (whole > 0).any() else 1.0
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.measured.min(axis=0), self.measured.max(axis=0)
+
+    @cached_property
+    def _whole(self) -> np.ndarray:
+        return np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+
+    def best_set(self, size: int, seed: int = 0) -> list[int]:
+        """Return the set of `size` to measure, as positions, what stands for most others first.
+
+        It is the cheapest of the evolved sets that represent 98 % of what the best one does and remove no
+        less variance than that one.
+        """
+
+        def scores(rows: np.ndarray) -> tuple[float, float, float]:
+            removed = self.design.variance_removed(rows)
+            return self.representation.share(rows), removed, -float(self.cost_s[rows].sum())
+
+        nearest = self.representation.exchanged(self.representation.greedy(size))
+        starts = [nearest, self.design.greedy(size)]
+        found = evolve_subsets(scores, len(self.cost_s), size, starts, random_seed=seed)
+        best = found[0].scores
+        near = [
+            subset
+            for subset in found
+            if subset.scores[0] >= _NEAR_BEST * best[0] and subset.scores[1] >= best[1]
+        ]
+        return self.in_order(max(near, key=lambda subset: subset.scores[2]).rows)
+
+    def in_order(self, rows: Sequence[int]) -> list[int]:
+        """Return the rows of a set, each the one that stands for most others after those before it."""
+        left, ordered = list(rows), list[int]()
+        while left:
+            worth = [self.representation.share([*ordered, row]) for row in left]
+            ordered.append(left.pop(int(np.argmax(worth))))
+        return ordered
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One configuration to measure and why.
+
+    row : its position in the pool. predicted_s : time of an iteration. cost_s : of measuring it. represents :
+    by which share it lessens the distance of all to what is measured, after those before it. uncertainty,
+    disagreement : relative, of its prediction: by the formula's constants, and among the formulas of the
+    front fitted to resampled runs. new : features beyond what is measured, with the factor beyond, the
+    farthest first.
+    """
+
+    row: int
+    predicted_s: float
+    cost_s: float
+    represents: float
+    uncertainty: float
+    disagreement: float
+    new: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Configurations in the order of their worth.
+
+    covered : share of the features' ranges, before and after. represented, removed : by which share they
+    lessen the distance of all candidates to what is measured, and the variance of the predicted times.
+    """
+
+    members: tuple[Suggestion, ...]
+    covered: tuple[float, float]
+    represented: float
+    removed: float
+
+
+def suggested_runs(
+    front: StudiedFront, pool: RunTable, size: int, repeats: int = 30, seed: int = 0
+) -> Suggestions:
+    """Return the `size` configurations of `pool` to measure next.
+
+    repeats : iterations of a measurement, warm-up included. InputError where the formula has no time for a
+    measured run or a configuration, or the pool is smaller than `size`.
+    """
+    if size > len(pool):
+        raise InputError(
+            f"expected to choose at most the {len(pool)} configurations of the pool, came {size}"
+        )
+    both = front.measured.merged(pool)
+    layout = Layout(Networks.of(both) if is_of_layers(front.chosen) else None)
+    X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
+    y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
+    law = RefittedFormula(front.chosen, layout.networks).fit(X[~of_pool], y, groups)
+    predicted = law.predict(X)
+    measured = X[~of_pool], y, groups
+    cost_s = repeats * predicted[of_pool]
+    candidates = candidates_of(law, front.rivals, measured, X[of_pool], cost_s, seed=seed)
+    chosen = candidates.best_set(size, seed)
+    return _told(candidates, chosen, predicted[of_pool], [s.name for s in law.formula_.used_features])
+
+
+#: Features, seconds and GPU groups of measured runs.
+Measured = tuple[pd.DataFrame, np.ndarray, np.ndarray]
+
+
+def candidates_of(
+    law: RefittedFormula,
+    rivals: Sequence[Formula],
+    measured: Measured,
+    pool: pd.DataFrame,
+    cost_s: np.ndarray,
+    *,
+    seed: int = 0,
+) -> Candidates:
+    """Return the candidates with features `pool`, for a law that was fitted to the measured runs.
+
+    rivals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
+    """
+    X, y, _ = measured
+    residuals = np.log(law.predict(X) / y)
+    slopes, spread, noise = standardised_slopes(law.log_slopes(X), law.log_slopes(pool), residuals)
+    both = pd.concat([X, pool])
+    doubts = _disagreements(law, rivals, measured, both, seed)
+    known, unknown = doubts[: len(X)], doubts[len(X) :]
+    representation = Representation.of(
+        np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
+    )
+    logs = _log_amounts(_amounts(law, both))
+    amounts = logs[len(X) :], logs[: len(X)]
+    return Candidates(representation, Design(spread, noise), unknown, *amounts, np.asarray(cost_s))
+
+
+def _amounts(law: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
+    """The law's features of each run, (n_runs, d); for a law of layers their sums over the layers."""
+    rows = Layout(law.networks).rows(X, [spec.name for spec in law.formula_.used_features])
+    return np.column_stack([rows.per_run(column, np.nan) for column in rows.of_runs(law.formula_).values()])
+
+
+def _log_amounts(everything: np.ndarray) -> np.ndarray:
+    # What a network lacks is 0; a thousandth of the usual amount stands for it.
+    least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
+    return np.log(np.maximum(everything, least))
+
+
+def _disagreements(
+    law: RefittedFormula, rivals: Sequence[Formula], measured: Measured, X: pd.DataFrame, seed: int
+) -> np.ndarray:
+    """Deviations of ln(predicted seconds) from their mean, over the root of their number, (n_rows, n_fits).
+
+    A fit is one of a formula to the runs or to resampled ones; whole groups are drawn where there are enough.
+    """
+    own, y, groups = measured
+    units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
+    draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
+    fits = [
+        RefittedFormula(formula, law.networks).fit(own.iloc[rows], y[rows], groups[rows])
+        for formula in (law.formula_, *rivals)
+        for rows in draws
+    ]
+    with np.errstate(all="ignore"):
+        logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
+    # A rival may have no time where the law has one.
+    logs = logs[:, np.isfinite(logs).all(axis=0)]
+    return (logs - logs.mean(axis=1, keepdims=True)) / np.sqrt(logs.shape[1])
+
+
+def _told(
+    candidates: Candidates,
+    chosen: Sequence[int],
+    predicted: np.ndarray,
+    names: Sequence[str],
+) -> Suggestions:
+    disagreement = np.sqrt(np.square(candidates.doubts).sum(axis=1))
+    low, high, reached = candidates.measured.min(axis=0), candidates.measured.max(axis=0), 0.0
+    members = []
+    for number, row in enumerate(chosen):
+        amounts = candidates.amounts[row]
+        beyond = np.maximum(amounts - high, low - amounts)
+        far = sorted(np.flatnonzero(beyond > 0), key=lambda place: -beyond[place])
+        so_far = candidates.representation.share(chosen[: number + 1])
+        members.append(
+            Suggestion(
+                row=int(row),
+                predicted_s=float(predicted[row]),
+                cost_s=float(candidates.cost_s[row]),
+                represents=so_far - reached,
+                uncertainty=float(np.expm1(candidates.design.deviations[row])),
+                disagreement=float(np.expm1(disagreement[row])),
+                new=tuple((names[place], float(np.exp(beyond[place]))) for place in far),
+            )
+        )
+        reached, low, high = so_far, np.minimum(low, amounts), np.maximum(high, amounts)
+    covered = candidates.covered([]), candidates.covered(chosen)
+    return Suggestions(tuple(members), covered, reached, candidates.design.variance_removed(chosen))

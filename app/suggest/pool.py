@@ -1,0 +1,108 @@
+"""The configurations that could be measured: from a file, or networks x batches x input sizes x GPUs."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.inputs.requests import runs_of_csv
+from trainlaw.app.inputs.resolve import named_cnn
+from trainlaw.datasets import CnnFacts, Facts, GpuCatalog, RunTable, configuration, memory_needs, wanted_gpu
+from trainlaw.datasets.cnns.zoo import zoo_names
+from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT
+from trainlaw.formulas import InputError
+
+_MOST = 20_000
+#: What makes two runs the same configuration.
+SAME = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "n_gpus")
+
+
+def pool_of_file(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
+    """Return the configurations of a CSV file; `named` GPUs stand in for a column gpu that is not there.
+
+    Raises InputError for a file that is no such table.
+    """
+    return _small_enough(runs_of_csv(path, gpus, named))
+
+
+def pool_of_networks(
+    cnns: Sequence[str],
+    batches: Sequence[int],
+    inputs: Sequence[int],
+    *,
+    gpus: GpuCatalog,
+    named: Sequence[str],
+    precision: str = "fp32",
+) -> RunTable:
+    """Return every combination of networks (none: the whole zoo), batches, sides in pixels and GPUs.
+
+    inputs : none means each network's own; a size at which a network cannot be built is left out. Raises
+    UnknownNameError for an unknown name.
+    """
+    if not named:
+        raise InputError("expected --pool FILE, or --gpu NAME for the built-in networks on that GPU")
+    cards = [wanted_gpu(name, gpus) for name in named]
+    facts = [known for name in cnns or zoo_names() for known in _at_sizes(name, inputs, bool(cnns))]
+    if not 0 < len(facts) * len(batches) * len(cards) <= _MOST:
+        raise InputError(f"expected 1 to {_MOST:,} configurations, came {len(facts) * len(batches):,}")
+    frames = [
+        configuration(cnn=known, gpu=card, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
+        for known, batch, card in product(facts, batches, cards)
+    ]
+    for card in cards:
+        gpus = gpus.with_gpu(card) if card not in gpus.gpus else gpus
+    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(facts)))
+
+
+def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnFacts]:
+    found = []
+    for side in inputs or (None,):
+        try:
+            found.append(named_cnn(name, side))
+        except InputError as error:
+            # Of the whole zoo some networks are too deep for small images; of those asked for, say so.
+            if asked:
+                raise InputError(f"{name}: {error}") from None
+    return found
+
+
+def _small_enough(pool: RunTable) -> RunTable:
+    if len(pool) > _MOST:
+        raise InputError(f"expected at most {_MOST:,} configurations, came {len(pool):,}")
+    return pool
+
+
+def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
+    """Return the pool without what is measured, what it has twice and what cannot fit, and a line about it.
+
+    Raises InputError where nothing is left.
+    """
+    keys = _keys(pool)
+    known = {key for table in measured for key in _keys(table)}
+    old = keys.isin(known).to_numpy() | keys.duplicated().to_numpy()
+    large = (memory_needs(pool)["fits"] == CANNOT_FIT).to_numpy()
+    left = pool.where(~old & ~large)
+    told = f"{len(left):,} configurations to choose from"
+    for number, words in ((old.sum(), "measured already"), ((large & ~old).sum(), "that cannot fit")):
+        told += f"; without {int(number):,} {words}" if number else ""
+    if not len(left):
+        raise InputError(f"expected configurations that can be measured, came none ({told})")
+    return left, told
+
+
+def _keys(table: RunTable) -> pd.Series:
+    """A text per run that is the same for the same configuration; a precision not stated counts as fp32."""
+    return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a list such as "8,32"; InputError, naming the option, for anything else.
+
+    >>> whole_numbers("8, 32", "--batch")
+    (8, 32)
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
+        raise InputError(f"{option}: expected whole numbers with commas, such as 8,32, came {text[:40]!r}")
+    return tuple(np.unique([int(part) for part in parts]).tolist())

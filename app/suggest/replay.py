@@ -1,0 +1,196 @@
+"""Suggestions replayed on measured runs: is the error lower than after random choice, at equal number?
+
+For each seed some configurations (or architectures) are held out on all GPUs, a few other runs count as
+measured, the rest is the pool. Each strategy chooses, the constants of one and the same form are fitted to
+what is then measured, and the held-out runs give the error. The form comes from a search on runs of other
+sources, so that nothing of it knows the pool or the held-out runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.suggest.candidates import Candidates, candidates_of
+from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.formulas import Formula, InputError, unknown_name
+from trainlaw.validate import mape_percent
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.design import Design, space_filling
+from trainlaw.validate.refit import RefittedFormula
+
+RANDOM, SUGGESTED = "random", "suggested"
+#: What can be held out together, on all GPUs.
+HELD_OUT = ("configuration", "cnn")
+_RIVALS = 5
+_REPEATS = 30
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """What a replay depends on beside its runs.
+
+    sizes : how many runs are chosen. seeds : repetitions with other held-out and measured runs. held_out :
+    `HELD_OUT`, a third of them. start : runs that are measured at first. draws : random choices per seed,
+    whose mean error counts. evaluations : of the search for the form.
+    """
+
+    sizes: tuple[int, ...] = (5, 10, 20)
+    seeds: int = 20
+    held_out: str = "configuration"
+    start: int = 10
+    draws: int = 5
+    evaluations: int = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A finished replay.
+
+    errors : `seed`, `size`, `strategy`, `error_percent` (MAPE on held-out runs), `cost_s` (seconds that
+    measuring takes by the times measured); size 0 is the start. form : whose constants were fitted. rows :
+    runs of the pool's source, of other sources.
+    """
+
+    errors: pd.DataFrame
+    form: Formula
+    rows: tuple[int, int]
+    settings: ReplaySettings
+
+    def differences(self, level: float = 0.95) -> pd.DataFrame:
+        """Return per size and strategy the mean error, and the paired difference to random choice.
+
+        Columns `size`, `strategy`, `error_percent`, `difference_percent`, `low`, `high` (bootstrap over
+        seeds at `level`), `wins` (seeds with a lower error), `cost_s` (mean of a set).
+        """
+        errors = self.errors.pivot(index="seed", columns=["size", "strategy"], values="error_percent")
+        costs = self.errors.groupby(["size", "strategy"])["cost_s"].mean()
+        rows = []
+        for size, strategy in errors.columns:
+            own = errors[size, strategy]
+            other = errors[size, RANDOM] if (size, RANDOM) in errors else own
+            mean, low, high = mean_interval(own - other, level, resamples=2000)
+            wins = int((own < other).sum())
+            rows.append((size, strategy, own.mean(), mean, low, high, wins, costs[size, strategy]))
+        names = "size strategy error_percent difference_percent low high wins cost_s"
+        return pd.DataFrame(rows, columns=names.split())
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Features (n, k), seconds (n,), GPU groups (n,), and what is held out together (n,)."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    groups: np.ndarray
+    units: np.ndarray
+
+    def part(self, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+        """Features, seconds and groups of some rows."""
+        return self.X.iloc[rows], self.y[rows], self.groups[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """One seed: what is measured, what can be chosen, what is held out; the fit before any choice."""
+
+    runs: _Runs
+    measured: np.ndarray
+    pool: np.ndarray
+    held_out: np.ndarray
+    candidates: Candidates
+    generator: np.random.Generator = field(repr=False)
+
+
+def replayed(
+    runs: RunTable,
+    inside: np.ndarray,
+    settings: ReplaySettings,
+    on_seed: Callable[[int], None] | None = None,
+) -> Replay:
+    """Replay suggestions on the runs `inside`, bool (n_runs,), with a form searched on the other runs.
+
+    on_seed : called after each seed with its number. InputError where there are too few runs on either side.
+    """
+    if settings.held_out not in HELD_OUT:
+        raise unknown_name("kind of held-out runs", settings.held_out, HELD_OUT)
+    form, rivals = _searched(runs.where(~inside), settings.evaluations)
+    own = _runs_of(runs.where(inside), settings.held_out)
+    least = settings.start + max(settings.sizes)
+    if len(own.y) < 3 * least:
+        raise InputError(f"expected at least {3 * least} runs to replay on, came {len(own.y)}")
+    rows: list[tuple[int, int, str, float, float]] = []
+    for seed in range(settings.seeds):
+        stage = _stage(own, form, rivals, settings, seed)
+        rows += [(seed, *row) for row in _errors(stage, form, settings, seed)]
+        if on_seed is not None:
+            on_seed(seed)
+    errors = pd.DataFrame(rows, columns=["seed", "size", "strategy", "error_percent", "cost_s"])
+    return Replay(errors, form, (len(own.y), int((~inside).sum())), settings)
+
+
+def _searched(others: RunTable, evaluations: int) -> tuple[Formula, tuple[Formula, ...]]:
+    """The formula that a search chooses on these runs, and those of its front that hold out best."""
+    settings = SearchSettings(evaluations=evaluations, islands=2, population=200)
+    search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
+    search.fit(others.features(STUDY_FEATURES), others.seconds, groups=others.labels()["gpu_group"])
+    rivals = sorted(search.front_, key=lambda member: member.validation_loss or np.inf)[:_RIVALS]
+    return search.formula_, tuple(member.formula for member in rivals)
+
+
+def _runs_of(runs: RunTable, held_out: str) -> _Runs:
+    labels, frame = runs.labels(), runs.frame
+    # The same configuration on another GPU would tell of the held-out one.
+    keys = frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu"]].astype(str).agg("|".join, axis=1)
+    units = labels["cnn_base"] if held_out == "cnn" else keys
+    groups = labels["gpu_group"].to_numpy(dtype=str)
+    return _Runs(runs.features(STUDY_FEATURES), runs.seconds, groups, units.to_numpy(dtype=str))
+
+
+def _stage(
+    runs: _Runs, form: Formula, rivals: tuple[Formula, ...], settings: ReplaySettings, seed: int
+) -> _Stage:
+    generator = np.random.default_rng(seed)
+    units = generator.permutation(np.unique(runs.units))
+    held_out = np.isin(runs.units, units[: max(1, len(units) // 3)])
+    rest = generator.permutation(np.flatnonzero(~held_out))
+    measured, pool = rest[: settings.start], rest[settings.start :]
+    law = RefittedFormula(form).fit(*runs.part(measured))
+    X = runs.X.iloc[pool]
+    cost_s = _REPEATS * law.predict(X)
+    candidates = candidates_of(law, rivals, runs.part(measured), X, cost_s, seed=seed)
+    return _Stage(runs, measured, pool, np.flatnonzero(held_out), candidates, generator)
+
+
+def _errors(
+    stage: _Stage, form: Formula, settings: ReplaySettings, seed: int
+) -> Iterator[tuple[int, str, float, float]]:
+    """Size, strategy, error of the held-out runs in percent, and seconds of measuring the set."""
+
+    def error(chosen: list[int]) -> float:
+        rows = np.concatenate([stage.measured, stage.pool[np.asarray(chosen, dtype=np.intp)]])
+        law = RefittedFormula(form).fit(*stage.runs.part(rows))
+        predicted = law.predict(stage.runs.X.iloc[stage.held_out])
+        return mape_percent(stage.runs.y[stage.held_out], predicted)
+
+    yield 0, "start", error([]), 0.0
+    for size in settings.sizes:
+        for strategy, sets in _choices(stage, size, settings.draws, seed).items():
+            costs = [_REPEATS * stage.runs.y[stage.pool[chosen]].sum() for chosen in sets]
+            yield size, strategy, float(np.mean([error(s) for s in sets])), float(np.mean(costs))
+
+
+def _choices(stage: _Stage, size: int, draws: int, seed: int) -> Mapping[str, list[list[int]]]:
+    """The sets that each strategy chooses, as positions in the pool; random choice several times."""
+    candidates, amount = stage.candidates, len(stage.pool)
+    scale = np.maximum(candidates.amounts.std(axis=0), 1e-9)
+    return {
+        RANDOM: [stage.generator.choice(amount, size, replace=False).tolist() for _ in range(draws)],
+        "space-filling": [space_filling(candidates.measured / scale, candidates.amounts / scale, size)],
+        SUGGESTED: [candidates.best_set(size, seed)],
+        "representation": [candidates.representation.greedy(size)],
+        "least variance": [candidates.design.greedy(size)],
+        "most information": [candidates.design.greedy(size, information=True)],
+        "disagreement": [Design(candidates.doubts, candidates.design.noise).greedy(size)],
+    }

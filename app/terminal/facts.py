@@ -1,0 +1,101 @@
+"""Facts of one GPU, link or CNN as text, each with its unit and where it comes from."""
+
+import math
+from collections.abc import Iterable
+
+from trainlaw.app.inputs.resolve import notes_of
+from trainlaw.app.text.fitted_tables import fitted_table
+from trainlaw.app.text.numbers import show_number, show_with_prefix
+from trainlaw.datasets import FEATURES, CnnFacts, Gpu, Link, find_link
+from trainlaw.datasets.cnns import training_memory
+from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
+from trainlaw.datasets.hardware.gpus import FACT_COLUMNS
+
+_PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_LINKS = ("host_link", "gpu_link")
+_CACHES = ("l1_bytes_per_sm", "l2_bytes")
+_MEMORY_BATCHES = (1, 32, 256)
+
+
+def gpu_text(gpu: Gpu) -> str:
+    """Return all facts of a card, one per line: name, value with unit, source of that value."""
+    units = {column.name: column.unit for column in GPU_COLUMNS}
+    rows = [
+        [name, _value(name, getattr(gpu, name), units[name]), gpu.source_of(name)] for name in FACT_COLUMNS
+    ]
+    aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
+    remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
+    return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['fact', 'value', 'source'], rows)}"
+
+
+def _value(name: str, value: object, unit: str) -> str:
+    if name in _LINKS and value:
+        return f"{value}, {known_with_prefix(find_link(str(value)).effective_byte_per_s, 'B/s')}"
+    if not isinstance(value, float):
+        return str(value) or "unknown"
+    if math.isnan(value):
+        return "unknown"
+    if name == "year":
+        return f"{value:g}"
+    if name in _CACHES:
+        kib = value / 1024
+        return f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
+    return known_with_prefix(value, unit) if unit in _PREFIXED else f"{show_number(value, 6)} {unit}".rstrip()
+
+
+def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
+    """Return a large number with `digits` digits and a decimal prefix before its unit; "unknown" for nan.
+
+    >>> known_with_prefix(8.141e12, "FLOP/s"), known_with_prefix(float("nan"), "B")
+    ('8.141 TFLOP/s', 'unknown')
+    """
+    if math.isnan(value):
+        return "unknown"
+    size, prefix = next(step for step in _PREFIXES if value >= step[0] or step[0] == 1.0)
+    return f"{show_number(value / size, digits)} {prefix}{unit}"
+
+
+def links_text(links: Iterable[Link]) -> str:
+    """Return links, a line for each figure: its value and its source."""
+    rows = []
+    for link in links:
+        figures = (
+            ("nominal_byte_per_s", "nominal", known_with_prefix(link.nominal_byte_per_s, "B/s")),
+            ("effective_byte_per_s", "effective", known_with_prefix(link.effective_byte_per_s, "B/s")),
+            ("latency_s", "latency", f"{show_number(link.latency_s * 1e6)} us"),
+        )
+        places = (f"inside a {link.scope}" if link.scope == "node" else "between nodes", link.remark, "")
+        rows += [
+            [link.link if not number else "", title, value, link.source_of(column)]
+            for number, (column, title, value) in enumerate(figures)
+        ]
+        rows[-3][-1] = f"{rows[-3][-1]} ({', '.join(place for place in places if place)})"
+    return fitted_table(["link", "figure", "value", "source"], rows)
+
+
+def counts_text(facts: CnnFacts, explain: bool = False) -> str:
+    """Return the counts of a network with their units, and their definitions where `explain` says so."""
+    rows = []
+    for name, value in facts.counts.items():
+        spec = FEATURES[name].spec
+        unit = "" if spec.unit.is_dimensionless else str(spec.unit)
+        rows.append([name, _exact(value), unit, *([spec.meaning] if explain else [])])
+    header = ["count", "value", "unit", *(["definition"] if explain else [])]
+    sizes = f"{facts.input_size_px} px, {facts.n_classes} classes"
+    title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
+    notes = "".join(f"\nnote: {note}" for note in notes_of(facts))
+    advice = "" if explain else "\n--explain gives the definition of each count"
+    return f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}"
+
+
+def _exact(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else show_number(value, 10)
+
+
+def _memory(facts: CnnFacts) -> str:
+    needs = [
+        f"{show_with_prefix(training_memory(facts.network, batch).total, 'B')} at batch {batch}"
+        for batch in _MEMORY_BATCHES
+    ]
+    return f"estimated memory of a training step, fp32 with momentum:\n  {', '.join(needs)}"

@@ -1,0 +1,169 @@
+"""A formula as text for a terminal: terms with shares, symbols with units, errors beside the rivals'."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
+from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
+from trainlaw.app.explain.term_descriptions import TermWords, words_of_terms
+from trainlaw.app.models.errors import (
+    BY_CNN,
+    LEVEL,
+    MACRO,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    held_out_kind,
+    interval_of,
+    overall_error,
+)
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.terms import term_values, terms_of
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.app.text.tables import text_table
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import Expression, Formula, to_text
+from trainlaw.validate import title_of
+
+
+def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
+    """Return the formula read term by term; `run` is one configuration, for which the shares are computed."""
+    rounding = rounded_formula(formula)
+    shown = rounding.formula
+    digits = 3 if rounding.rounded_percent is None else None
+    parts = [
+        origin,
+        "",
+        equation_text(shown, digits),
+        "",
+        f"  {rounding.sentence}",
+        "",
+        forms_text(shown),
+        "",
+    ]
+    parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
+    parts += [*trends_text(shown), symbols_text(shown)]
+    if error_lines(formula, BY_CNN):
+        parts += ["", errors_text(formula)]
+    return "\n".join(parts)
+
+
+def equation_text(formula: Formula, digits: int | None = 3) -> str:
+    """Return the formula as one equation, a term per line, with the unit of the result."""
+    lines = [to_text(term, digits) for term in terms_of(formula)]
+    unit = formula.target.unit
+    summed = f"sum over every {formula.summed_over} of:\n      " if formula.summed_over else ""
+    return f"  {formula.target.name} [{unit}] =\n      {summed}" + "\n    + ".join(lines)
+
+
+def shares_text(formula: Formula, run: RunTable) -> str:
+    """Return a table of the terms and the time that each takes in one configuration, largest first."""
+    rows = FormulaRows.of(formula, run)
+    values = term_values(formula, rows.columns, rows.sums)[:, 0]
+    total = float(values.sum())
+    named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
+    rows = [
+        [f"{100 * value / total:.1f} %", show_seconds(value), *texts]
+        for value, texts in sorted(zip(values, named, strict=True), key=lambda pair: -pair[0])
+        if np.isfinite(value)
+    ]
+    first = run.frame.iloc[0]
+    title = f"for {first['cnn']}, batch {first['batch_per_gpu']}, on {first['gpu']}: {show_seconds(total)}"
+    return f"{title}\n{text_table(['share', 'time', 'what it is', 'term'], rows)}"
+
+
+def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
+    return list(zip(words_of_terms(formula), terms_of(formula), strict=True))
+
+
+def forms_text(formula: Formula) -> str:
+    """Return equivalent ways to write the formula down, the shortest first."""
+    lines = ["the same formula in other forms, the shortest first (complexity counts names and operators):"]
+    for form in equivalent_forms(formula):
+        lines += [f"  {form.title}, complexity {form.complexity}:", f"    {to_text(form.expression, 3)}"]
+    return "\n".join(lines)
+
+
+def words_text(formula: Formula) -> str:
+    """Return an explanation of each term in words."""
+    lines = [f"  {words.name}: {words.sentence}" for words, _ in _named_terms(formula)]
+    return "\n".join(["the terms in words:", *lines])
+
+
+def elasticities_text(formula: Formula, run: RunTable) -> str:
+    """Return a table of what ten per cent more of each quantity changes, largest first."""
+    rows = [
+        [row.name, f"{100 * row.time:+.2f} %", f"{100 * row.throughput:+.2f} %", row.meaning]
+        for row in elasticities(formula, run)
+    ]
+    title = f"what {100 * MORE:g} % more of a quantity changes there, all others as they are:"
+    return f"{title}\n{text_table(['quantity', 'time', 'images/s', 'what it is'], rows)}"
+
+
+def trends_text(formula: Formula) -> list[str]:
+    """Return what is proved over the training ranges, as lines with an empty last one; none, no line."""
+    positive, trends = proved_trends(formula)
+    lines = ["  the time is never negative"] if positive else []
+    lines += _claims(proved_raw_trends(formula)) + _claims(trends)
+    return ["proved everywhere within the training ranges:", *lines, ""] if lines else []
+
+
+def _claims(trends: Sequence[Trend]) -> list[str]:
+    named = {claim: [row.name for row in trends if row.claim == claim] for claim in _CLAIMS}
+    return [f"  the time {claim} with {', '.join(names)}" for claim, names in named.items() if names]
+
+
+_CLAIMS = ("never falls", "never rises")
+
+
+def symbols_text(formula: Formula) -> str:
+    """Return a table of the features that occur: name, unit, training range, meaning."""
+    rows = []
+    for spec in formula.used_features:
+        low, high = formula.ranges.get(spec.name, (float("nan"), float("nan")))
+        rows.append([spec.name, str(spec.unit), show_number(low), show_number(high), spec.meaning])
+    return text_table(["symbol", "unit", "training from", "to", "meaning"], rows)
+
+
+def errors_text(formula: Formula, ours: str = OURS) -> str:
+    """Return the held-out errors: overall beside the rivals, then per architecture; `ours` is its title."""
+    names = estimators(formula)
+    titles = [ours if name == OURS else title_of(name) for name in names]
+    overall = [
+        [title, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
+        for name, title in zip(names, titles, strict=True)
+    ]
+    per_cnn = [
+        [line.name, line.rows, *(show_percent(line.errors[name]) for name in names[:_IN_A_ROW])]
+        for line in error_lines(formula, BY_CNN)
+    ]
+    where = f"on {held_out_kind(formula)}s that were held out"
+    return "\n".join(
+        [
+            f"error {where}, %; {formula.errors.get('protocol', '')}",
+            text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
+            "",
+            f"error per architecture {where}, mean %",
+            text_table(["architecture", "runs", *titles[:_IN_A_ROW]], per_cnn),
+            "",
+            headline(formula),
+        ]
+    )
+
+
+_IN_A_ROW = 6  # estimators beside each other that a terminal has room for; errors.csv has all
+_SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
+
+
+def headline(formula: Formula) -> str:
+    """Return one sentence with the stated error and the interval."""
+    factor, kind = interval_of(formula), held_out_kind(formula)
+    interval = (
+        f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected within a factor {show_number(factor)}"
+        if factor
+        else ""
+    )
+    error = show_percent(overall_error(formula, OURS))
+    groups = "held-out GPU groups" if kind == "GPU" else f"GPU groups, on held-out {kind}s"
+    return f"stated error: {error} %, mean over {groups}{interval}"

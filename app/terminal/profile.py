@@ -1,0 +1,100 @@
+"""What `trainlaw profile` says: a line per configuration, the time left, what is there in the end."""
+
+import sys
+from math import isfinite
+from pathlib import Path
+
+from trainlaw.app.text.numbers import show_seconds, show_with_prefix
+from trainlaw.datasets.profiler import Means, MicroTime, Progress
+from trainlaw.formulas.errors import InputError, shown
+
+_MOST = 10_000_000
+
+
+def words_of(text: str) -> list[str]:
+    """The words of an option's text, separated by commas.
+
+    >>> words_of("resnet18, vgg11")
+    ['resnet18', 'vgg11']
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def counts_of(text: str, option: str) -> list[int]:
+    """The whole numbers from 1 to ten million of an option's text, separated by commas; else InputError.
+
+    >>> counts_of("8,32", "--batch")
+    [8, 32]
+    """
+    words = words_of(text)
+    if not words or not all(word.isdecimal() and 1 <= int(word[:9]) <= _MOST for word in words):
+        raise InputError(f"expected {option} with whole numbers separated by commas, came {shown(text)}")
+    return [int(word) for word in words]
+
+
+def progress_text(progress: Progress) -> str:
+    """One configuration's result and the time left, on one line."""
+    head = f"{progress.number}/{progress.total} {progress.configuration.title}"
+    if progress.reason:
+        return f"{head}: not measured: {progress.reason}"
+    known = f" (95 % interval {progress.interval * 100:.1f} % wide)" if isfinite(progress.interval) else ""
+    return f"{head}: {show_seconds(progress.median_s)}{known}; {_left(progress.remaining_s)}"
+
+
+def _left(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"about {minutes} min {rest} s left" if minutes else f"about {rest} s left"
+
+
+def print_progress(progress: Progress) -> None:
+    """Print a configuration's result on standard error at once; processes of a sweep call it by its name."""
+    print(progress_text(progress), file=sys.stderr, flush=True)
+
+
+def print_micro_time(gpu: str, time: MicroTime) -> None:
+    """Print one micro-benchmark on standard error at once."""
+    rate = f", {show_with_prefix(time.rate, time.unit)}" if time.amount else ""
+    took = show_seconds(time.time_s)
+    print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
+
+
+def finished_text(means: Means, tried: int, asked: int) -> str:
+    """What a sweep left, and what to do next."""
+    lines = [f"{means.out}: {_number_text(tried, asked)}"]
+    if tried and not Path(means.out).exists():
+        return f"no run was kept in {means.out}: all failed, or the first host has them"
+    if means.beside("failed").exists():
+        lines.append(f"{means.beside('failed')}: what could not be measured, and why")
+    known = ""
+    if means.beside("machine").exists():
+        lines.append(f"{means.beside('machine')}: this machine in the GPU schema")
+        known = f" --gpu-file {means.beside('machine')}"
+    return "\n".join([*lines, f"next: trainlaw data check {means.out}{known}"])
+
+
+def layers_text(means: Means, tried: int, asked: int) -> str:
+    """What the measurement of layers left."""
+    lines = [
+        f"{means.beside('layers')}: layers schema; {_number_text(tried, asked)}",
+        f"{means.beside('all-layers')}: every layer of any kind",
+        f"{means.beside('operations')}: totals per operation, anchor schema",
+    ]
+    if means.beside("layers-failed").exists():
+        lines.append(f"{means.beside('layers-failed')}: what could not be measured, and why")
+    return "\n".join(lines)
+
+
+def micro_text(means: Means, rows: int) -> str:
+    """What the micro-benchmarks left."""
+    return "\n".join(
+        (
+            f"{means.beside('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
+            f"{means.beside('micro-sizes')}: every size",
+            f"{means.beside('rates')}: for trainlaw study --rates",
+        )
+    )
+
+
+def _number_text(tried: int, asked: int) -> str:
+    kept = "" if tried == asked else f" ({asked - tried} were there already)"
+    return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"

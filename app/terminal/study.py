@@ -1,0 +1,133 @@
+"""What `trainlaw study` prints when it is done."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.inputs.run_folder import RUN_FILES
+from trainlaw.app.models.errors import (
+    BY_GPU,
+    METRIC_TITLES,
+    OURS,
+    estimators,
+    overall_error,
+    summary_interval,
+)
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.study import seconds_text
+from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.tables import text_table
+from trainlaw.formulas import Formula
+from trainlaw.validate import LevelError, title_of
+
+_MORE = (
+    "within_10_percent",
+    "within_25_percent",
+    "within_50_percent",
+    "faster_gpu_percent",
+    "spearman",
+    "log_bias",
+)
+_MORE_TITLES: Mapping[str, str] = {
+    **METRIC_TITLES,
+    "spearman": "rank correlation",
+    "log_bias": "mean ln(pred/meas)",
+}
+
+
+def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
+    """Return formula, units and held-out errors beside the rivals', and where everything was written."""
+    parts = [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
+    if outcome.formula.errors.get("estimators"):
+        parts += [
+            errors_text(outcome.formula),
+            "",
+            metrics_text(outcome.formula),
+        ]
+        parts += ["", levels_text(outcome.levels)] if outcome.levels else []
+        parts += ["", coverage_text(outcome.formula)]
+    for name, matrix in outcome.matrices.items():
+        parts += ["", matrix_text(matrix, name)]
+    parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
+    parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
+    parts += ["", f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})", _next_step(outcome)]
+    return "\n".join(parts)
+
+
+def metrics_text(formula: Formula) -> str:
+    """Return more figures of every estimator, each with its 90 % interval below."""
+    rows = []
+    for name in estimators(formula):
+        rows.append(
+            [title_of(name), *(_figure(overall_error(formula, name, metric), metric) for metric in _MORE)]
+        )
+        rows.append(["", *(_interval(summary_interval(formula, name, metric), metric) for metric in _MORE)])
+    title = "more figures, and 90 % intervals (bootstrap over the groups held out)"
+    return f"{title}\n{text_table(['', *(_MORE_TITLES[metric] for metric in _MORE)], rows)}"
+
+
+def _figure(value: float, metric: str) -> str:
+    if not np.isfinite(value):
+        return "-"
+    return show_percent(value) if metric.endswith("_percent") else f"{value:.3f}"
+
+
+def _interval(ends: tuple[float, float], metric: str) -> str:
+    return f"{_figure(ends[0], metric)}..{_figure(ends[1], metric)}" if np.isfinite(ends).all() else "-"
+
+
+def levels_text(levels: tuple[LevelError, ...]) -> str:
+    """Return the error of the evolved formula by what is known of the target GPU."""
+    rows = [
+        [item.level, item.n_groups, show_percent(item.macro_mape_percent),
+         f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
+         show_percent(item.sheet_percent)]
+        if item.n_groups
+        else [item.level, 0, "no data", "-", "-"]
+        for item in levels
+    ]  # fmt: skip
+    header = ["what is known of the GPU", "groups", "error %", "90 % interval", "same groups, data sheet %"]
+    return f"error by calibration level, mean over held-out GPU groups\n{text_table(header, rows)}"
+
+
+def coverage_text(formula: Formula) -> str:
+    """Return in one line how the interval, made from other groups, covered each group."""
+    interval = formula.errors.get("interval", {})
+    covered, mean = interval.get("coverage_by_group", {}), interval.get("coverage_percent")
+    if mean is None or not covered:
+        return "interval: no group was covered by the others"
+    low = sorted(covered.items(), key=lambda item: item[1])[:3]
+    worst = ", ".join(f"{name} {value:.0f} %" for name, value in low)
+    return (
+        f"90 % interval: covered {mean:.1f} % of the runs of a group that it was not made from (mean over "
+        f"{len(covered)} groups); least: {worst}"
+    )
+
+
+def matrix_text(matrix: pd.DataFrame, by: str) -> str:
+    """Return the errors from platform to platform, one table per estimator; rows train, columns test."""
+    parts = []
+    for estimator in matrix["estimator"].unique():
+        part = matrix[matrix["estimator"] == estimator]
+        table = part.pivot(index="train", columns="test", values="macro_mape_percent")
+        rows = [
+            [train, *("-" if np.isnan(value) else show_percent(value) for value in table.loc[train])]
+            for train in table.index
+        ]
+        title = title_of(str(estimator)) if estimator != OURS else "evolved formula, constants fitted anew"
+        parts.append(f"{by}: fitted on (row), judged on (column), %, mean over {BY_GPU}; {title}")
+        parts.append(text_table(["", *map(str, table.columns)], rows))
+    return "\n".join(parts)
+
+
+def _next_step(outcome: StudyOutcome) -> str:
+    step, own = STUDY_KINDS[outcome.definition.of].next_step, outcome.definition.gpu_file
+    predictions = outcome.result.predictions
+    if own and step.startswith("trainlaw predict --cnn") and len(predictions):
+        cnn, gpu = (shlex.quote(str(predictions[name].iloc[0])) for name in ("cnn", "gpu"))
+        step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(own)}"
+    return f"next: {step}"

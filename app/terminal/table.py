@@ -1,0 +1,108 @@
+"""What the built-in tables hold, as text."""
+
+import textwrap
+from collections.abc import Iterator
+
+import pandas as pd
+from trainlaw.app.text.fitted_tables import fitted_table, terminal_width
+from trainlaw.app.text.numbers import show_seconds
+from trainlaw.app.text.tables import text_table
+from trainlaw.datasets import DATASETS, Dataset, coverage, load, load_layers, load_pairs
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import unknown_name
+
+_LOADERS = {"runs": load, "layers": load_layers, "pairs": load_pairs}
+_GPUS, _CNNS, _BATCHES = ("gpu", "target_gpu"), ("cnn",), ("batch_per_gpu", "batch")
+
+
+def list_text() -> str:
+    """Return the built-in tables: one line each, then what to know of each before trusting it."""
+    rows = [_summary(dataset, _read(name)) for name, dataset in DATASETS.items()]
+    header = ["table", "rows", "GPUs", "CNNs", "batch", "what it is"]
+    notes = [f"{name}\n{_notes(dataset)}" for name, dataset in DATASETS.items()]
+    return "\n\n".join([fitted_table(header, rows), *notes])
+
+
+def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
+    frame = table.frame
+    gpus, cnns, batches = (_first(frame, names) for names in (_GPUS, _CNNS, _BATCHES))
+    networks = "-" if cnns is None else cnns.nunique()
+    return [
+        dataset.name, f"{len(frame):,}", gpus.nunique(), networks, f"{batches.min()}-{batches.max()}",
+        dataset.title,
+    ]  # fmt: skip
+
+
+def _first(frame: pd.DataFrame, names: tuple[str, ...]) -> pd.Series | None:
+    return next((frame[name] for name in names if name in frame), None)
+
+
+def _notes(dataset: Dataset) -> str:
+    parts = [
+        ("covers", dataset.coverage),
+        ("licence", dataset.licence),
+        ("commit", dataset.commit),
+        ("noise", dataset.noise_floor),
+        *(("beware", anomaly) for anomaly in dataset.anomalies),
+    ]
+    return "\n".join(
+        textwrap.fill(
+            f"{title}: {text}",
+            terminal_width(),
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+        for title, text in parts
+    )
+
+
+def table_text(name: str) -> str:
+    """Return facts, sources and coverage of the registered table `name`: GPUs x CNNs, with runs and batches.
+
+    Raises UnknownNameError for an unknown name.
+    """
+    if name not in DATASETS:
+        raise unknown_name("data set", name, DATASETS)
+    table, dataset = _read(name), DATASETS[name]
+    shortest, longest = (show_seconds(float(value)) for value in (table.seconds.min(), table.seconds.max()))
+    head = [
+        f"{name}: {dataset.title}",
+        f"  {len(table):,} {dataset.kind}, {shortest} to {longest}",
+        f"  sha256 {table.sha256}",
+        _notes(dataset),
+    ]
+    frame = table.frame
+    counts = frame.value_counts(["source", "licence"]) if "source" in frame else pd.Series(dtype=int)
+    rows = [[source, number, licence] for (source, licence), number in counts.items()]
+    parts = ["\n".join(head), fitted_table(["source", dataset.kind, "licence"], rows) if rows else ""]
+    title = f"{dataset.kind} (least-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
+    return "\n\n".join([*filter(None, parts), title, *_blocks(coverage(table))])
+
+
+_COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
+
+
+def _read(name: str) -> MeasuredTable:
+    return _LOADERS[DATASETS[name].kind](name)
+
+
+def _blocks(cells: pd.DataFrame) -> Iterator[str]:
+    """The table in as many blocks of columns as the terminal needs; rows without a run are left out."""
+    width = terminal_width() - max(map(len, cells.index))
+    columns: list[str] = []
+    free = width
+    for name in cells.columns:
+        needs = 2 + max(len(str(name)), int(cells[name].str.len().max()))
+        if columns and needs > free:
+            yield _block(cells[columns])
+            columns, free = [], width
+        columns.append(str(name))
+        free -= needs
+    yield _block(cells[columns])
+
+
+def _block(cells: pd.DataFrame) -> str:
+    filled = cells[(cells != "").any(axis=1)]
+    rows = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
+    return text_table(["", *map(str, cells.columns)], rows, indent="")

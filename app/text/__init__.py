@@ -1,0 +1,1 @@
+"""Numbers, tables and figures as text: CSV, JSON, HTML, SVG."""

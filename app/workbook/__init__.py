@@ -1,0 +1,1 @@
+"""The workbook: a spreadsheet that predicts by live cells."""

@@ -1,0 +1,92 @@
+"""The workbook: one file that predicts without Python, where every number can be followed and changed."""
+
+from trainlaw.app.models.custom_features import has_own_features
+from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
+from trainlaw.app.models.rows import is_of_layers
+from trainlaw.app.sheets.google import google_plan
+from trainlaw.app.sheets.ods import ods_bytes
+from trainlaw.app.sheets.plan import BookPlan
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.compare import write_compare
+from trainlaw.app.workbook.custom import own_workbook_plan
+from trainlaw.app.workbook.formula import write_formula, write_provenance
+from trainlaw.app.workbook.gpus import write_all_gpus
+from trainlaw.app.workbook.layer_notes import write_layer_provenance, write_layer_symbols
+from trainlaw.app.workbook.layers import layer_model, write_layer_facts, write_layers
+from trainlaw.app.workbook.model import workbook_model
+from trainlaw.app.workbook.predict import new_predict, write_predict
+from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
+from trainlaw.formulas import Formula
+
+
+def workbook_plan(formula: Formula) -> BookPlan:
+    """Return all sheets of the workbook of a formula.
+
+    A formula of features of its own has a form for them. A law of several GPUs has the built-in formula in
+    place of the time on one. A law of layers has sheets of the layers instead of those that compute many GPUs
+    or CNNs at once. Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
+    """
+    if has_own_features(formula):
+        return own_workbook_plan(formula)
+    if is_of_layers(formula):
+        return _plan_of_layers(formula)
+    model = workbook_model(with_built_in_single_gpu_law(formula))
+    book = _new_book(formula)
+    predict = new_predict(book)
+    write_compare(book, model)
+    write_formula(book, model)
+    write_errors(book, formula)
+    write_gpus(book)
+    write_cnns(book)
+    write_links(book)
+    write_options(book, formula)
+    ranking = write_all_gpus(book, model)
+    write_provenance(book, model)
+    write_predict(predict, model, ranking)
+    return book
+
+
+def _plan_of_layers(formula: Formula) -> BookPlan:
+    model = layer_model(formula)
+    book = _new_book(formula)
+    predict = new_predict(book)
+    write_layers(book, model)
+    write_layer_symbols(write_formula(book, model), model)
+    write_errors(book, formula)
+    write_gpus(book)
+    write_cnns(book)
+    write_layer_facts(book, model)
+    write_links(book)
+    write_options(book, formula)
+    write_layer_provenance(book, model)
+    write_predict(predict, model, None)
+    return book
+
+
+def _new_book(formula: Formula) -> BookPlan:
+    version = formula.provenance.get("trainlaw_version", "")
+    return BookPlan("Time and cost of training a CNN", f"trainlaw {version}")
+
+
+def workbook_bytes(formula: Formula) -> bytes:
+    """Return the workbook of a formula as the bytes of an .xlsx file; the same formula gives the same bytes.
+
+    Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
+    """
+    return xlsx_bytes(workbook_plan(formula))
+
+
+def open_document_bytes(formula: Formula) -> bytes:
+    """Return the workbook of a formula as the bytes of an .ods file, with the same cells as the .xlsx file.
+
+    Raises InputError as `workbook_bytes` does.
+    """
+    return ods_bytes(workbook_plan(formula))
+
+
+def google_workbook_bytes(formula: Formula) -> bytes:
+    """Return the workbook as an .xlsx file that Google Sheets takes over whole (see `google_workbook`).
+
+    Raises InputError as `workbook_bytes` does.
+    """
+    return xlsx_bytes(google_plan(workbook_plan(formula)))

@@ -1,0 +1,270 @@
+"""The sheet Compare: every CNN on every GPU, one live cell each, for a batch and precision of its own."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from trainlaw.app.models.lookup_tables import cnn_rows
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.factors import COLUMN, ROW, SHARED, Factors, taken_apart
+from trainlaw.app.workbook.model import (
+    FIRST_BATCH,
+    FIRST_PRECISION,
+    PEAK,
+    PREFIX,
+    CellForm,
+    Model,
+    cell_form,
+    cell_names,
+    kind_of,
+    values_of,
+)
+from trainlaw.app.workbook.tables import HEAD, SHOWN, gpu_table_rows
+from trainlaw.formulas import Expression, variables
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
+
+SPARE = 16  # rows and columns for CNNs and GPUs that a person adds
+_BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
+_HEADER = 9  # row of the names of the GPUs, counted from 0
+# On one GPU nothing is exchanged; the other facts of a set-up are those of sheet Predict.
+_ONE_GPU: Mapping[str, str] = {"n_gpus": "1", "n_nodes": "1"}
+
+
+def write_compare(book: BookPlan, model: Model) -> None:
+    """Write the sheet."""
+    side = {"cnn": ROW, "gpu": COLUMN}
+    factors = taken_apart(
+        model.written_out(model.expression),
+        lambda name: SHARED if name in model.numbers or _is_link(name) else side.get(kind_of(name), SHARED),
+    )
+    cnns, gpus = cnn_rows(), gpu_table_rows()
+    rows, columns = _lines(factors.rows), _lines(factors.columns)
+    left = 2 + len(rows)
+    sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * (len(gpus) + SPARE)])
+    sheet.title(
+        "Every CNN on every GPU", "One GPU, live: choose in the yellow cells. Empty: a fact is not known."
+    )
+    _choices(sheet)
+    matrix = _Matrix(sheet, model, factors, rows, columns)
+    matrix.write_columns(gpus)
+    matrix.write_rows(cnns)
+    matrix.write_cells(_seconds(model, cnns, gpus))
+
+
+def _is_link(name: str) -> bool:
+    return name.startswith(("link_", "network_"))
+
+
+def _choices(sheet: SheetWriter) -> None:
+    lines = (
+        ("batch per GPU, images", float(FIRST_BATCH), ""),
+        ("precision", FIRST_PRECISION, f"{PREFIX}options_precision"),
+        ("show", SHOWN[0], f"{PREFIX}options_shown"),
+    )
+    for row, (title, value, listed) in enumerate(lines, start=3):
+        sheet.text(row, 0, title)
+        if isinstance(value, str):
+            sheet.text(row, 1, value, "input")
+            sheet.drop_down(row, 1, listed)
+        else:
+            sheet.number(row, 1, value, "input")
+    # seconds^power x factor is what is shown
+    for row, (name, first, other) in enumerate((("power", "1", "-1"), ("factor", "1000", _BATCH)), start=6):
+        sheet.text(row, 0, f"{name} of the seconds, for what is shown", "note")
+        sheet.formula(row, 1, f'IF({_SHOWN}="{SHOWN[0]}",{first},{other})', float(first), "small")
+        sheet.define(f"{PREFIX}compare_{name}", row, 1)
+
+
+def pair_columns(
+    model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
+) -> dict[str, np.ndarray]:
+    """Return the raw columns of all pairs for the first choice; they broadcast to (n_cnns, n_gpus)."""
+    columns: dict[str, np.ndarray] = {}
+    for name in model.raw:
+        if name == PEAK:
+            columns[name] = _facts(gpus, "peak_fp32_flop_per_s")[None, :]
+        elif kind_of(name) == "gpu" and not _is_link(name):
+            columns[name] = _facts(gpus, name)[None, :]
+        elif kind_of(name) == "cnn":
+            columns[name] = _facts(cnns, name)[:, None]
+        else:
+            columns[name] = np.full((1, 1), model.values[name])
+    return columns
+
+
+def _seconds(
+    model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
+) -> np.ndarray:
+    """The times of the first choice on all pairs, in seconds, shape (n_cnns, n_gpus)."""
+    numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
+    columns = pair_columns(model, cnns, gpus) | numbers
+    times = values_of(model.written_out(model.expression), columns)
+    return np.broadcast_to(times, (len(cnns), len(gpus)))
+
+
+def _facts(table: Mapping[str, Mapping[str, object]], name: str) -> np.ndarray:
+    return np.array([row[name] for row in table.values()], dtype=float)
+
+
+class _Line(NamedTuple):
+    """One helper cell per row or column: text `number` of a form (-1: its result), the first step's line."""
+
+    meaning: Expression
+    form: CellForm
+    number: int
+    first: int
+
+    def written(self, names: Mapping[str, str], place: Callable[[int], str]) -> str:
+        """Return the cell formula; place : address of another line's cell."""
+        return self.form.filled(self.number, names, lambda step: place(self.first + step))
+
+
+def _lines(factors: Sequence[Expression]) -> list[_Line]:
+    """The factors, each after the steps that it needs where it is too long for one cell."""
+    lines: list[_Line] = []
+    for factor in factors:
+        form, first = cell_form(factor), len(lines)
+        lines += [_Line(meaning, form, number, first) for number, meaning in enumerate(form.meanings)]
+        lines.append(_Line(factor, form, -1, first))
+    return lines
+
+
+class _Matrix:
+    """The matrix under construction: factors of GPUs above it, factors of CNNs to its left."""
+
+    def __init__(
+        self,
+        sheet: SheetWriter,
+        model: Model,
+        factors: Factors,
+        rows: Sequence[_Line],
+        columns: Sequence[_Line],
+    ) -> None:
+        self.sheet, self.model, self.factors, self.rows, self.columns = sheet, model, factors, rows, columns
+        self.left, self.top = 2 + len(rows), _HEADER + 2 + len(columns)
+        self.gpu_facts = ["gpu", *next(iter(gpu_table_rows().values()))]
+        self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
+        self.places = cell_names({*model.raw, *model.numbers}) | dict(_ONE_GPU)
+        precision = f"MATCH({_PRECISION},{PREFIX}options_precision,0)"
+        self.peak = f"INDEX({PREFIX}options_peak_column,{precision})"
+        self.places |= {name: "0" for name in model.raw if _is_link(name) or name.startswith("exchange_")}
+        self.places |= {"batch_per_gpu": f"Compare!{_BATCH}"}
+        for name in ("bytes_per_element", "is_tensor_precision"):
+            self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
+
+    def _of_gpu(self, number: int) -> dict[str, str]:
+        row = HEAD + 2 + number
+        facts = {name: f"GPUs!${xl_col_to_name(column)}${row}" for column, name in enumerate(self.gpu_facts)}
+        last = xl_col_to_name(len(self.gpu_facts) - 1)
+        return facts | {PEAK: f"INDEX(GPUs!$A${row}:${last}${row},MATCH({self.peak},{PREFIX}gpu_columns,0))"}
+
+    def _of_cnn(self, number: int) -> dict[str, str]:
+        row = HEAD + 2 + number
+        return {name: f"CNNs!${xl_col_to_name(column)}${row}" for column, name in enumerate(self.cnn_facts)}
+
+    def write_columns(self, gpus: Mapping[str, Mapping[str, object]]) -> None:
+        """Write a header, a flag for known facts and the factors per GPU, and per spare column."""
+        sheet, names = self.sheet, list(gpus)
+        needed = [
+            name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)
+        ]
+        sheet.text(_HEADER + 1, self.left - 1, "facts known", "small")
+        values = _first_values(self.model, self.columns, gpus)
+        complete = np.all([np.isfinite(_facts(gpus, _table_fact(name))) for name in needed] or [True], axis=0)
+        for number in range(len(names) + SPARE):
+            column, places, known = self.left + number, self._of_gpu(number), number < len(names)
+            label = f'IF({places["gpu"]}="","",{places["gpu"]})'
+            sheet.formula(_HEADER, column, label, names[number] if known else "", "head_right")
+            flag = float(known and np.broadcast_to(complete, len(names))[number])
+            self._flag(_HEADER + 1, column, [places[name] for name in needed], flag)
+            switch, letter = xl_rowcol_to_cell(_HEADER + 1, column), xl_col_to_name(column)
+            for index, line in enumerate(self.columns):
+                text = line.written(self.places | places, lambda n, at=letter: f"{at}${_HEADER + 3 + n}")
+                shown = values[index].get(number, 0.0) if flag else 0.0
+                self._factor(_HEADER + 2 + index, column, switch, text, shown)
+        for index in range(len(self.columns)):
+            sheet.text(_HEADER + 2 + index, self.left - 1, f"GPU factor {index + 1}", "small")
+        sheet.plan.heights[_HEADER] = 45
+        sheet.plan.hidden_rows = (_HEADER + 1, self.top - 1)
+
+    def write_rows(self, cnns: Mapping[str, Mapping[str, object]]) -> None:
+        """Write a label, a flag for known facts and the factors per CNN, and per spare row."""
+        sheet, names = self.sheet, list(cnns)
+        needed = [name for name in self.model.raw_of_features if kind_of(name) == "cnn"]
+        sheet.text(_HEADER, 0, "CNN", "head")
+        sheet.text(_HEADER, 1, "facts known", "head_right")
+        values = _first_values(self.model, self.rows, cnns)
+        for index in range(len(self.rows)):
+            sheet.text(_HEADER, 2 + index, f"CNN factor {index + 1}", "head_right")
+        for number in range(len(names) + SPARE):
+            row, places, known = self.top + number, self._of_cnn(number), number < len(names)
+            label = f'IF({places["label"]}="","",{places["label"]})'
+            sheet.formula(row, 0, label, names[number] if known else "", "text")
+            self._flag(row, 1, [places[name] for name in needed], float(known))
+            switch = xl_rowcol_to_cell(row, 1, col_abs=True)
+            for index, line in enumerate(self.rows):
+                text = line.written(
+                    self.places | places, lambda n, at=row: f"${xl_col_to_name(2 + n)}{at + 1}"
+                )
+                self._factor(row, 2 + index, switch, text, values[index].get(number, 0.0))
+        if self.left > 2:
+            sheet.plan.hidden_columns = (2, self.left - 1)
+
+    def _flag(self, row: int, column: int, cells: Sequence[str], value: float) -> None:
+        text = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
+        self.sheet.formula(row, column, text, value if cells else 1.0, "small")
+
+    def _factor(self, row: int, column: int, switch: str, text: str, value: float) -> None:
+        self.sheet.formula(row, column, f'IF({switch}=1,IFERROR({text},"n/a"),0)', value, "small")
+
+    def write_cells(self, seconds: np.ndarray) -> None:
+        """Write one cell per pair."""
+        n_cnns, n_gpus = seconds.shape
+        rows = [number for number, line in enumerate(self.rows) if line.number == -1]
+        columns = [number for number, line in enumerate(self.columns) if line.number == -1]
+        places = {f"row_{n}": f"${xl_col_to_name(2 + line)}{{row}}" for n, line in enumerate(rows, start=1)}
+        places |= {
+            f"column_{n}": f"{{letter}}${_HEADER + 3 + line}" for n, line in enumerate(columns, start=1)
+        }
+        # Written once with gaps for row and column: there are tens of thousands of cells.
+        cell = cell_form(self.factors.cell)
+        if cell.meanings:
+            note = "This formula is too long for one cell per pair: use sheet Predict."
+            self.sheet.text(2, 0, note, "warning")
+            return
+        text = cell.filled(-1, self.places | places, str)
+        shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
+        form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}=1,{shown},"")'
+        for number in range(n_gpus + SPARE):
+            letter, column = xl_col_to_name(self.left + number), self.left + number
+            for line in range(n_cnns + SPARE):
+                row = self.top + line
+                known = line < n_cnns and number < n_gpus and math.isfinite(seconds[line, number])
+                value = 1000.0 * float(seconds[line, number]) if known else ""
+                self.sheet.formula(row, column, form.format(row=row + 1, letter=letter), value, "decimal")
+        bottom, right = self.top + n_cnns + SPARE - 1, self.left + n_gpus + SPARE - 1
+        self.sheet.plan.scale = (self.top, self.left, bottom, right)
+        self.sheet.plan.frozen = (self.top, self.left)
+        self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
+
+
+def _table_fact(name: str) -> str:
+    """The column of a table that a raw column is read from for the first choice."""
+    return "peak_fp32_flop_per_s" if name == PEAK else name
+
+
+def _first_values(
+    model: Model, lines: Sequence[_Line], table: Mapping[str, Mapping[str, object]]
+) -> list[dict[int, float]]:
+    """The lines of each row of a table for the first choice, by row; what is not defined is left out."""
+    found = []
+    for line in lines:
+        columns = {}
+        for name in variables(line.meaning):
+            fact = _table_fact(name)
+            of_table = fact in next(iter(table.values())) and name not in model.numbers
+            columns[name] = _facts(table, fact) if of_table else np.full(len(table), model.values[name])
+        values = np.broadcast_to(values_of(line.meaning, columns), len(table))
+        found.append({row: float(value) for row, value in enumerate(values) if math.isfinite(value)})
+    return found

@@ -1,0 +1,344 @@
+"""The sheets Formula (terms, constants to be changed, symbols, facts) and Provenance (origin, self-check)."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+from trainlaw.app.models.memory import INSTEAD
+from trainlaw.app.models.multi_gpu import ASSUMPTION
+from trainlaw.app.models.terms import terms_of
+from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
+from trainlaw.app.text.json import plain_text
+from trainlaw.app.workbook.model import (
+    COUNTS,
+    INPUTS,
+    OF_LINK,
+    OF_NETWORK,
+    OF_PRECISION,
+    PEAK,
+    PREFIX,
+    ROUNDS,
+    Model,
+    cell_name,
+    cell_names,
+    first_choice,
+    kind_of,
+    values_of,
+)
+from trainlaw.datasets import FEATURES
+from trainlaw.formulas import Expression, Formula, to_text, variables
+from trainlaw.formulas.printers import split_for_excel
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+_AGREEMENT = "1E-9"
+_WIDTHS = (58, 20, 20, 18, 18, 10, 90)
+UNKNOWN = "not known"
+_SYMBOL_HEADS = ("symbol", "value now", "unit", "least in training", "most in training", "outside", "meaning")
+
+
+def write_formula(book: BookPlan, model: Model) -> SheetWriter:
+    """Write the sheet Formula, and return it; a changed constant changes the prediction."""
+    sheet = SheetWriter(book, "Formula", _WIDTHS)
+    target = model.formula.target
+    note = "It is the sum of these terms, computed for the choice on sheet Predict."
+    sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
+    constants = _terms_end(model) + 1
+    symbols = constants + 3 + len(model.numbers)
+    facts = symbols + 3 + len(model.features)
+    steps = facts + 4 + len(model.raw)
+    _constants(sheet, model, constants)
+    features = _symbols(sheet, model, symbols)
+    known = _facts(sheet, model, facts)
+    _terms(sheet, model, steps, [known, features])
+    return sheet
+
+
+def _terms_end(model: Model) -> int:
+    return 4 + len(model.terms) + 2
+
+
+def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:
+    """Write a line per term, the exchange, their sum; helper cells of long terms go from row `steps` on.
+
+    counts : cell formulas that tell whether facts and features are known.
+    """
+    sheet.heads(2, ["term", "time, s", "share of the time", "what it is"])
+    sheet.text(2, 3, "what it is", "head_unit")
+    first, names = 3, cell_names({*model.features, *model.numbers})
+    helpers: list[tuple[str, str, float]] = []
+    for row, (term, value) in enumerate(zip(model.terms, model.term_seconds, strict=True), start=first):
+        sheet.wrapped_text(row, 0, model.readable(term), _WIDTHS[0])
+        summed = model.term_cells[row - first : row - first + 1]
+        text = summed[0] if summed else _in_one_cell(term, names, model.values, helpers)
+        sheet.formula(row, 1, f'IFERROR({text},"{UNKNOWN}")', value, "seconds")
+        _share(sheet, row, value / model.seconds)
+        sheet.text(row, 3, _in_words(model.formula, term), "unit")
+    last = first + len(model.terms) - 1
+    counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.terms)}"]
+    _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
+    sheet.plan.bars.append(Bars(2, first, last + 1))
+    if helpers:
+        sheet.text(steps, 0, "Steps of terms that are too long for one cell", "section")
+    for row, (name, text, value) in enumerate(helpers, start=steps + 1):
+        sheet.text(row, 0, name)
+        sheet.formula(row, 1, text, value)
+        sheet.define(name, row, 1)
+
+
+def _share(sheet: SheetWriter, row: int, value: float) -> None:
+    cell = xl_rowcol_to_cell(row, 1)
+    sheet.formula(
+        row, 2, f'IF(AND(ISNUMBER({cell}),ISNUMBER({PREFIX}time_s)),{cell}/{PREFIX}time_s,"")', value, "share"
+    )
+
+
+def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
+    exchange = split_for_excel(model.exchange, cell_names(model.raw), str).formula
+    sheet.text(row, 0, "exchange of the gradients between GPUs, not hidden")
+    sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({exchange}),"{UNKNOWN}")', 0.0, "seconds")
+    sheet.define(f"{PREFIX}exchange_s", row, 1)
+    _share(sheet, row, 0.0)
+    sheet.text(
+        row, 3, ASSUMPTION if variables(model.exchange) else "nothing: the terms know several GPUs", "unit"
+    )
+    sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
+    total = f"SUM(B{first + 1}:B{row})"
+    sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
+    sheet.text(row + 1, 2, "s", "unit")
+    sheet.define(f"{PREFIX}single_s", row + 1, 1)
+
+
+def _in_one_cell(
+    term: Expression,
+    names: Mapping[str, str],
+    values: Mapping[str, float],
+    helpers: list[tuple[str, str, float]],
+) -> str:
+    """Return the text of a term; what does not fit into one cell is added to `helpers`, with its value."""
+    start = len(helpers)
+    cells = split_for_excel(term, names, lambda index: f"{PREFIX}step_{start + index + 1}")
+    if cells.helpers:
+        known = {name: np.array([value]) for name, value in values.items()}
+        for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
+            helpers.append((name, text, float(values_of(part, known)[0])))
+    return cells.formula
+
+
+def _in_words(formula: Formula, term: Expression) -> str:
+    known = [spec for spec in formula.features if spec.name in variables(term)]
+    inner = {item.name for item in formula.grouped} | {spec.name for spec in known}
+    if not known or not set(variables(term)) - inner:
+        return "fixed time" if not known else ", ".join(spec.meaning for spec in known)
+    timed = [spec for spec in known if spec.unit == formula.target.unit] or known
+    return "; ".join(spec.meaning for spec in timed)
+
+
+def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
+    sheet.text(row, 0, "Constants (change the yellow cells)", "section")
+    sheet.heads(row + 1, ["name", "value", "unit", "occurs in"])
+    sheet.text(row + 1, 2, "unit", "head_unit")
+    sheet.text(row + 1, 3, "occurs in", "head_unit")
+    units = {constant.name: _unit(constant.unit) for constant in model.constants}
+    for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
+        inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
+        sheet.text(line, 0, name)
+        if name in units:
+            sheet.number(line, 1, value, "constant")
+        else:
+            sheet.formula(line, 1, _of_group(model.formula, name), value)
+        sheet.text(line, 2, units.get(name, "by group: sheet Options"), "unit")
+        sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
+        sheet.define(cell_name(name), line, 1)
+
+
+def _of_group(formula: Formula, name: str) -> str:
+    """The cell formula of a grouped constant; a group that is not listed has the value of any other."""
+    key = next(item.key for item in formula.grouped if item.name == name)
+    of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
+    return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
+
+
+def _unit(unit: object) -> str:
+    if unit is None:
+        return "depends on others"
+    return "" if str(unit) == "1" else str(unit)
+
+
+def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
+    """Write features with value, unit, training range and meaning; return the check that all are known."""
+    sheet.text(row, 0, "Symbols of the formula", "section")
+    _symbol_heads(sheet, row + 1)
+    first, names = row + 2, cell_names(model.raw)
+    for line, (name, form) in enumerate(model.features.items(), start=first):
+        spec = FEATURES[name].spec
+        style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
+        sheet.text(line, 0, f"{name} ({spec.symbol})")
+        text = split_for_excel(form, names, str).formula
+        sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
+        sheet.text(line, 2, _unit(spec.unit), "unit")
+        written = to_text(form)
+        sheet.text(
+            line, 6, spec.meaning if written == name else f"{spec.meaning}; computed as {written}", "unit"
+        )
+        if name in model.derived:
+            sheet.define(cell_name(name), line, 1)
+        _range(sheet, line, model.formula.ranges.get(name), value, style)
+    last = first + len(model.features) - 1
+    sheet.book.names[f"{PREFIX}outside"] = (
+        f"{sheet.name}!$F${first + 1}:$F${last + 1 if model.features else first + 1}"
+    )
+    return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
+
+
+def _symbol_heads(sheet: SheetWriter, row: int) -> None:
+    for column, title in enumerate(_SYMBOL_HEADS):
+        style = "head" if column == 0 else "head_unit" if title in ("unit", "meaning") else "head_right"
+        sheet.text(row, column, title, style)
+
+
+def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value: float, style: str) -> None:
+    if ends is None:
+        return
+    sheet.number(row, 3, ends[0], style)
+    sheet.number(row, 4, ends[1], style)
+    cell, low, high = (xl_rowcol_to_cell(row, column) for column in (1, 3, 4))
+    outside = int(not ends[0] <= value <= ends[1])
+    sheet.formula(row, 5, f"IF(ISNUMBER({cell}),IF(OR({cell}<{low},{cell}>{high}),1,0),0)", outside)
+
+
+def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
+    """Write the raw columns of the choice; return the cell formula that tells whether all are known."""
+    sheet.text(row, 0, "Facts of the chosen GPU, CNN and set-up", "section")
+    _symbol_heads(sheet, row + 1)
+    for line, name in enumerate(model.raw, start=row + 2):
+        spec = FEATURES[name].spec if name in FEATURES else None
+        sheet.text(line, 0, name)
+        value = model.values[name]
+        style = "seconds" if spec and str(spec.unit) == "s" else "amount"
+        sheet.formula(line, 1, fact_formula(name) or cell_name(name), value, style)
+        sheet.text(line, 2, _unit(spec.unit) if spec else _RAW_UNITS.get(name, ""), "unit")
+        sheet.text(line, 6, spec.meaning if spec else _RAW_MEANINGS.get(name, ""), "unit")
+        if fact_formula(name):
+            sheet.define(cell_name(name), line, 1)
+    cells = f"B{row + 3}:B{row + 2 + len(model.raw)}"
+    return f"COUNT({cells})={len(model.raw)}"
+
+
+_RAW_UNITS: Mapping[str, str] = {
+    "kept_elements": "element/image",
+    "kept_bytes": "B/image",
+    "working_elements": "element/image",
+    "unfolded_elements": "element/image",
+    "least_bytes_per_param": "B/element",
+    "momentum_bytes_per_param": "B/element",
+    "link_s_per_byte": "s/B",
+    "network_s_per_byte": "s/B",
+}
+_RAW_MEANINGS: Mapping[str, str] = {
+    "kept_elements": "outputs of layers that the backward pass reads, for one image",
+    "kept_bytes": "indices of maximum pooling and masks of dropout, for one image",
+    "working_elements": "gradients of outputs alive at once, for one image",
+    "unfolded_elements": "the largest convolution's unfolded input, for one image",
+    "least_bytes_per_param": "a learned element and its gradient; mixed precision: and its 16-bit copy",
+    "momentum_bytes_per_param": "what momentum keeps for a learned element",
+    "link_s_per_byte": "time per byte between GPUs of a node; 0 where there is one a node",
+    "network_s_per_byte": "time per byte between nodes; 0 for one node",
+}
+
+
+def fact_formula(name: str) -> str:
+    """Return the cell formula that looks a raw column up for the choice; "" for what a person enters."""
+    kind = kind_of(name)
+    if name in INPUTS or name in COUNTS:
+        text = ""
+    elif name in OF_PRECISION:
+        text = _option("precision", name)
+    elif name in OF_LINK or name in OF_NETWORK:
+        text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"))
+    elif name == ROUNDS:
+        # Rounded first: a logarithm may miss a whole number in its last place.
+        text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
+    elif kind == "choice":
+        text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
+    elif name in INSTEAD:
+        text = _kept(name)
+    else:
+        text = _look_up(kind, _option("precision", "peak_column") if name == PEAK else f'"{name}"')
+    return text
+
+
+def _kept(name: str) -> str:
+    """The cell formula of a quantity of memory; a CNN that a person adds may lack it."""
+    found = f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
+    return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
+
+
+def link_formula(name: str, look_up: Callable[[str], str]) -> str:
+    """Return the cell formula of a fact of a link, 0 where nothing crosses it."""
+    nothing = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
+    rate = look_up('"effective_byte_per_s"')
+    known = {"latency_s": look_up('"latency_s"'), "byte_per_s": rate, "s_per_byte": f"1/{rate}"}
+    return f"IF({nothing},0,{known[name.split('_', 1)[1]]})"
+
+
+def _option(kind: str, column: str) -> str:
+    row = f"MATCH({PREFIX}{kind},{PREFIX}options_{kind},0)"
+    return f"INDEX({PREFIX}options_{column},{row})"
+
+
+def _look_up(kind: str, column: str) -> str:
+    """The cell formula for the chosen row of a table and a column whose name is the cell formula `column`."""
+    chosen = f"{PREFIX}link_used" if kind == "link" else f"{PREFIX}{kind}"
+    row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
+    found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
+    return f'IF({found}="","{UNKNOWN}",{found})'
+
+
+def write_provenance(book: BookPlan, model: Model) -> None:
+    """Write the sheet Provenance; the self-check is a configuration computed by us and by the application."""
+    sheet = SheetWriter(book, "Provenance", (44, 26, 64))
+    sheet.title("Where this formula comes from")
+    facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
+    row = sheet.table(2, ["fact", "value"], facts)
+    _self_check(sheet, model.formula, row + 1)
+
+
+def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
+    """Plain numbers in, original constants: what differs here differs because of the application."""
+    sheet.text(row, 0, "Self-check", "section")
+    names = [spec.name for spec in formula.used_features]
+    numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
+    places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
+    for line, (name, value) in enumerate(numbers.items(), start=row + 1):
+        sheet.text(line, 0, name)
+        sheet.number(line, 1, value)
+    first = row + 1 + len(numbers)
+    last, total = _computed_terms(sheet, formula, numbers, places, first)
+    sheet.text(last + 1, 0, "sum, as trainlaw computed it [s]")
+    sheet.number(last + 1, 1, total)
+    here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
+    sheet.text(last + 2, 0, "equal")
+    sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
+    sheet.define(f"{PREFIX}self_check", last + 2, 1)
+
+
+def _computed_terms(
+    sheet: SheetWriter, formula: Formula, values: Mapping[str, float], places: Mapping[str, str], row: int
+) -> tuple[int, float]:
+    """Write the terms over the cells `places`, long ones in steps; return the last row and the sum in s."""
+    terms = terms_of(formula)
+    lines: list[tuple[str, str, float]] = []
+    spare: list[tuple[str, str, float]] = []
+    for number, term in enumerate(terms, start=1):
+        start = row + len(terms) + 4 + len(spare)
+        cells = split_for_excel(term, places, lambda index, start=start: f"$B${start + index + 1}")
+        known = {name: np.array([value]) for name, value in values.items()}
+        for (_, text), part in zip(cells.helpers, cells.expressions, strict=True):
+            spare.append((f"step of term {number}", text, float(values_of(part, known)[0])))
+        lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
+    for first, texts in ((row, lines), (row + len(terms) + 4, spare)):
+        for line, (title, text, value) in enumerate(texts, start=first):
+            sheet.text(line, 0, title)
+            sheet.formula(line, 1, text, value)
+    return row + len(lines) - 1, sum(value for *_, value in lines)

@@ -1,0 +1,313 @@
+"""A law of layers in the workbook: the layers of all CNNs as facts, and those of the chosen one, live."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.lookup_tables import cnn_rows
+from trainlaw.app.models.multi_gpu import EXCHANGE
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.terms import terms_of, with_named_constants
+from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
+from trainlaw.app.workbook.model import (
+    FIRST_CNN,
+    PREFIX,
+    Model,
+    cell_form,
+    cell_name,
+    cell_names,
+    first_choice,
+    values_of,
+)
+from trainlaw.datasets import NETWORK_LAYER_FEATURES
+from trainlaw.datasets.features.cnn_features import LAYER_FACTS, TRAINING_PASSES
+from trainlaw.datasets.measurements.cnn_layer_rows import RUN_NAMES, layers_of_key
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    Constant,
+    Expression,
+    FeatureSpec,
+    Formula,
+    TrainlawError,
+    Variable,
+    substitute,
+    variables,
+)
+from xlsxwriter.utility import xl_col_to_name
+
+FACTS, LIVE = "Layer facts", "Layers"
+SLOTS = 480  # distinct layers of a network that the sheet has room for
+_RANGES = ("least in training", "most in training", "1: a layer is outside")
+_SPARE = 2000  # rows of facts for networks that a person adds
+_TOP = 8  # first row of layers on both sheets, counted from 0
+UNKNOWN = "not known"
+_OF_RUNS = {name: Variable(run) for name, run in RUN_NAMES.items()} | {"n_passes": Constant(TRAINING_PASSES)}
+
+
+@dataclass(frozen=True)
+class LayerModel(Model):
+    """A law of layers as the workbook computes it; it has no feature of a run.
+
+    layer_features : each over facts of a layer and raw columns of runs.
+    """
+
+    layer_features: Mapping[str, Expression]
+
+    @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The raw columns of runs behind features of layers, exchange and memory, sorted."""
+        names = {name for form in self.layer_features.values() for name in variables(form)}
+        return tuple(sorted({*super().raw, *names - set(LAYER_FACTS)}))
+
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        """The facts of a layer behind its features, sorted."""
+        names = {name for form in self.layer_features.values() for name in variables(form)}
+        return tuple(name for name in LAYER_FACTS if name in names)
+
+    @cached_property
+    def rows(self) -> FormulaRows:
+        """The layers of the first choice, with facts and features."""
+        names = list(dict.fromkeys((*self.facts, *self.layer_features)))
+        return FormulaRows.of(self.formula, first_choice(), names)
+
+    @cached_property
+    def term_values(self) -> np.ndarray:
+        """The time of each term in each layer of the first choice, its count times, (n_terms, n_rows)."""
+        columns = {**self.rows.columns, **{name: np.array(value) for name, value in self.numbers.items()}}
+        length = len(self.rows.sums.row)
+        found = [np.broadcast_to(values_of(term, columns), length) for term in self.terms]
+        return np.array(found) * self.rows.sums.count
+
+    @property
+    def term_seconds(self) -> list[float]:
+        """The terms for the first choice, in seconds."""
+        return [float(value) for value in self.term_values.sum(axis=1)]
+
+    @property
+    def term_cells(self) -> tuple[str, ...]:
+        """The cell formula of each term: its sum over the layers of the chosen network."""
+        letters = [xl_col_to_name(column) for column in _term_columns(self)]
+        cells = [f"{LIVE}!${letter}${_TOP + 1}:${letter}${_TOP + SLOTS}" for letter in letters]
+        count = f"{PREFIX}layer_count"
+        # A layer whose time is not known is a text, which a sum would leave out.
+        return tuple(f'IF(AND({count}>0,COUNT({cell})={count}),SUM({cell}),"{UNKNOWN}")' for cell in cells)
+
+    @property
+    def outside_cells(self) -> str:
+        """Where it stands of each feature whether any layer lies outside its training range."""
+        return f"{LIVE}!$D$6:${xl_col_to_name(2 + len(_columns(self)))}$6"
+
+    @property
+    def outside_first(self) -> int:
+        """How many features of the first choice lie outside their training range in any layer."""
+        found = self.formula.out_of_range(self.rows.columns)
+        return sum(bool(np.any(outside & (self.rows.columns[name] != 0))) for name, outside in found.items())
+
+
+def layer_model(formula: Formula) -> LayerModel:
+    """Return what the workbook of a law of layers computes."""
+    # As features the grouped constants stay in the expression, each a cell of its own.
+    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
+    law = replace(formula, features=(*formula.features, *grouped), grouped=())
+    expression, constants = with_named_constants(law)
+    features = {
+        spec.name: substitute(feature_expression(spec.name, of_layers=True), _OF_RUNS)
+        for spec in formula.used_features
+    }
+    terms, exchange = tuple(terms_of(law, expression)), feature_expression(EXCHANGE)
+    return LayerModel(formula, expression, constants, terms, {}, exchange, features)
+
+
+def _columns(model: LayerModel) -> list[str]:
+    """Names of the columns that are facts or features: each once."""
+    return [*model.facts, *(name for name in model.layer_features if name not in model.facts)]
+
+
+def _steps(model: LayerModel) -> list[list[Expression]]:
+    """The steps on the way to each term, where it is too long for one cell."""
+    return [list(cell_form(term).meanings) for term in model.terms]
+
+
+def _term_columns(model: LayerModel) -> list[int]:
+    """The column of each term: after place, kind, number, facts, features, and the steps of terms."""
+    column, found = 3 + len(_columns(model)), []
+    for steps in _steps(model):
+        column += len(steps)
+        found.append(column)
+        column += 1
+    return found
+
+
+def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
+    """Write the sheet with the distinct layers of every network whose layers are known, a row each."""
+    sheet = SheetWriter(book, FACTS, [44, 18, 10, *[16] * len(model.facts)])
+    sheet.title(
+        "The layers of the CNNs",
+        "Equal layers are one row with their number; the row 'iteration' is what a run has once. "
+        "Add the layers of a CNN of yours below the last row, all under its name on sheet CNNs.",
+    )
+    sheet.heads(_TOP - 1, ["CNN", "layer", "number", *model.facts])
+    for column, name in enumerate(model.facts, start=3):
+        sheet.text(_TOP - 2, column, str(LAYER_FACTS[name].spec.unit), "small")
+    places, row = [list(LAYER_FACTS).index(name) for name in model.facts], _TOP
+    for label, cnn in cnn_rows().items():
+        try:
+            layers = layers_of_key((str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"])))
+        except TrainlawError:
+            continue  # a network of which only sums are known
+        for kind, count, facts in zip(layers.kinds, layers.count, layers.facts, strict=True):
+            sheet.text(row, 0, label)
+            sheet.text(row, 1, kind, "unit")
+            for column, value in enumerate([count, *facts[places]], start=2):
+                sheet.number(row, column, float(value))
+            row += 1
+    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 2), _TOP - 1, True
+    for column, name in enumerate(["cnn", "kind", "count", *model.facts]):
+        letter = xl_col_to_name(column)
+        book.names[_fact_name(name)] = f"'{FACTS}'!${letter}${_TOP + 1}:${letter}${row + _SPARE}"
+
+
+def _fact_name(name: str) -> str:
+    return cell_name(f"layers_{name}")
+
+
+def write_layers(book: BookPlan, model: LayerModel) -> None:
+    """Write the sheet with the layers of the chosen network: features and terms of each, live."""
+    _Layers(book, model).write()
+
+
+class _Layers:
+    """The sheet of the layers of the chosen network, under construction."""
+
+    def __init__(self, book: BookPlan, model: LayerModel) -> None:
+        self.model, self.names, self.terms = model, _columns(model), _term_columns(model)
+        self.total = self.terms[-1] + 1
+        self.sheet = SheetWriter(book, LIVE, [12, 18, 10, *[15] * (self.total - 2), 12])
+        self.columns = {name: 3 + place for place, name in enumerate(self.names)}
+        self.first = model.rows.sums.count.size
+        self.forms = {name: cell_form(form) for name, form in model.layer_features.items()}
+        self.term_forms = [cell_form(term) for term in model.terms]
+        self.known = {
+            **model.rows.columns,
+            **{name: np.array(value) for name, value in model.numbers.items()},
+        }
+
+    def write(self) -> None:
+        """Write heads, one row a layer, and what of it lies outside the training range."""
+        sheet = self.sheet
+        sheet.title(
+            "The layers of the chosen CNN", "Each once, with its number; times are of all equal ones."
+        )
+        self._place()
+        titles = [name.replace("_", " ") for name in self.names]
+        sheet.heads(_TOP - 1, ["row", "layer", "number", *titles], "head_right")
+        for name in self.names:
+            unit = NETWORK_LAYER_FEATURES[name].spec.unit
+            sheet.text(_TOP - 2, self.columns[name], "" if unit.is_dimensionless else str(unit), "small")
+        for number, column in enumerate(self.terms, start=1):
+            sheet.text(_TOP - 1, column, f"term {number}", "head_right")
+            sheet.text(_TOP - 2, column, "s", "small")
+        sheet.text(_TOP - 1, self.total, "time, all terms", "head_right")
+        sheet.text(_TOP - 2, self.total, "s", "small")
+        sheet.text(_TOP - 1, self.total + 1, "share", "head_right")
+        for slot in range(SLOTS):
+            self._row(slot)
+        self._ranges()
+        sheet.plan.bars.append(Bars(self.total + 1, _TOP, _TOP + SLOTS - 1))
+        sheet.plan.heights[_TOP - 1] = 45
+        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 3), _TOP - 1, True
+
+    def _place(self) -> None:
+        """Write where the layers of the chosen network begin among all, and how many rows they have."""
+        labels, sheet = _fact_name("cnn"), self.sheet
+        first = list(cnn_rows()).index(_first_label())
+        before = sum(len(layers_of_key(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
+        sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
+        found = f'IFERROR(MATCH({PREFIX}cnn,{labels},0),"{UNKNOWN}")'
+        sheet.formula(2, 4, found, float(before + 1))
+        sheet.define(f"{PREFIX}layer_first", 2, 4)
+        sheet.formula(2, 5, f"SUMPRODUCT(1*({labels}={PREFIX}cnn))", float(self.first))
+        sheet.define(f"{PREFIX}layer_count", 2, 5)
+
+    def _row(self, slot: int) -> None:
+        row, sheet, rows = _TOP + slot, self.sheet, self.model.rows
+        known, live = slot < self.first, f'$A{_TOP + slot + 1}=""'
+
+        def write(column: int, text: str, value: float | str, style: str = "seconds") -> None:
+            shown = f'IF({live},"",IFERROR({text},"{UNKNOWN}"))'
+            sheet.formula(row, column, shown, value if known else "", style)
+
+        start = float(sheet.plan.cells[2, 4].value) if known else 0.0
+        place, begin = f"ROWS($A${_TOP + 1}:$A{row + 1})", f"{PREFIX}layer_first"
+        number = f'IF(AND(ISNUMBER({begin}),{place}<={PREFIX}layer_count),{begin}+{place}-1,"")'
+        sheet.formula(row, 0, number, start + slot if known else "", "general")
+        kinds = layers_of_key(FIRST_CNN).kinds
+        write(1, f"INDEX({_fact_name('kind')},$A{row + 1})", kinds[slot] if known else "", "unit")
+        count = float(rows.sums.count[slot]) if known else ""
+        write(2, f"INDEX({_fact_name('count')},$A{row + 1})", count, "general")
+        places = self._places(row)
+        for name in self.names:
+            is_fact = name in self.model.facts
+            text = f"INDEX({_fact_name(name)},$A{row + 1})" if is_fact else self._feature(name, places)
+            value = float(rows.columns[name][slot]) if known else ""
+            write(self.columns[name], text, value, "general" if is_fact else "seconds")
+        for number in range(len(self.terms)):
+            self._term(row, number, places, write)
+        values = self.model.term_values[:, slot] if known else np.zeros(1)
+        ends = [f"{xl_col_to_name(column)}{row + 1}" for column in self.terms]
+        write(self.total, "+".join(ends), float(values.sum()))
+        share = f'IF(ISNUMBER({PREFIX}single_s),{xl_col_to_name(self.total)}{row + 1}/{PREFIX}single_s,"")'
+        write(self.total + 1, share, float(values.sum() / self.model.seconds), "share")
+
+    def _places(self, row: int) -> dict[str, str]:
+        shared = cell_names({*self.model.raw, *self.model.numbers})
+        return shared | {name: f"${xl_col_to_name(self.columns[name])}{row + 1}" for name in self.names}
+
+    def _feature(self, name: str, places: Mapping[str, str]) -> str:
+        return self.forms[name].filled(-1, places, str)
+
+    def _term(self, row: int, number: int, places: Mapping[str, str], write: Callable[..., None]) -> None:
+        """Write a term of a layer, after the steps that it needs where it is too long for one cell."""
+        form, column, slot = self.term_forms[number], self.terms[number], row - _TOP
+        first = column - len(form.meanings)
+
+        def step(place: int) -> str:
+            return f"${xl_col_to_name(first + place)}{row + 1}"
+
+        for place, meaning in enumerate(form.meanings):
+            values = np.broadcast_to(values_of(meaning, self.known), self.first)
+            value = float(values[slot]) if slot < self.first else ""
+            write(first + place, form.filled(place, places, step), value)
+        value = float(self.model.term_values[number][slot]) if slot < self.first else ""
+        write(column, f"$C{row + 1}*({form.filled(-1, places, step)})", value)
+
+    def _ranges(self) -> None:
+        """Write the training range of each feature over its column, and whether any layer lies outside."""
+        sheet, ranges = self.sheet, self.model.formula.ranges
+        for line, title in enumerate(_RANGES, start=3):
+            sheet.text(line, 0, title, "note")
+        outside = self.model.formula.out_of_range(self.model.rows.columns)
+        for name in self.model.layer_features:
+            column = self.columns[name]
+            if name not in ranges:
+                continue
+            letter = xl_col_to_name(column)
+            sheet.number(3, column, ranges[name][0], "seconds")
+            sheet.number(4, column, ranges[name][1], "seconds")
+            cells = f"{letter}${_TOP + 1}:{letter}${_TOP + SLOTS}"
+            # What is 0 takes no part: a pooling layer has no time of a matrix product.
+            wrong = f"({cells}<{letter}$4)+({cells}>{letter}$5)"
+            text = f"IF(SUMPRODUCT(ISNUMBER({cells})*({cells}<>0)*({wrong}))>0,1,0)"
+            values = self.model.rows.columns[name]
+            sheet.formula(5, column, text, float(np.any(outside[name] & (values != 0))), "general")
+
+
+def _key(cnn: Mapping[str, object]) -> tuple[str, int, int]:
+    return str(cnn["cnn"]), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
+
+
+def _first_label() -> str:
+    return next(label for label, cnn in cnn_rows().items() if _key(cnn) == FIRST_CNN)

@@ -1,0 +1,242 @@
+"""What the workbook computes: quantities over facts of GPU, CNN and choice, and their values."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
+from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
+from trainlaw.app.models.multi_gpu import EXCHANGE, knows_several_gpus
+from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
+from trainlaw.datasets import RunTable, configuration
+from trainlaw.datasets.cnns.facts import COUNT_COLUMNS
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
+from trainlaw.formulas import (
+    DIMENSIONLESS,
+    Constant,
+    Expression,
+    FeatureSpec,
+    Formula,
+    InputError,
+    evaluate,
+    substitute,
+    to_text,
+    variables,
+)
+from trainlaw.formulas.printers import split_for_excel
+
+PREFIX = "tl_"  # V100, L2 and FP32 are addresses of cells: without a prefix they are no names
+FIRST_CNN = ("resnet50", 224, 1000)
+FIRST_GPU = "V100-SXM2-16GB"
+FIRST_BATCH = 64
+FIRST_PRECISION = "fp32"
+
+# Raw columns that a person enters, with the first choice.
+INPUTS: Mapping[str, float] = {"batch_per_gpu": FIRST_BATCH, "has_optimizer": 1.0, "has_input_copy": 0.0}
+COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
+# Raw columns that follow from the precision: column of the sheet Options.
+OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
+# Raw columns that follow from the link inside a node, which may be each card's own.
+OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
+OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
+PEAK = "peak_flop_per_s"
+ROUNDS = "exchange_rounds"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A formula as the workbook computes it.
+
+    expression : over features, grouped constants and `constants`, which stand for its numbers. terms : whose
+    sum it is. features : each over raw columns. exchange : what several GPUs add, over raw columns, 0 where
+    the formula knows several GPUs. values : of all these names for the first choice, in their units.
+    """
+
+    formula: Formula
+    expression: Expression
+    constants: tuple[NamedConstant, ...]
+    terms: tuple[Expression, ...]
+    features: Mapping[str, Expression]
+    exchange: Expression
+
+    @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The raw columns behind features, exchange and memory, sorted."""
+        parts = (*self.features.values(), self.exchange, LEAST_NEED, USUAL_NEED)
+        return tuple(sorted({name for part in parts for name in variables(part)}))
+
+    @cached_property
+    def raw_of_features(self) -> tuple[str, ...]:
+        """The raw columns behind the features alone, sorted."""
+        return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
+
+    @cached_property
+    def derived(self) -> tuple[str, ...]:
+        """The features that are not raw columns themselves."""
+        return tuple(name for name in self.features if name not in self.raw)
+
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """The values of constants and grouped constants: the default of the latter."""
+        grouped = {item.name: item.default for item in self.formula.grouped}
+        return {constant.name: constant.value for constant in self.constants} | grouped
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The values of all names for the first choice."""
+        run = first_choice()
+        others = [name for name in self.raw if name not in OF_MEMORY]
+        raw = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
+        columns = {name: np.array([value]) for name, value in raw.items()}
+        features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
+        return raw | features | self.numbers
+
+    @property
+    def term_seconds(self) -> list[float]:
+        """The terms for the first choice, in seconds."""
+        known = {name: np.array([value]) for name, value in self.values.items()}
+        return [float(values_of(term, known)[0]) for term in self.terms]
+
+    @property
+    def seconds(self) -> float:
+        """The time of an iteration for the first choice, in seconds."""
+        return float(sum(self.term_seconds))
+
+    @property
+    def term_cells(self) -> tuple[str, ...]:
+        """The cell formula of each term that is summed up on another sheet; none for a law of runs."""
+        return ()
+
+    @property
+    def outside_first(self) -> int:
+        """How many features of the first choice lie outside their training range."""
+        ranges = {name: ends for name, ends in self.formula.ranges.items() if name in self.features}
+        return sum(not low <= self.values[name] <= high for name, (low, high) in ranges.items())
+
+    def readable(self, term: Expression) -> str:
+        """Return a term with its numbers, to three digits."""
+        values = {constant.name: Constant(constant.value) for constant in self.constants}
+        return to_text(substitute(term, values), 3)
+
+    def written_out(self, expression: Expression) -> Expression:
+        """Return an expression over features as one over raw columns and constants."""
+        return substitute(expression, dict(self.features))
+
+
+def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
+    names = variables(expression)
+    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
+    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
+    values, valid = evaluate(expression, flat)
+    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
+
+
+def first_choice() -> RunTable:
+    """Return the configuration that the workbook shows when it is opened."""
+    name, size, classes = FIRST_CNN
+    return configuration(
+        cnn=name, gpu=FIRST_GPU, batch_per_gpu=FIRST_BATCH, input_size_px=size, n_classes=classes,
+        timed_parts="forward+backward+optimizer",
+    )  # fmt: skip
+
+
+def cell_name(name: str) -> str:
+    """Return the defined name of a quantity; only letters, digits and underscores survive.
+
+    >>> cell_name("macs"), cell_name("C[harness]")
+    ('tl_macs', 'tl_c_harness_')
+    """
+    return PREFIX + "".join(
+        letter if letter.isascii() and letter.isalnum() else "_" for letter in name.lower()
+    )
+
+
+def cell_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the defined name of each quantity."""
+    return {name: cell_name(name) for name in names}
+
+
+def workbook_model(formula: Formula) -> Model:
+    """Return what the workbook of a formula computes.
+
+    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
+    where it is of one layer, or two names differ only in signs that no cell name may have.
+    """
+    if formula.summed_over:
+        raise InputError(
+            f"expected a formula of a whole run, came one of each {formula.summed_over}: export to .py, "
+            ".xlsx, .ods or .json"
+        )
+    # As features the grouped constants stay in the expression, each a cell of its own.
+    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
+    law = replace(formula, features=(*formula.features, *grouped), grouped=())
+    expression, constants = with_named_constants(law)
+    features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
+    exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
+    model = Model(formula, expression, constants, tuple(terms_of(law, expression)), features, exchange)
+    for name in model.raw:
+        if kind_of(name) == "unknown":
+            raise InputError(
+                f"the workbook cannot compute {name!r}, which the formula needs: export to .py or .json"
+            )
+    names = [cell_name(name) for name in {*model.raw, *features, *model.numbers}]
+    if len(set(names)) < len(names):
+        raise InputError("expected names that differ in letters or digits, came two that do not: rename one")
+    return model
+
+
+def kind_of(name: str) -> str:
+    """Return whose fact a raw column is: "gpu", "cnn", "choice" or "unknown".
+
+    >>> kind_of("core_count"), kind_of("macs"), kind_of("n_gpus"), kind_of("link_s_per_byte")
+    ('gpu', 'cnn', 'choice', 'gpu')
+    """
+    if name in NUMBER_COLUMNS or name in (PEAK, *OF_LINK):
+        return "gpu"
+    if name in (*COUNT_COLUMNS, *MEMORY_COLUMNS):
+        return "cnn"
+    chosen = (*INPUTS, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
+    return "choice" if name in chosen or name.startswith("is_") else "unknown"
+
+
+def cell_form(expression: Expression) -> "CellForm":
+    """Return an expression as cells whose addresses are filled in later, the same number at every place."""
+    names = variables(expression)
+    gaps = {name: _gap("name", number) for number, name in enumerate(names)}
+    cells = split_for_excel(expression, gaps, lambda number: _gap("step", number))
+    texts = (*(text for _, text in cells.helpers), cells.formula)
+    return CellForm(names, texts, cells.expressions)
+
+
+@dataclass(frozen=True)
+class CellForm:
+    """Cells without addresses: steps, if one cell is not enough, and the result last.
+
+    names : the variables, by their number. meanings : what each step stands for.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    meanings: tuple[Expression, ...]
+
+    def filled(self, number: int, names: Mapping[str, str], step: Callable[[int], str]) -> str:
+        """Return text `number` (-1: the result); names : addresses of variables, step : of step 0, 1, ..."""
+
+        def address(gap: re.Match[str]) -> str:
+            place = int(gap[2])
+            return names[self.names[place]] if gap[1] == "name" else step(place)
+
+        return _GAP.sub(address, self.texts[number])
+
+
+# As long as an address on another sheet, so that what is filled in is no longer than what was split.
+_GAP = re.compile(r"(name|step)_(\d{6})_{29}")
+
+
+def _gap(kind: str, number: int) -> str:
+    return f"{kind}_{number:06d}{'_' * 29}"

@@ -1,0 +1,257 @@
+"""The sheet Predict: choices, live prediction, warnings, and every GPU in order of its cost."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from trainlaw.app.models.errors import LEVEL, interval_of
+from trainlaw.app.models.lookup_tables import gpu_rows
+from trainlaw.app.models.memory import (
+    LEAST_MEANING,
+    LEAST_NEED,
+    USUAL_MEANING,
+    USUAL_NEED,
+    fits_formula,
+    fits_word,
+)
+from trainlaw.app.models.multi_gpu import ASSUMPTION, knows_several_gpus
+from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
+from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
+from trainlaw.app.workbook.gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_needed
+from trainlaw.app.workbook.model import (
+    FIRST_BATCH,
+    FIRST_GPU,
+    PREFIX,
+    Model,
+    cell_names,
+)
+from trainlaw.app.workbook.tables import NO_LINK, OWN_LINK, gpu_table_rows
+from trainlaw.datasets.measurements.memory_fit import FITS
+from trainlaw.formulas import Expression, variables
+from trainlaw.formulas.printers import excel_expression
+
+_WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
+_RANKED = 5  # first column of the ranking, counted from 0
+ONE_GPU = "A law of layers is computed for the chosen GPU: for all of them ask trainlaw predict --all-gpus."
+_CHARTED = 25  # best GPUs in the chart
+INSIDE = "inside the range of the training runs"
+OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
+NO_MEMORY = "memory of the GPU is not known"
+ON_LAYERS, ROUGH = "counted on its layers", "rough, from counts: sheet CNNs has no kept_elements for this CNN"
+WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
+_RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
+    "rank": ("#", "", "general"),
+    "gpu": ("GPU", "", "unit"),
+    "cost": ("cost of an epoch", "USD", "money"),
+    "epoch": ("time of an epoch", "h", "money"),
+    "time": ("iteration time", "s", "seconds"),
+    "throughput": ("throughput, all GPUs", "images/s", "decimal"),
+    "fits": ("fits in memory", "", "unit"),
+    "outside": ("quantities outside training", "count", "general"),
+    "price": ("price of a GPU", "USD/h", "money"),
+}
+
+
+class _Result(NamedTuple):
+    """One line of the prediction: name ("" where no formula needs it), title, formula, value, unit, style."""
+
+    name: str
+    title: str
+    formula: str
+    value: float | str | bool
+    unit: str
+    style: str
+    note: str = ""
+
+
+def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
+    """Write the sheet, which was added as the first one; its names are those that the other sheets use.
+
+    ranking : what is known of every GPU; None for a law that is computed for the chosen one only.
+    """
+    sheet.title(
+        "Time and cost of training a CNN",
+        "Choose in the yellow cells; everything else is computed from them.",
+    )
+    row = write_choices(sheet, model) + 1
+    row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
+    row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
+    if ranking is None:
+        sheet.text(row, 0, ONE_GPU, "note")
+        return
+    labels, values = _RANKED + 1, _RANKED + 2
+    first = _ranking(sheet, ranking)
+    title = f"The {_CHARTED} best GPUs: cost of an epoch, USD"
+    chart = Chart(row, 0, title, "USD", labels, values, first, first + _CHARTED - 1, (1000, 620))
+    sheet.plan.charts.append(chart)
+
+
+def new_predict(book: BookPlan) -> SheetWriter:
+    """Add the sheet, still empty, so that it is the first of the book."""
+    return SheetWriter(book, "Predict", _WIDTHS)
+
+
+def _live(formula: str) -> str:
+    return f'IF(ISNUMBER({PREFIX}time_s),{formula},"")'
+
+
+def _of_chosen_gpu(column: str) -> str:
+    return (
+        f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("{column}",{PREFIX}gpu_columns,0))'
+    )
+
+
+def _times(model: Model) -> list[_Result]:
+    seconds, time = model.seconds, f"{PREFIX}time_s"
+    both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
+    total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
+    assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else ASSUMPTION
+    lines = [
+        _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
+        _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+    ]
+    if interval_of(model.formula):
+        low, high = _interval(model, "interval", time, seconds, ("s", "result"))
+        note = f"{100 * LEVEL:g} % interval, from runs on one GPU of kinds held out"
+        lines += [low._replace(note=note), high]
+    rate, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus/{time}", FIRST_BATCH / seconds
+    alone, note = f"{PREFIX}single_s/{time}", "time of one GPU alone over this time"
+    return [
+        *lines,
+        _Result("", "throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
+        _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
+        _link_used(),
+    ]
+
+
+def _interval(model: Model, title: str, name: str, value: float, shown: tuple[str, str]) -> list[_Result]:
+    """Both ends of the interval of a time or cost `name`; shown : unit and style."""
+    factor, of_interval = interval_of(model.formula) or 1.0, f"{PREFIX}interval_factor"
+    return [
+        _Result("", f"{title} from", _live(f"{name}/{of_interval}"), value / factor, *shown),
+        _Result("", f"{title} to", _live(f"{name}*{of_interval}"), value * factor, *shown),
+    ]
+
+
+def _link_used() -> _Result:
+    own = _of_chosen_gpu("link")
+    link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
+    first, note = str(gpu_table_rows()[FIRST_GPU]["link"]), "used from two GPUs of a node on"
+    return _Result("link_used", "link that applies", link, first, "", "result_text", note)
+
+
+def _costs(model: Model) -> list[_Result]:
+    steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
+    hours = model.seconds * steps / 3600.0
+    total = hours * FIRST_PRICE * FIRST_EPOCHS
+    count = f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)"
+    own = _of_chosen_gpu("price_usd_per_hour")
+    price = f"IF(ISNUMBER({own}),{own},{PREFIX}price)"
+    epoch = _live(f"{PREFIX}time_s*{PREFIX}iterations/3600")
+    per_epoch = _live(f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used")
+    lines = [
+        _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
+        _amount("epoch_h", "time of an epoch", epoch, hours, "h"),
+        _amount("total_h", "time of all epochs", _all_epochs("epoch_h"), hours * FIRST_EPOCHS, "h"),
+        _amount("price_used", "price of a GPU that applies", price, FIRST_PRICE, "USD/h"),
+        _amount("epoch_cost", "cost of an epoch", per_epoch, hours * FIRST_PRICE, "USD"),
+        _amount("cost", "cost of all epochs", _all_epochs("epoch_cost"), total, "USD"),
+    ]
+    if interval_of(model.formula):
+        shown = ("USD", "result_money")
+        lines += _interval(model, "cost of all epochs", f"{PREFIX}cost", total, shown)
+    return lines
+
+
+def _amount(name: str, title: str, formula: str, value: float, unit: str) -> _Result:
+    return _Result(name, title, formula, value, unit, "result_money")
+
+
+def _all_epochs(name: str) -> str:
+    return _live(f"{PREFIX}{name}*{PREFIX}epochs")
+
+
+def _checks(model: Model) -> list[_Result]:
+    trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
+    count = f"(SUM({PREFIX}outside)+1-{trained})"
+    outside = model.outside_first
+    memory = _of_chosen_gpu("memory_bytes")
+    held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
+    n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
+    whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
+    return [
+        _Result(
+            "",
+            "training range",
+            f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
+            f"{outside}{OUTSIDE}" if outside else INSIDE,
+            "",
+            "result_text",
+        ),
+        *_memory(model, memory, held),
+        _Result(
+            "", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"
+        ),
+        _Result(
+            "", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"
+        ),
+    ]
+
+
+def _memory(model: Model, memory: str, held: float) -> list[_Result]:
+    """The lines on memory; memory : cell formula of the card's, held : its value for the first choice."""
+    least, usual = memory_needed(model)
+    kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
+    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{kept}))=1"
+    fits = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", memory)
+    how = f'IF({counted},"{ON_LAYERS}","{ROUGH}")'
+    sold = f'IF({memory}="","{NO_MEMORY}",{memory})'
+    return [
+        _need("memory_least", "memory needed at least", LEAST_NEED, least, LEAST_MEANING),
+        _need("memory_usual", "memory needed in all", USUAL_NEED, usual, USUAL_MEANING),
+        _Result("", "this estimate is", how, ON_LAYERS, "", "result_text"),
+        _Result("", "memory of the GPU", sold, held, "B", "result_count", "as sold, in 1e9 bytes a GB"),
+        _Result("", "enough memory", fits, fits_word(least, usual, held), "", "result_text"),
+    ]
+
+
+def _need(name: str, title: str, form: Expression, value: float, note: str) -> _Result:
+    text = excel_expression(form, cell_names(variables(form)))
+    return _Result(name, title, text, value, "B", "result_count", note)
+
+
+def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
+    """Write lines under a title; return the next free row."""
+    sheet.text(row, 0, title, "section")
+    expected = {"training range": INSIDE, "enough memory": FITS, "numbers of GPUs and nodes": WHOLE}
+    for number, line in enumerate(lines, start=row + 1):
+        sheet.text(number, 0, line.title)
+        sheet.formula(number, 1, line.formula, line.value, line.style)
+        sheet.text(number, 2, line.unit, "unit")
+        sheet.text(number, 3, line.note, "note")
+        if line.title in expected:
+            sheet.plan.expected[number, 1] = expected[line.title]
+        if line.name:
+            sheet.define(PREFIX + line.name, number, 1)
+    return row + 1 + len(lines)
+
+
+def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
+    """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
+    sheet.text(2, _RANKED, "Every GPU, best first: the same choice and number of GPUs", "section")
+    for column, (title, unit, style) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
+        text = f"{title}, {unit}" if unit else title
+        sheet.text(3, column, text, "head_unit" if style == "unit" else "head_right")
+    sheet.plan.heights[3] = 48
+    first = 4
+    rank = ranking.places["rank"]
+    for row in range(first, first + ranking.rows):
+        place = f"$F${first + 1}:$F{row + 1}"
+        number = row - first
+        known = number < len(ranking.values["gpu"])
+        for column, (key, (_, _, style)) in enumerate(_RANKING_HEADS.items(), start=_RANKED):
+            text = f'IF(ROWS({place})<=MAX({rank}),ROWS({place}),"")'
+            if key != "rank":
+                text = f'IF($F{row + 1}="","",INDEX({ranking.places[key]},MATCH($F{row + 1},{rank},0)))'
+            sheet.formula(row, column, text, ranking.values[key][number] if known else "", style)
+    return first

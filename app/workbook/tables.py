@@ -1,0 +1,237 @@
+"""The sheets that hold tables: GPUs, CNNs, Links, Options, Errors."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from trainlaw.app.models.errors import (
+    BY_CNN,
+    BY_GPU,
+    LEVEL,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    held_out_kind,
+    interval_of,
+    overall_error,
+)
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.workbook.model import PREFIX, cell_name
+from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.formulas import Formula
+from trainlaw.validate.bootstrap import mean_interval
+from xlsxwriter.utility import xl_col_to_name
+
+SPARE_ROWS = 1000  # rows that look-ups reach, so that a person can add to a table
+HEAD = 3  # row of the header of each table
+OWN_LINK = "own link of the card"
+NO_LINK = "pcie3-x16"  # of a card without a known link, as `configuration` takes it
+ANY_OTHER = "(any other)"  # group of a grouped constant
+ORDERS = ("cost per epoch", "iteration time")
+SHOWN = ("iteration time, ms", "throughput, images/s")
+NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
+_ADD = "Change a value, or add a row below the last: predictions follow."
+_UNITS: Mapping[str, str] = {
+    "_hz": "1/s",
+    "_flop_per_s": "FLOP/s",
+    "_byte_per_s": "B/s",
+    "_bytes": "B",
+    "_bytes_per_sm": "B",
+    "_tdp_w": "W",
+    "_latency_s": "s",
+    "_macs": "MAC/image",
+    "_elements": "element/image",
+    "_params": "element",
+    "_usd_per_hour": "USD/h",
+    "_px": "pixels",
+}
+
+
+def gpu_table_rows() -> dict[str, dict[str, object]]:
+    """Return what the sheet GPUs holds by card: the price that a person enters, its own link, its facts."""
+    own = {gpu.gpu: gpu.gpu_link or gpu.host_link or "pcie3-x16" for gpu in built_in_gpus().gpus}
+    return {
+        name: {"price_usd_per_hour": math.nan, "link": own[name], **row} for name, row in gpu_rows().items()
+    }
+
+
+def write_gpus(book: BookPlan) -> None:
+    """Write the sheet GPUs: one row a card."""
+    note = f"Facts of the cards, from their makers' sheets. {_ADD} price_usd_per_hour is yours to enter."
+    sheet = SheetWriter(book, "GPUs", ())
+    sheet.title("GPUs", note)
+    _look_up_table(sheet, "gpu", gpu_table_rows())
+    for row in range(HEAD + 1, HEAD + 1 + len(gpu_table_rows())):
+        sheet.number(row, 1, math.nan, "constant")
+
+
+def write_cnns(book: BookPlan) -> None:
+    """Write the sheet CNNs: counts per image and forward pass."""
+    note = "Counts per image and forward pass; MACs are multiply-accumulates, elements outputs of layers."
+    sheet = SheetWriter(book, "CNNs", ())
+    sheet.title("CNNs", f"{note} {_ADD}")
+    _look_up_table(sheet, "cnn", cnn_rows())
+
+
+def write_links(book: BookPlan) -> None:
+    """Write the sheet Links: links between the GPUs of a node to the left, networks of nodes to the right."""
+    table = link_table().set_index("link")
+    facts = ["effective_byte_per_s", "latency_s", *_others(table.columns)]
+    tables = {
+        scope: {str(row.name): row[facts].to_dict() for _, row in table[table["scope"] == scope].iterrows()}
+        for scope in ("node", "network")
+    }
+    own = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
+    own["remark"] = "the column link of sheet GPUs"
+    sheet = SheetWriter(book, "Links", ())
+    sheet.title("Links", f"Rates of one direction, as large messages see them. {_ADD}")
+    width = _look_up_table(sheet, "link", {OWN_LINK: own, **tables["node"]})
+    sheet.text(HEAD - 1, 0, "between the GPUs of a node", "section")
+    sheet.text(HEAD - 1, width + 1, "between nodes", "section")
+    _look_up_table(sheet, "network", tables["network"], width + 1)
+
+
+def _others(columns: Sequence[str]) -> list[str]:
+    """The columns that no formula needs, in their order."""
+    return [name for name in columns if name not in ("scope", "effective_byte_per_s", "latency_s")]
+
+
+def _look_up_table(
+    sheet: SheetWriter, kind: str, table: Mapping[str, Mapping[str, object]], left: int = 0
+) -> int:
+    """Write a table by row label, and the names by which cell formulas look it up and drop-downs list it.
+
+    Returns the number of columns.
+    """
+    header = ["name", *next(iter(table.values()))]
+    widths = [max(30, *(len(label) + 2 for label in table)), *(_width(table, name) for name in header[1:])]
+    sheet.plan.widths = [*sheet.plan.widths, *[3] * (left - len(sheet.plan.widths)), *widths]
+    for offset, title in enumerate(header):
+        numeric = any(isinstance(row.get(title), int | float) for row in table.values())
+        sheet.text(HEAD, left + offset, title, "head_right" if numeric else "head_unit" if offset else "head")
+        if numeric:
+            sheet.text(HEAD - 1, left + offset, _unit_of(title), "small")
+    for row, (label, values) in enumerate(table.items(), start=HEAD + 1):
+        sheet.text(row, left, label)
+        for column, (name, value) in enumerate(values.items(), start=left + 1):
+            if isinstance(value, int | float):
+                sheet.number(row, column, value, "general" if name == "year" else "amount")
+            else:
+                sheet.text(row, column, str(value), "unit")
+    sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (HEAD + 1, 1), HEAD, True
+    _define_look_up(sheet, kind, left, len(header))
+    return len(header)
+
+
+def _width(table: Mapping[str, Mapping[str, object]], name: str) -> int:
+    """Characters of a column: numbers with separators fit, long texts are cut by the next cell."""
+    longest = max(len(row[name]) if isinstance(row[name], str) else 18 for row in table.values())
+    return max(len(name) + 3, min(longest + 3, 48))
+
+
+def _unit_of(column: str) -> str:
+    return next((unit for ending, unit in _UNITS.items() if f"_{column}".endswith(ending)), "")
+
+
+def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> None:
+    first, right = xl_col_to_name(left), xl_col_to_name(left + width - 1)
+    top, bottom = HEAD + 2, HEAD + 1 + SPARE_ROWS
+    labels = f"{sheet.name}!${first}${top}:${first}${bottom}"
+    names = sheet.book.names
+    names[f"{PREFIX}{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
+    names[f"{PREFIX}{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
+    names[f"{PREFIX}{kind}s"] = labels
+    # A range that grows with the rows, so that a drop-down lists what a person adds and no empty lines.
+    names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
+
+
+def write_options(book: BookPlan, formula: Formula) -> None:
+    """Write the sheet Options: precisions, ways to exchange gradients, groups of grouped constants."""
+    sheet = SheetWriter(book, "Options", [30, 24, 22, 26, 22, 22, 22, 22, 22])
+    sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
+    trained = formula.provenance.get("precisions", ["fp32"])
+    rows = [[name, *row.values(), float(name in trained)] for name, row in precision_rows().items()]
+    row = _named_table(sheet, 3, ["precision", *next(iter(precision_rows().values())), "trained"], rows)
+    times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
+    ways = [
+        [name, *(float(feature == own) for own in times)] for name, feature in FEATURE_OF_ALGORITHM.items()
+    ]
+    row = _named_table(sheet, row + 1, ["algorithm", *(indicator_of(feature) for feature in times)], ways)
+    sheet.text(
+        row,
+        0,
+        "mpi: a ring whose messages are staged through the host; its closed form is the ring's",
+        "note",
+    )
+    row = _named_table(sheet, row + 2, ["order"], [[order] for order in ORDERS]) + 1
+    row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
+    for constant in formula.grouped:
+        sheet.text(row, 0, f"{constant.name}: a constant of its own per {constant.key}", "section")
+        groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
+        row = (
+            _named_table(
+                sheet, row + 1, [f"group_{constant.name}", f"of_{constant.name}"], groups, "constant"
+            )
+            + 1
+        )
+
+
+def _named_table(
+    sheet: SheetWriter,
+    row: int,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    style: str = "general",
+) -> int:
+    """Write a table and name each of its columns; return the next free row."""
+    end = sheet.table(row, columns, rows, style)
+    for column, name in enumerate(columns):
+        letter = xl_col_to_name(column)
+        sheet.book.names[cell_name(f"options_{name}")] = f"{sheet.name}!${letter}${row + 2}:${letter}${end}"
+    return end
+
+
+def write_errors(book: BookPlan, formula: Formula) -> None:
+    """Write the sheet Errors: how wrong the formula was on what it had not seen, beside its rivals."""
+    sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
+    protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
+    sheet.title(f"Errors on {kind}s that were held out", f"Absolute percentage errors; {protocol}.")
+    sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
+    sheet.number(2, 1, interval_of(formula) or math.nan, "seconds")
+    sheet.text(2, 2, f"a run on a new {kind} lies from prediction / factor to prediction x factor", "unit")
+    sheet.book.names[f"{PREFIX}interval_factor"] = sheet.place(2, 1)
+    names = estimators(formula)
+    overall = [
+        [title, *(overall_error(formula, name, metric) for name in names)]
+        for metric, title in METRIC_TITLES.items()
+    ]
+    row = sheet.table(4, ["overall, %", *names], overall, "percent") + 1
+    row = _mean_intervals(sheet, formula, row)
+    for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
+        lines = error_lines(formula, level)
+        rows = [
+            [_label(line.name, line.members), line.rows, line.low, line.high, *line.errors.values()]
+            for line in lines
+        ]
+        heads = [title, "runs", "90 % from, %", "90 % to, %", *(f"{name}, %" for name in names)]
+        row = sheet.table(row, heads, rows, "percent") + 1
+
+
+def _label(name: str, members: Sequence[str]) -> str:
+    return f"{name} ({', '.join(members)})" if members else name
+
+
+def _mean_intervals(sheet: SheetWriter, formula: Formula, row: int) -> int:
+    """Write the mean error over GPU groups and over architectures with its interval; return the next row."""
+    sheet.heads(row, [f"mean error of {OURS}, %", "mean", f"{100 * LEVEL:g} % from", "to", "groups"])
+    for level, title in ((BY_GPU, "over GPU groups"), (BY_CNN, "over architectures")):
+        errors = [line.errors[OURS] for line in error_lines(formula, level) if OURS in line.errors]
+        if len(errors) > 1:
+            row += 1
+            sheet.text(row, 0, title)
+            for column, value in enumerate(mean_interval(errors, LEVEL), start=1):
+                sheet.number(row, column, value, "percent")
+            sheet.number(row, 4, len(errors))
+    return row + 2

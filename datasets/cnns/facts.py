@@ -1,0 +1,144 @@
+"""CNNs as the features see them: aggregate counts of a network at one input size and class count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from types import MappingProxyType
+
+import pandas as pd
+from trainlaw.datasets.cnns.counts import counts, explain
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
+from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
+from trainlaw.datasets.files.names import joined_name
+from trainlaw.datasets.files.storage import read_data_table
+from trainlaw.formulas.errors import unknown_name
+
+COUNT_COLUMNS = tuple(name for name, _, _ in explain())
+MAX_NAME_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class CnnFacts:
+    """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
+
+    `counts` are per image and forward pass, by the names, units and definitions of
+    `trainlaw.datasets.cnns.explain`. `graph` holds the layers of a network that is not in the zoo. `memory`
+    is what a training step needs for one image, where layers were known to count it.
+    """
+
+    cnn: str
+    cnn_base: str
+    cnn_family: str
+    input_size_px: int
+    n_classes: int
+    counts: Mapping[str, float]
+    memory: MemoryPerSample | None = field(default=None, repr=False, compare=False)
+    graph: Cnn | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def network(self) -> Cnn:
+        """The network as a graph of layers.
+
+        Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
+        """
+        return self.graph or build(*self.key)
+
+    @property
+    def memory_per_image(self) -> MemoryPerSample:
+        """What a training step needs for one image; without layers a rough figure from the counts."""
+        return self.memory or MemoryPerSample(*(int(number) for number in rough_memory(self.counts)))
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Name, input size in pixels and number of classes: what a run refers to."""
+        return (self.cnn, self.input_size_px, self.n_classes)
+
+    @classmethod
+    def of(cls, cnn: Cnn) -> "CnnFacts":
+        """Return the facts of a network given as a graph of layers."""
+        names = (cnn.name, cnn.base, cnn.family)
+        size = (cnn.input_size_px, cnn.n_classes)
+        return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
+
+
+def rough_memory(counts_of_cnn: Mapping[str, float]) -> tuple[float, float, float, float]:
+    """Return the `MEMORY_COLUMNS` of a network whose layers are not known: all outputs kept, no masks."""
+    number = counts_of_cnn
+    return (
+        number["activation_elements"],
+        0.0,
+        2.0 * number["max_layer_elements"],
+        number["im2col_elements"],
+    )
+
+
+def cnn_table() -> pd.DataFrame:
+    """Return the shipped networks, one row a network and size, counts under their names (a new frame)."""
+    return read_data_table("cnns.csv")
+
+
+@cache
+def shipped_facts() -> Mapping[tuple[str, int, int], CnnFacts]:
+    """Return the facts of the shipped networks by name, input size in pixels and number of classes."""
+    rows = (_facts_of_row(row) for row in cnn_table().to_dict("records"))
+    return MappingProxyType({facts.key: facts for facts in rows})
+
+
+def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
+    numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
+    texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
+    memory = MemoryPerSample(*(int(str(row[name])) for name in MEMORY_COLUMNS))
+    return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
+
+
+@cache
+def _names_by_key() -> Mapping[str, str]:
+    return MappingProxyType({joined_name(name): name for name in zoo_names()})
+
+
+def cnn_name(text: str) -> str:
+    """Return the name of the zoo's network that `text` means, case and separators aside.
+
+    Raises UnknownNameError, with near names.
+
+    >>> cnn_name("ResNet-50")
+    'resnet50'
+    """
+    if text in zoo_names():
+        return text
+    key = joined_name(text[: MAX_NAME_LENGTH + 1])
+    if len(text) > MAX_NAME_LENGTH or key not in _names_by_key():
+        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], zoo_names())
+    return _names_by_key()[key]
+
+
+def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
+    """Return the network of that name as a graph of layers, at an input size in pixels (None: its usual one).
+
+    Raises UnknownNameError for an unknown name, InputError for a size at which the network cannot be built.
+
+    >>> find_cnn("ResNet-50").n_classes
+    1000
+    """
+    return build(cnn_name(text), input_size_px, n_classes)
+
+
+@lru_cache(maxsize=4096)
+def _counted(name: str, input_size_px: int, n_classes: int) -> CnnFacts:
+    return CnnFacts.of(build(name, input_size_px, n_classes))
+
+
+def find_cnn_facts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnFacts:
+    """Return the counts of the network of that name: from the shipped table, else counted on the zoo's graph.
+
+    Sizes that are not given are the usual ones. Raises as `find_cnn`.
+
+    >>> find_cnn_facts("resnet50", 224, 1000).counts["params"]
+    25557032.0
+    """
+    name = cnn_name(text)
+    usual = zoo_entry(name)
+    size = usual.input_size_px if input_size_px is None else input_size_px
+    classes = usual.n_classes if n_classes is None else n_classes
+    return shipped_facts().get((name, size, classes)) or _counted(name, size, classes)

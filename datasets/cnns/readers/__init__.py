@@ -1,0 +1,1 @@
+"""CNNs from files: ONNX, Keras, PyTorch modules and layer tables."""

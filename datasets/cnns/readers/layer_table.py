@@ -1,0 +1,142 @@
+"""Networks as tables of layers, CSV or JSON: one row a layer, columns named as the fields of `Layer`."""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, fields
+from typing import Any
+
+from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
+from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file, read_json, read_some_text
+from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.files import write_text_atomically
+
+_FIELDS = {field.name: field for field in fields(Layer)}
+_REQUIRED = tuple(
+    name for name, field in _FIELDS.items() if field.default is MISSING and name not in {"name", "inputs"}
+)
+# A name beginning with one of = + - @ would be a formula in a spreadsheet.
+_NAME = re.compile(r"[\w./:][\w./: -]{0,199}")
+# Longer numbers are no sizes, and Python would take long to read them.
+_DIGITS = re.compile(r"\d{1,12}")
+
+
+def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
+    """Read a network from a CSV or JSON table of layers.
+
+    Columns are the fields of `Layer`; those with a default, and `name`, may be left out. `inputs` are
+    positions or names of earlier layers, separated by spaces (in JSON: a list); without them a layer reads
+    the one before it. JSON is a list of rows, or an object with `layers` and, if wanted, `name`, `base`,
+    `family`. Raises `InputError`.
+    """
+    with faults_of(str(path)):
+        facts: Mapping[str, Any] = {}
+        if str(path).lower().endswith(".json"):
+            facts, rows = _json_rows(read_json(path))
+        else:
+            rows = _csv_rows(read_some_text(path))
+        return cnn_of_rows(rows, name_of_file(path), facts)
+
+
+def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
+    """Write a network as a table of layers, CSV or JSON by the ending; raises `InputError` when it cannot."""
+    rows = layer_rows(cnn)
+    if str(path).lower().endswith(".json"):
+        facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
+        write_text_atomically(path, json.dumps({**facts, "layers": rows}, indent=1) + "\n")
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(_FIELDS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "inputs": " ".join(map(str, row["inputs"]))} for row in rows)
+    write_text_atomically(path, text.getvalue())
+
+
+def layer_rows(cnn: Cnn) -> list[dict[str, Any]]:
+    """The layers of a network as rows, one mapping of fields a layer; `inputs` are positions."""
+    return [{**asdict(layer), "inputs": list(layer.inputs)} for layer in cnn.layers]
+
+
+def cnn_of_rows(rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None) -> Cnn:
+    """The network of rows as in `read_layer_table`; `facts` may hold its `name`, `base` and `family`."""
+    layers: list[Layer] = []
+    positions: dict[str, int] = {}
+    for row in rows:
+        with faults_of(f"layer {len(layers)}"):
+            layer = _layer(row, len(layers), positions)
+        if layer.name in positions:
+            raise InputError(f"expected each layer name once, got {shown(layer.name)} twice")
+        positions[layer.name] = len(layers)
+        layers.append(layer)
+        if len(layers) > MAX_LAYERS:
+            raise InputError(f"expected at most {MAX_LAYERS} layers")
+    if not layers:
+        raise InputError("expected at least one layer")
+    facts = facts or {}
+    name = _name(facts.get("name", name))
+    base = _name(facts.get("base", name))
+    family = _name(facts.get("family", base))
+    return Cnn(name, base, family, layers[0].out_height, layers[-1].out_channels, tuple(layers))
+
+
+def _layer(row: Mapping[str, Any], position: int, positions: Mapping[str, int]) -> Layer:
+    unknown = [key for key in row if key not in _FIELDS]
+    missing = [key for key in _REQUIRED if row.get(key) in (None, "")]
+    if unknown or missing:
+        raise InputError(
+            f"expected columns {', '.join(_FIELDS)}; unknown: {shown(unknown)}, empty: {missing}"
+        )
+    kind = str(row["kind"])
+    given = {key: _integer(key, row[key]) for key in row if key in _NUMBERS and row[key] not in (None, "")}
+    name = _name(row.get("name") or f"{kind}_{position}")
+    inputs = row.get("inputs")
+    if inputs in (None, "", []):
+        before = () if kind == "input" else (position - 1,)
+        return Layer(name=name, kind=kind, inputs=before, **given)
+    entries = inputs.split() if isinstance(inputs, str) else list(inputs)
+    return Layer(name=name, kind=kind, inputs=tuple(_source(entry, positions) for entry in entries), **given)
+
+
+_NUMBERS = frozenset(_FIELDS) - {"name", "kind", "inputs"}
+
+
+def _source(entry: Any, positions: Mapping[str, int]) -> int:
+    if str(entry) in positions:
+        return positions[str(entry)]
+    return _integer("inputs", entry)
+
+
+def _integer(key: str, value: Any) -> int:
+    # Spreadsheets and pandas write whole numbers as 3.0 where a column has gaps.
+    text = str(value).strip().removesuffix(".0")
+    if isinstance(value, bool) or not _DIGITS.fullmatch(text):
+        raise InputError(f"expected a whole number from 0 as {key}, got {shown(value)}")
+    return int(text)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise InputError(f"expected a name of letters, digits, '_', '.', '/' or ':', got {shown(value)}")
+    return value
+
+
+def _csv_rows(text: str) -> Iterable[Mapping[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise InputError(f"line {reader.line_num}: expected {len(reader.fieldnames or ())} values")
+            yield row
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num}: expected a CSV table ({error})") from None
+
+
+def _json_rows(content: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    facts = content if isinstance(content, Mapping) else {}
+    rows = facts.get("layers") if facts else content
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise InputError("expected a list of layers, each an object")
+    return facts, rows

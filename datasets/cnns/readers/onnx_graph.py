@@ -1,0 +1,138 @@
+"""An `.onnx` file as nodes, constants and inputs; weights stay unread, only their shapes matter."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from trainlaw.datasets.cnns.graph import MAX_LAYERS
+from trainlaw.datasets.cnns.readers.foreign import optional_package
+from trainlaw.datasets.cnns.readers.onnx_weights import read_without_weights
+from trainlaw.formulas.errors import InputError, shown
+
+# Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
+MAX_VALUES = 1024
+MAX_RANK = 8
+_DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTensor:
+    """A tensor that does not depend on the input: its shape, and its values where there are few.
+
+    `learned` tells a stored tensor (a weight) from one that is computed.
+    """
+
+    shape: tuple[int, ...]
+    values: np.ndarray | None = None
+    learned: bool = False
+
+    @classmethod
+    def of(cls, values: Any) -> "ConstantTensor":
+        """A constant of given values."""
+        array = np.asarray(values)
+        return cls(array.shape, array)
+
+    def integers(self) -> list[int]:
+        """The values as a flat list of integers; raises `InputError` where they are unknown."""
+        return [int(value) for value in self.numbers()]
+
+    def numbers(self) -> list[float]:
+        """The values as a flat list; raises `InputError` where they are unknown."""
+        if self.values is None:
+            raise InputError(f"expected known values, got a constant of shape {self.shape} without any")
+        return self.values.ravel().tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation: its type, names of inputs and outputs, attributes."""
+
+    operation: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxGraph:
+    """Nodes in order of execution, constants by name, inputs (name, sides; 0 for an open side), outputs."""
+
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, ConstantTensor]
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[str, ...]
+
+
+def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
+    """Read the graph of an `.onnx` file; weights in other files are not opened.
+
+    Raises `InputError` for a file that is no ONNX model, `MissingDependencyError` without the package onnx.
+    """
+    onnx = optional_package("onnx", "cnn")
+    decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(read_without_weights(path, keep_bytes=8 * MAX_VALUES))
+    except (decode_error, RuntimeError) as error:
+        raise InputError(f"expected an ONNX model, got another file ({shown(str(error))})") from None
+    graph = model.graph
+    if not graph.node:
+        raise InputError("expected an ONNX model, got one without nodes")
+    if len(graph.node) > MAX_LAYERS:
+        raise InputError(f"expected at most {MAX_LAYERS} nodes, got {len(graph.node)}")
+    return _graph(graph, onnx)
+
+
+def _graph(graph: Any, onnx: Any) -> OnnxGraph:
+    nodes = tuple(_node(node, onnx) for node in graph.node)
+    constants = {tensor.name: replace(_constant(tensor, onnx), learned=True) for tensor in graph.initializer}
+    inputs = {
+        value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        for value in graph.input
+        if value.name not in constants
+    }
+    # Weights may be declared without values: the inputs that are no image or stand in a weight's place.
+    seen_as_data = {node.inputs[0] for node in nodes if node.inputs}
+    weights = {name for node in nodes for name in node.inputs[1:]} - seen_as_data
+    for name in [name for name, shape in inputs.items() if len(shape) != 4 or name in weights]:
+        constants[name] = ConstantTensor(_checked_shape(inputs.pop(name)), learned=True)
+    return OnnxGraph(nodes, constants, tuple(inputs.items()), tuple(value.name for value in graph.output))
+
+
+def _node(node: Any, onnx: Any) -> Node:
+    attributes = {attribute.name: _attribute(attribute, onnx) for attribute in node.attribute}
+    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.name)
+
+
+def _attribute(attribute: Any, onnx: Any) -> Any:
+    if attribute.type in {onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS}:
+        raise InputError("networks with loops or conditions (If, Loop, Scan) are not supported")
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return _constant(attribute.t, onnx)
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
+    shape = _checked_shape(tuple(tensor.dims))
+    stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
+    # Values matter where a shape, an axis or a limit is computed from them; those are small.
+    if (
+        prod(shape) > MAX_VALUES
+        or (prod(shape) and not stored)
+        or tensor.data_type == onnx.TensorProto.STRING
+    ):
+        return ConstantTensor(shape)
+    return ConstantTensor(shape, onnx.numpy_helper.to_array(tensor))
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if len(shape) > MAX_RANK or any(not 0 <= side < 2**31 for side in shape):
+        raise InputError(
+            f"expected a shape of at most {MAX_RANK} sides from 0 to 2^31, got {shape[:MAX_RANK]}"
+        )
+    return shape

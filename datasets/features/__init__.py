@@ -1,0 +1,1 @@
+"""Features of a formula: one row of text each, with its unit and meaning."""

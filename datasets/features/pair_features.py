@@ -1,0 +1,97 @@
+"""Features of a pair of GPUs: what an anchor's profile says, beside the features of the run on the target.
+
+The seconds of each group of operations in one step on the anchor, what of its step no operation accounts
+for, and the anchor's own features, each under the name of the run's with `anchor_` before it.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
+from trainlaw.datasets.features.registry import FEATURES
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, group_of_operation
+from trainlaw.formulas.features import FeatureSpec
+
+HOST = "on_host"
+OTHER = "elementwise"  # where operations of no known group are counted: most of those are
+ANCHOR_TIME = "anchor_time_s"
+ANCHOR = "anchor_"
+_DEVICE, _HOST, _IDLE = "device_", "host_", "IDLE"
+
+_GROUPS: tuple[Feature, ...] = (
+    *(
+        column_feature(f"{row.name}_s", row.symbol, "s", f"anchor: {row.meaning}")
+        for row in OPERATION_GROUPS.values()
+    ),
+    column_feature(f"{HOST}_s", "o_h", "s", "anchor: operations of the host"),
+)
+_WHOLE: tuple[Feature, ...] = (
+    column_feature(ANCHOR_TIME, "t_a", "s", "time of the step on the anchor"),
+    derived_feature(
+        "profiled_s",
+        "o",
+        "s",
+        "anchor: all operations of the device",
+        " + ".join(f"{row.name}_s" for row in OPERATION_GROUPS.values()),
+    ),
+    derived_feature(
+        "unprofiled_s",
+        "o_r",
+        "s",
+        "anchor: what of the step no operation of the device accounts for",
+        f"max({ANCHOR_TIME} - profiled_s, 0)",
+    ),
+)
+OPERATION_FEATURES: tuple[str, ...] = tuple(feature.spec.name for feature in _GROUPS)
+#: Features of a profile alone.
+PROFILE_FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {feature.spec.name: feature for feature in (*_GROUPS, *_WHOLE)}
+)
+
+
+def _of_anchor(feature: Feature) -> Feature:
+    spec = feature.spec
+    name = ANCHOR + spec.name
+    return column_feature(
+        name, f"{spec.symbol}_a", str(spec.unit), f"anchor: {spec.meaning}", low=spec.low, high=spec.high
+    )
+
+
+_OF_RUN = {name: feature for name, feature in FEATURES.items() if name != SINGLE_GPU_TIME}
+#: Features of either run that both can have, by name.
+RUN_FEATURES_OF_PAIRS: tuple[str, ...] = tuple(_OF_RUN)
+#: All features of a pair by name: the profile's, the target's run's, the anchor's run's.
+PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {
+        **PROFILE_FEATURES,
+        **_OF_RUN,
+        **{ANCHOR + name: _of_anchor(feature) for name, feature in _OF_RUN.items()},
+    }
+)
+
+
+def pair_feature_specs(names: tuple[str, ...]) -> tuple[FeatureSpec, ...]:
+    """Return what the features of these names are; each a name of `PAIR_FEATURES`."""
+    return tuple(PAIR_FEATURES[name].spec for name in names)
+
+
+def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) -> pd.DataFrame:
+    """Return the profile features of operations by group, shape (n_steps, n_features), in seconds.
+
+    operations : `device_<name>_s` and `host_<name>_s` to seconds of one step, (n_steps,). step_s : of the
+    whole step, (n_steps,). Idle times are the profiler's and left out.
+    """
+    length = len(step_s)
+    columns = {name: np.zeros(length) for name in OPERATION_FEATURES}
+    for title, seconds in operations.items():
+        name = title.removeprefix(_DEVICE).removeprefix(_HOST).removesuffix("_s")
+        if name != _IDLE:
+            group = HOST if title.startswith(_HOST) else group_of_operation(name) or OTHER
+            columns[f"{group}_s"] = columns[f"{group}_s"] + np.asarray(seconds, dtype=float)
+    device = sum((columns[f"{row.name}_s"] for row in OPERATION_GROUPS.values()), np.zeros(length))
+    step = np.asarray(step_s, dtype=float)
+    columns |= {ANCHOR_TIME: step, "profiled_s": device, "unprofiled_s": np.maximum(step - device, 0.0)}
+    return pd.DataFrame(columns)

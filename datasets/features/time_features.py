@@ -1,0 +1,92 @@
+"""Features in seconds "at the data sheet's rates": work over peak, bytes over bandwidth, counts times a cost.
+
+A training iteration does each product three times (forward, gradient of the input, gradient of the
+weights), and one multiply-accumulate is two operations: 6 FLOP per MAC. The sums over im2col elements,
+convolution outputs and weights come from expanding the time of a matrix product that fills the GPU badly,
+2MNK/P (1+K0/K)(1+N0/N)(1+M0/M), so they are counted at the same 6 FLOP per element and peak rate.
+Parameters are 4 bytes each. A launch costs 10 us, an iteration 1 ms, a copy from the host 1/(10 GB/s): round
+figures, which the constants of a formula correct.
+"""
+
+from trainlaw.datasets.features.feature import Feature, derived_feature
+
+
+def _compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"6 * batch_per_gpu * {amount} / peak_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate", definition)
+
+
+def _weight_compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"6 * {amount} / peak_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 x {meaning} / peak rate", definition)
+
+
+def _memory(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"batch_per_gpu * bytes_per_element * {amount} / bandwidth_byte_per_s"
+    return derived_feature(name, symbol, "s", f"b e x {meaning} / bandwidth", definition)
+
+
+TIME_FEATURES: tuple[Feature, ...] = (
+    _compute("total_compute_s", "c_M", "macs", "all MACs"),
+    _compute("conv_compute_s", "c_c", "conv_macs", "MACs of ungrouped convolutions"),
+    _compute("conv3x3_compute_s", "c_3", "conv3x3_macs", "MACs of 3 x 3 convolutions of stride 1"),
+    _compute("conv1x1_compute_s", "c_1", "conv1x1_macs", "MACs of 1 x 1 convolutions"),
+    _compute("conv5x5_compute_s", "c_k", "conv5x5_macs", "MACs of stride-1 convolutions 5 or more high"),
+    _compute("conv_other_compute_s", "c_o", "conv_other_macs", "MACs of the other ungrouped convolutions"),
+    _compute("grouped_conv_compute_s", "c_g", "grouped_conv_macs", "MACs of grouped convolutions"),
+    _compute("depthwise_compute_s", "c_dw", "depthwise_macs", "MACs of depthwise convolutions"),
+    _compute("dense_compute_s", "c_d", "dense_macs", "MACs of dense layers"),
+    _compute("im2col_compute_s", "c_I", "im2col_elements", "unfolded image elements"),
+    _compute("conv_output_compute_s", "c_A", "conv_output_elements", "convolution outputs"),
+    _weight_compute("conv_weight_compute_s", "c_W", "conv_params", "parameters of convolutions"),
+    _weight_compute("dense_weight_compute_s", "c_Wd", "dense_params", "parameters of dense layers"),
+    _compute("critical_path_compute_s", "c_crit", "critical_path_macs", "MACs of the critical path"),
+    _memory("conv_output_memory_s", "m_c", "conv_output_elements", "convolution outputs"),
+    _memory("depthwise_output_memory_s", "m_dw", "depthwise_output_elements", "depthwise outputs"),
+    _memory("batchnorm_memory_s", "m_bn", "batchnorm_output_elements", "normalisation outputs"),
+    _memory(
+        "elementwise_memory_s", "m_ew", "simple_elementwise_elements", "other outputs of layers without MACs"
+    ),
+    _memory("concat_memory_s", "m_cat", "concat_elements", "outputs of layers that only move data"),
+    _memory("pool_memory_s", "m_p", "pool_elements", "inputs of pooling layers"),
+    _memory("activation_memory_s", "m_A", "activation_elements", "outputs of all layers"),
+    derived_feature(
+        "parameter_memory_s",
+        "m_W",
+        "s",
+        "4 x parameters / bandwidth",
+        "4 * params / bandwidth_byte_per_s",
+    ),
+    derived_feature(
+        "optimizer_memory_s",
+        "m_u",
+        "s",
+        "4 x parameters / bandwidth where the time includes the optimizer step",
+        "has_optimizer * parameter_memory_s",
+    ),
+    derived_feature("layer_launch_s", "k_l", "s", "layers x 10 us", "n_layers * 1e-5"),
+    derived_feature("kernel_launch_s", "k_k", "s", "layers with MACs x 10 us", "n_kernels * 1e-5"),
+    derived_feature(
+        "input_copy_s",
+        "k_h",
+        "s",
+        "4 b x input elements / 10 GB/s where the time includes the copy",
+        # Hosts decode to fp32, whatever the precision of the products.
+        "has_input_copy * (4 * batch_per_gpu * input_elements) / 1e10",
+    ),
+    derived_feature("iteration_overhead_s", "k_0", "s", "1 ms", "0.001"),
+    derived_feature(
+        "simple_elementwise_elements",
+        "A_s",
+        "element/sample",
+        "outputs of layers without MACs that neither normalise nor only move data",
+        "max(elementwise_elements - (batchnorm_output_elements + concat_elements), 0)",
+    ),
+    derived_feature(
+        "intensity_ratio",
+        "i_r",
+        "1",
+        "operations per byte of the layers with MACs over the GPU's ridge point",
+        "2 * macs_per_element / bytes_per_element / ridge_flop_per_byte",
+    ),
+)

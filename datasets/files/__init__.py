@@ -1,0 +1,1 @@
+"""Reading untrusted tables: sizes, columns, schemas and faults."""

@@ -1,0 +1,127 @@
+"""A frame held against its columns by pandera: typed values and one fault per cell that does not fit."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pandera
+from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column
+from trainlaw.datasets.files.faults import Fault
+from trainlaw.formulas.errors import TrainlawError
+
+# So many faults of one kind in one column are listed; a million equal lines help nobody.
+MAX_FAULTS = 20
+
+
+def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the known columns of `frame` with numbers as numbers, and a fault per cell that is none."""
+    faults: list[Fault] = []
+    typed: dict[str, pd.Series] = {}
+    for column in columns:
+        if column.name not in frame:
+            continue
+        values = frame[column.name]
+        if column.kind == "text":
+            is_text = pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
+            typed[column.name] = values if is_text else values.astype(object).map(str, na_action="ignore")
+            continue
+        numbers = _numbers(values)
+        bad = numbers.isna() & values.notna()
+        faults += _faults(column, values[bad])
+        typed[column.name] = numbers
+    return pd.DataFrame(typed, index=frame.index), faults
+
+
+def _numbers(values: pd.Series) -> pd.Series:
+    """Return the values as float64, nan for what is no number."""
+    try:
+        return pd.to_numeric(values, errors="coerce").astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        # Whole numbers of hundreds of digits, dates and lists stop pandas.
+        return values.map(_number).astype(np.float64)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return np.nan
+
+
+def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
+    """Return a fault per cell of the typed `frame` that is missing or outside its column's values."""
+    by_name = {column.name: column for column in columns if column.name in frame}
+    schema = pandera.DataFrameSchema(
+        {name: pandera.Column(None, _checks(column), nullable=True) for name, column in by_name.items()}
+    )
+    try:
+        schema.validate(frame, lazy=True)
+    except pandera.errors.SchemaErrors as error:
+        cases = error.failure_cases
+        return [
+            fault
+            for name, of_column in cases.groupby("column", sort=False)
+            for fault in _faults(by_name[str(name)], frame.loc[list(of_column["index"]), str(name)])
+        ]
+    return []
+
+
+def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
+    """Return names under our own, empty cells as they are; `faults` grows by one per unknown name.
+
+    known : gives our name for a text, or raises TrainlawError with advice.
+    """
+    codes, different = pd.factorize(texts)
+    # One more than there are texts: an empty cell has the code -1 and stays empty.
+    ours = np.full(len(different) + 1, None, dtype=object)
+    for code, text in enumerate(different):
+        try:
+            ours[code] = known(str(text))
+        except TrainlawError as error:
+            row = int(np.flatnonzero(codes == code)[0]) + 1
+            advice = str(error).partition(": ")[2]
+            faults.append(Fault(row, str(texts.name), text, f"a known name ({advice})"))
+            # Near names are sought one by one: a million unknown names would take hours.
+            if len(faults) > MAX_FAULTS:
+                break
+    return pd.Series(ours[codes], index=texts.index)
+
+
+def _checks(column: Column) -> list[pandera.Check]:
+    options = {"n_failure_cases": MAX_FAULTS + 1, "raise_warning": False}
+    checks = [pandera.Check(lambda values: _fits(values, column), ignore_na=True, **options)]
+    if not column.may_be_empty:
+        checks.append(pandera.Check(lambda values: values.notna(), ignore_na=False, **options))
+    return checks
+
+
+def _fits(values: pd.Series, column: Column) -> pd.Series:
+    if column.kind != "text":
+        inside = values.between(column.low, column.high)
+        return inside & (values == np.floor(values)) if column.kind == "integer" else inside
+    codes, texts = pd.factorize(values)
+    fits = np.array(
+        [_is_text(text) and (not column.allowed or text in column.allowed) for text in texts], bool
+    )
+    # Empty cells have the code -1; whether they may be is another check.
+    return pd.Series(np.append(fits, True)[codes], index=values.index)
+
+
+def _is_text(value: object) -> bool:
+    # A cell that begins so is run as a formula by spreadsheets that open the table later.
+    text = str(value)
+    return 0 < len(text) <= MAX_TEXT_LENGTH and text.isprintable() and text.strip()[:1] not in ("", *"=+-@")
+
+
+def _faults(column: Column, values: pd.Series) -> list[Fault]:
+    listed = [
+        Fault(int(row) + 1, column.name, None if pd.isna(value) else value, _wanted(column, value))
+        for row, value in values.iloc[:MAX_FAULTS].items()
+    ]
+    if len(values) > MAX_FAULTS:
+        listed.append(Fault(None, column.name, None, f"{column.expected}; more such rows follow"))
+    return listed
+
+
+def _wanted(column: Column, value: object) -> str:
+    return f"{column.expected}, came an empty cell" if pd.isna(value) else column.expected

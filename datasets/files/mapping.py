@@ -1,0 +1,91 @@
+"""A user's columns under the schema's names: by an explicit mapping, with the unit that a name states."""
+
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from types import MappingProxyType
+
+import pandas as pd
+from trainlaw.datasets.files.columns import Column
+from trainlaw.datasets.files.faults import Fault
+from trainlaw.formulas.errors import InputError, unknown_name
+
+# "precison" is "precision" (0.94), "source_url" is not "source" (0.75).
+_LIKENESS = 0.9
+# Endings of names that state a time in another unit than seconds.
+_SECONDS_PER: Mapping[str, float] = MappingProxyType(
+    {"_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "_min": 60.0, "_h": 3600.0}
+)
+_NEAR_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "gpu": ("device", "gpu_name", "card", "accelerator"),
+        "cnn": ("model", "network", "net", "arch", "architecture"),
+        "batch_per_gpu": ("batch", "batch_size", "bs", "batchsize"),
+        "time_s": ("time", "step_time", "iteration_time", "latency", "duration", "seconds", "median_s"),
+        "input_size_px": ("input_size", "image_size", "resolution"),
+        "n_classes": ("num_classes", "classes"),
+    }
+)
+
+
+def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[Column]) -> pd.DataFrame:
+    """Return `table` with the columns of `mapping` (our name -> the file's) under our names.
+
+    Where the file's name ends in another unit of time (`_ms`, `_us`, ...), its numbers become seconds.
+    Raises UnknownNameError for a name that is not ours, InputError for one that the file does not have.
+    """
+    known = [column.name for column in columns]
+    result = table
+    for ours, theirs in mapping.items():
+        if ours not in known:
+            raise unknown_name("column of the schema", ours, known)
+        if theirs not in table:
+            raise InputError(f"the mapping {ours}={theirs} names a column that the file does not have")
+        factor = _factor(theirs) if ours.endswith("_s") else 1.0
+        values = table[theirs]
+        result = result.assign(
+            **{ours: values if factor == 1.0 else pd.to_numeric(values, errors="coerce") * factor}
+        )
+    return result
+
+
+def _factor(name: str) -> float:
+    return next((factor for ending, factor in _SECONDS_PER.items() if name.endswith(ending)), 1.0)
+
+
+def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
+    """Return a fault per column that `table` must have and has not, or has in another unit or spelling."""
+    faults = []
+    for column in columns:
+        if column.name in table:
+            continue
+        other = _in_other_unit(column, table)
+        if other:
+            advice = f"seconds in {column.name}; map it with {column.name}={other}, which converts the unit"
+            faults.append(Fault(None, other, None, advice))
+        near = "" if other else _near_name(column.name, table)
+        if column.default is None and not other:
+            advice = f"; map it with {column.name}={near}" if near else ""
+            faults.append(Fault(None, column.name, None, f"this column ({column.meaning}){advice}"))
+        elif near:
+            # Without it the default would be taken in silence, such as the CNN's usual input size.
+            advice = f"the name {column.name} for {column.meaning}; map it with {column.name}={near}"
+            faults.append(Fault(None, near, None, advice))
+    return faults
+
+
+def _in_other_unit(column: Column, table: pd.DataFrame) -> str:
+    if column.unit != "s":
+        return ""
+    stem = column.name.removesuffix("_s")
+    return next((stem + ending for ending in _SECONDS_PER if stem + ending in table), "")
+
+
+def _near_name(name: str, table: pd.DataFrame) -> str:
+    candidates = _NEAR_NAMES.get(name, ())
+    for theirs in map(str, table.columns):
+        stem = theirs.lower()
+        for ending in _SECONDS_PER:
+            stem = stem.removesuffix(ending)
+        if stem in candidates or SequenceMatcher(None, theirs.lower(), name).ratio() > _LIKENESS:
+            return theirs
+    return ""

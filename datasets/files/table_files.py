@@ -1,0 +1,208 @@
+"""Tables from files that others made: CSV, Excel and Parquet, read as they are or refused in one line."""
+
+import csv
+import gzip
+import os
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+
+import pandas as pd
+from trainlaw.datasets.files.storage import EXACT_FLOATS
+from trainlaw.formulas.errors import InputError, MissingDependencyError, shown
+
+MAX_BYTES = 512 * 2**20
+MAX_LINE_BYTES = 2**18
+MAX_COLUMNS = 500
+MAX_ROWS = 20_000_000
+MAX_SHEET_ROWS = 1_100_000
+MAX_EMPTY_ROWS = 10_000
+MAX_LINE_CELLS = 5_000
+_SEPARATORS = ",;\t"
+_SEPARATOR_BYTES = tuple(separator.encode() for separator in _SEPARATORS)
+
+
+def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Return the table in a file, one frame column per header cell; an empty cell is a missing value.
+
+    The ending says what the file is: .csv, .tsv, .txt (each also with .gz), .xlsx or .parquet. `text_columns`
+    are kept as text even where they look like numbers. Raises InputError when the file is not such a table,
+    MissingDependencyError when the package that reads it is not installed.
+    """
+    place = Path(path)
+    endings = [ending.lower() for ending in place.suffixes[-2:]]
+    kind = endings[0] if len(endings) == 2 and endings[1] == ".gz" else "".join(endings[-1:])
+    if kind not in _READERS:
+        raise InputError(
+            f"expected a table in {place} ({', '.join(_READERS)}), came the ending {shown(kind)}"
+        )
+    _check_size(place)
+    table = _READERS[kind](place, tuple(text_columns))
+    if len(table.columns) > MAX_COLUMNS or len(table) > MAX_ROWS:
+        raise InputError(
+            f"expected at most {MAX_COLUMNS} columns and {MAX_ROWS} rows in {place}, came {table.shape}"
+        )
+    return table
+
+
+def _check_size(place: Path) -> None:
+    try:
+        if not place.is_file():
+            raise InputError(f"expected a file, came {place}: there is none")
+        size = place.stat().st_size
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {shown(str(place))}: {error}") from None
+    if size > MAX_BYTES:
+        raise InputError(f"expected at most {MAX_BYTES} bytes in {place}, came {size}: is it the right file?")
+    if size == 0:
+        raise InputError(f"expected a table in {place}, came an empty file")
+
+
+def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    zipped = place.suffix.lower() == ".gz"
+    header = _scanned_header(place, zipped)
+    separator = max(_SEPARATORS, key=header.count)
+    names = _names_of(header, separator, place)
+    try:
+        with warnings.catch_warnings():
+            # Only a warning tells that a row has more cells than there are names.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                place,
+                sep=separator,
+                encoding="utf-8-sig",
+                compression="gzip" if zipped else None,
+                dtype=dict.fromkeys(set(names) & set(text_columns), str),
+                keep_default_na=False,
+                na_values=[""],
+                index_col=False,
+                low_memory=False,
+                **EXACT_FLOATS,
+            )
+    except pd.errors.ParserWarning:
+        raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
+    except (ValueError, OSError, EOFError, OverflowError) as error:
+        raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+
+
+def _names_of(header: str, separator: str, place: Path) -> list[str]:
+    try:
+        names = next(csv.reader([header], delimiter=separator), [])
+    except csv.Error as error:
+        raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+    _check_names(names, place)
+    return names
+
+
+def _scanned_header(place: Path, zipped: bool) -> str:
+    """Return the first line of a text file after a look at all lines.
+
+    The parser's time grows with the square of a line's cells, and a small .gz file can unpack to a huge one.
+    """
+    unpacked, first = 0, b""
+    try:
+        with gzip.open(place) if zipped else place.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
+                first = first or line
+                unpacked += len(line)
+                if len(line) > MAX_LINE_CELLS and _is_too_long(line):
+                    raise InputError(f"{place} is not a CSV table: line {number} is too long")
+                if unpacked > MAX_BYTES:
+                    raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came more")
+        text = first.decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise InputError(f"{place} is not a CSV table in UTF-8: {_one_line(error)}") from None
+    if "\x00" in text:
+        raise InputError(f"{place} is not a CSV table: its first line has bytes that are no text")
+    # A lone carriage return ends a line too.
+    return text.replace("\r", "\n").partition("\n")[0]
+
+
+def _is_too_long(line: bytes) -> bool:
+    return len(line) > MAX_LINE_BYTES or max(map(line.count, _SEPARATOR_BYTES)) > MAX_LINE_CELLS
+
+
+def _check_names(names: list[str], place: Path) -> None:
+    if not names or not all(name.strip() for name in names):
+        raise InputError(f"expected a name for each column in the first line of {place}, came {shown(names)}")
+    if len(names) > MAX_COLUMNS:
+        raise InputError(f"expected at most {MAX_COLUMNS} columns in {place}, came {len(names)}")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise InputError(f"expected each column once in {place}, came {shown(min(twice))} more than once")
+
+
+def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    openpyxl = _package("openpyxl", "Excel")
+    try:
+        with zipfile.ZipFile(place) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > MAX_BYTES:
+            raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came {unpacked}")
+        book = openpyxl.load_workbook(place, read_only=True, data_only=True)
+        table = list(_filled_rows(book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS), place))
+        book.close()
+    except InputError:
+        raise
+    # openpyxl raises whatever its zip, XML and number parsers raise on a broken file.
+    except Exception as error:
+        raise InputError(f"{place} is not an Excel table: {_one_line(error)}") from None
+    names = [str(cell) for cell in table[0] if cell is not None] if table else []
+    _check_names(names, place)
+    frame = pd.DataFrame([row[: len(names)] for row in table[1:]], columns=names, dtype=object)
+    texts = [name for name in names if name in text_columns]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
+
+
+def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tuple[object, ...]]:
+    """Return the rows with a filled cell; one far cell makes a sheet of a million empty rows, 20 us each."""
+    empty = 0
+    for row in islice(rows, MAX_SHEET_ROWS):
+        filled = any(cell is not None for cell in row)
+        empty = 0 if filled else empty + 1
+        if empty > MAX_EMPTY_ROWS:
+            raise InputError(f"expected at most {MAX_EMPTY_ROWS} empty rows in a row in {place}: delete them")
+        if filled:
+            yield row
+
+
+def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    parquet = _package("pyarrow.parquet", "Parquet")
+    try:
+        with parquet.ParquetFile(place) as file:
+            rows, columns = file.metadata.num_rows, file.metadata.num_columns
+            if rows > MAX_ROWS or columns > MAX_COLUMNS:
+                raise InputError(
+                    f"expected at most {MAX_ROWS} rows in {place}, came {rows} and {columns} columns"
+                )
+            frame = file.read().to_pandas()
+    except InputError:
+        raise
+    # pyarrow raises its own, OSError and ValueError, by what is broken.
+    except Exception as error:
+        raise InputError(f"{place} is not a Parquet table: {_one_line(error)}") from None
+    _check_names([str(name) for name in frame.columns], place)
+    return frame.reset_index(drop=True)
+
+
+def _package(name: str, what: str):
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingDependencyError(
+            f"{what} files need {name.partition('.')[0]}: install it with `pip install trainlaw[data]`"
+        ) from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+_READERS: Mapping[str, Callable[[Path, tuple[str, ...]], pd.DataFrame]] = MappingProxyType(
+    {".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv, ".xlsx": _read_excel, ".parquet": _read_parquet}
+)

@@ -1,0 +1,1 @@
+"""Specifications of GPUs, links and collective algorithms, each value with its source."""

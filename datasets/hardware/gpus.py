@@ -1,0 +1,219 @@
+"""GPUs (and many-core processors): their facts, and the strict way from a name to a card."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import SequenceMatcher
+from functools import cache, cached_property
+from math import isnan, nan
+
+import pandas as pd
+from trainlaw.datasets.files.storage import read_data_table
+from trainlaw.datasets.hardware.gpu_names import hard_stop, name_key, split_memory, without_hard_stop
+from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
+
+MAX_NAME_LENGTH = 200
+# A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
+_MEMORY_TOLERANCE = 0.08
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Facts of one card as its maker states them; nan or "" where unknown. Dual-die boards: one die.
+
+    `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves
+    together in validation).
+    Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
+    tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
+    clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
+    cards copy to each other directly. `source` is that of all values but those in `sources`, by column.
+    """
+
+    gpu: str
+    vendor: str = ""
+    chip: str = ""
+    generation: str = ""
+    device: str = "GPU"
+    year: float = nan
+    gpu_group: str = ""
+    sm_count: float = nan
+    core_count: float = nan
+    base_clock_hz: float = nan
+    boost_clock_hz: float = nan
+    peak_fp32_flop_per_s: float = nan
+    peak_tf32_flop_per_s: float = nan
+    peak_fp16_flop_per_s: float = nan
+    peak_bf16_flop_per_s: float = nan
+    tensor_fp16_flop_per_s: float = nan
+    tensor_accumulation: str = ""
+    memory_bytes: float = nan
+    bandwidth_byte_per_s: float = nan
+    l2_bytes: float = nan
+    l1_bytes_per_sm: float = nan
+    tdp_w: float = nan
+    compute_capability: str = ""
+    host_link: str = ""
+    gpu_link: str = ""
+    peer_access: float = nan
+    aliases: tuple[str, ...] = ()
+    source: str = ""
+    remark: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def source_of(self, column: str) -> str:
+        """Return where the value of a column comes from, "unknown" where the value or its source is unknown.
+
+        Raises UnknownNameError for a column that is no fact.
+
+        >>> find_gpu("T4").source_of("peak_fp16_flop_per_s")
+        'derived: tensor_fp16_flop_per_s'
+        """
+        if column not in FACT_COLUMNS:
+            raise unknown_name("fact of a GPU", column, FACT_COLUMNS)
+        value = getattr(self, column)
+        known = not isnan(value) if isinstance(value, float) else bool(value)
+        return (self.sources.get(column, self.source) if known else "") or "unknown"
+
+
+NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
+TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
+# What has a source: not the names, the sources themselves and what we remark.
+FACT_COLUMNS = tuple(
+    fact.name for fact in fields(Gpu) if fact.name not in ("gpu", "aliases", "source", "sources", "remark")
+)
+_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.name != "sources")
+
+
+@dataclass(frozen=True)
+class GpuCatalog:
+    """A set of cards, each found by the names that software prints for it."""
+
+    gpus: tuple[Gpu, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Gpu]:
+        return {gpu.gpu: gpu for gpu in self.gpus}
+
+    @cached_property
+    def _by_key(self) -> dict[str, Gpu]:
+        return {name_key(name): gpu for gpu in self.gpus for name in (*gpu.aliases, gpu.gpu)}
+
+    @cached_property
+    def _by_key_without_memory(self) -> dict[str, tuple[Gpu, ...]]:
+        found: dict[str, tuple[Gpu, ...]] = {}
+        for gpu in self.gpus:
+            for key in {name_key(split_memory(name)[0]) for name in (*gpu.aliases, gpu.gpu)}:
+                found[key] = (*found.get(key, ()), gpu)
+        return found
+
+    def find(self, text: str) -> Gpu:
+        """Return the card that `text` names exactly, as torch, nvidia-smi or the sheet print it.
+
+        Raises UnknownNameError, with near names, when no card or more than one card has that name.
+
+        >>> built_in_gpus().find("Tesla V100-SXM2-16GB").gpu
+        'V100-SXM2-16GB'
+        """
+        if text in self._by_name:
+            return self._by_name[text]
+        if not name_key(text) or len(text) > MAX_NAME_LENGTH:
+            raise UnknownNameError(f"expected the name of a GPU, came {shown(text)}")
+        if name_key(text) in self._by_key:
+            return self._by_key[name_key(text)]
+        if hard_stop(text):
+            reason = f"no card of that {hard_stop(text)} kind is known, and it is not the plain card"
+            raise self._unknown(text, reason, self.near_names(text))
+        rest, memory_bytes = split_memory(text)
+        candidates = self._by_key_without_memory.get(name_key(rest), ())
+        if memory_bytes is None:
+            reason = "several cards have that name" if candidates else ""
+            raise self._unknown(text, reason, [gpu.gpu for gpu in candidates] or self.near_names(text))
+        same = tuple(gpu for gpu in candidates if _is_near(gpu.memory_bytes, memory_bytes))
+        if len(same) == 1:
+            return same[0]
+        near = [gpu.gpu for gpu in same or candidates] or self.near_names(rest)
+        of_memory = [name for name in near if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
+        raise self._unknown(text, "no single card has that name and memory", of_memory or near)
+
+    def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
+        advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
+        said = "; ".join(part for part in (reason, advice or "list them with `trainlaw gpus list`") if part)
+        return UnknownNameError(f"unknown GPU {shown(text)}: {said}")
+
+    def near_names(self, text: str) -> list[str]:
+        """Return names of cards that resemble `text`, nearest first: suggestions, not an answer.
+
+        Cards whose name goes on where `text` ends ("A100" in "A100-SXM4-40GB") are all named, up to eight.
+        """
+        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
+        keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
+        longer = sorted(name for name, own in keys.items() if any(_goes_on(key, other) for other in own))
+        score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
+        near = sorted(score, key=lambda name: (-score[name], name))[:3]
+        return longer[:8] or [name for name in near if score[name] > 0.5]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cards as a table, one row a card, columns as the fields of `Gpu` but `sources`."""
+        table = pd.DataFrame([{name: getattr(gpu, name) for name in _COLUMNS} for gpu in self.gpus])
+        return table.assign(aliases=[";".join(gpu.aliases) for gpu in self.gpus])
+
+    def with_gpu(self, gpu: Gpu) -> "GpuCatalog":
+        """Return a catalog that also has `gpu`, in place of a card of the same name."""
+        return GpuCatalog((*(other for other in self.gpus if other.gpu != gpu.gpu), gpu))
+
+
+def _is_near(size: float, other: float) -> bool:
+    return abs(size - other) <= _MEMORY_TOLERANCE * max(size, other)
+
+
+def _goes_on(key: str, other: str) -> bool:
+    return bool(key) and other.startswith(key) and not other[len(key) :][:1].isdigit()
+
+
+def _likeness(key: str, other: str) -> float:
+    contained = 0.2 if key in other or other in key else 0.0
+    return SequenceMatcher(None, key, other).ratio() + contained
+
+
+def gpu_from_row(row: Mapping[str, object]) -> Gpu:
+    """Return the card of one table row: numbers or nan, texts or "", aliases separated by semicolons."""
+    numbers = {name: float(row.get(name, nan)) for name in NUMBER_COLUMNS}  # type: ignore[arg-type]
+    texts = {name: str(row[name]) if isinstance(row.get(name), str) else "" for name in TEXT_COLUMNS}
+    aliases = row.get("aliases")
+    texts["device"] = texts["device"] or "GPU"
+    split = tuple(part for part in aliases.split(";") if part) if isinstance(aliases, str) else ()
+    return Gpu(**numbers, **texts, aliases=split)  # type: ignore[arg-type]
+
+
+@cache
+def built_in_gpus() -> GpuCatalog:
+    """Return the shipped catalog of cards."""
+    table = read_data_table("gpus.csv", text_columns=("compute_capability",))
+    cards = [gpu_from_row(row) for row in table.to_dict("records")]
+    sources = _sources(gpu.gpu for gpu in cards)
+    return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in cards))
+
+
+def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the sources that differ from the row's, by card and column; a later line overrides."""
+    sources: dict[str, dict[str, str]] = {name: {} for name in names}
+    for line in read_data_table("gpu_sources.csv").to_dict("records"):
+        cards = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
+        for card in cards:
+            sources[card] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))
+    return sources
+
+
+def gpu_table() -> pd.DataFrame:
+    """Return the shipped cards, one row a card, columns as the fields of `Gpu` (a new frame)."""
+    return built_in_gpus().frame()
+
+
+def find_gpu(text: str) -> Gpu:
+    """Return the shipped card that `text` names exactly.
+
+    Raises UnknownNameError, with near names, when no card or more than one card has that name.
+
+    >>> find_gpu("NVIDIA GeForce RTX 3090").memory_bytes
+    24000000000.0
+    """
+    return built_in_gpus().find(text)

@@ -1,0 +1,1 @@
+"""Measured runs, layers and pairs: schemas, import, coverage and outliers."""

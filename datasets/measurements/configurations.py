@@ -1,0 +1,101 @@
+"""One configuration to be predicted, as a run table of one row without a time."""
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+from trainlaw.datasets.cnns.facts import CnnFacts, find_cnn_facts
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.links import find_link, links
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.run_schema import TIMED_PARTS, with_defaults
+from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.formulas.errors import InputError, shown, unknown_name
+
+
+def configuration(
+    *,
+    cnn: str | Cnn | CnnFacts,
+    gpu: str | Gpu,
+    batch_per_gpu: int,
+    precision: str = "fp32",
+    input_size_px: int | None = None,
+    n_classes: int | None = None,
+    n_gpus: int = 1,
+    n_nodes: int = 1,
+    link: str | None = None,
+    network: str | None = None,
+    algorithm: str | None = None,
+    timed_parts: str = "forward+backward+optimizer",
+    gpus: GpuCatalog | None = None,
+) -> RunTable:
+    """Return the run table of one unmeasured configuration; its `time_s` is nan.
+
+    `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names
+    of cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, which also the
+    beginning of its name means ("nvlink2" on a V100), the algorithm to a ring.
+    Raises UnknownNameError for an unknown name, InputError for a number out of range.
+
+    >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
+    array([[4.08918426e+09]])
+    """
+    catalog = gpus or built_in_gpus()
+    card = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
+    known = _counted(cnn, input_size_px, n_classes)
+    _check_counts(batch_per_gpu, n_gpus, n_nodes)
+    _check_known("precision", precision, PRECISIONS)
+    _check_known("algorithm", algorithm or "ring", ALGORITHMS)
+    _check_known("timed parts", timed_parts, TIMED_PARTS)
+    used_link = "none" if n_gpus == n_nodes else _link_of(card, link)
+    used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
+    row = {
+        "gpu": card.gpu,
+        "cnn": known.cnn,
+        "input_size_px": known.input_size_px,
+        "n_classes": known.n_classes,
+        "batch_per_gpu": batch_per_gpu,
+        "n_gpus": n_gpus,
+        "n_nodes": n_nodes,
+        "link": find_link(used_link).link,
+        "network": find_link(used_network).link,
+        "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
+        "precision_stated": precision,
+        "precision": precision,
+        "timed_parts": timed_parts,
+        "time_s": math.nan,
+        "n_repeats": 0,
+        "source": "configuration",
+    }
+    facts = Facts(catalog.with_gpu(card), (known,))
+    return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
+
+
+def _link_of(card: Gpu, link: str | None) -> str:
+    """The name of a link; "nvlink2" means the card's own where that is one, such as nvlink2-x6."""
+    own = card.gpu_link or card.host_link or "pcie3-x16"
+    if link is None or link in links():
+        return link or own
+    return own if own.startswith(f"{link.strip().lower()}-") else link
+
+
+def _counted(cnn: str | Cnn | CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
+    if isinstance(cnn, CnnFacts):
+        return cnn
+    return find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
+
+
+def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise unknown_name(kind, name, known)
+
+
+def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:
+    for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
+        if not isinstance(value, int) or not 1 <= value <= 10_000_000:
+            raise InputError(f"expected {name} as a whole number of at least 1, came {shown(value)}")
+    if n_gpus % n_nodes:
+        raise InputError(f"expected n_gpus as a multiple of n_nodes, came {n_gpus} GPUs on {n_nodes} nodes")

@@ -1,0 +1,96 @@
+"""Times between two known ones: of a network on a GPU, at its smallest and largest batch or image."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.units import DIMENSIONLESS, SECOND
+
+BATCH, PIXELS = "batch", "pixels"
+#: Ways along which a series of runs goes: the column that grows, and those that stay.
+_WAYS = {
+    BATCH: ("batch_per_gpu", ("gpu", "cnn", "input_size_px", "n_classes")),
+    PIXELS: ("input_size_px", ("gpu", "cnn", "batch_per_gpu")),
+}
+#: Amounts of work by which a time may lie between its end points.
+_AMOUNTS = ("traffic", "macs", "area")
+END_POINT_FEATURES: tuple[FeatureSpec, ...] = (
+    FeatureSpec("low_time_s", "t_0", SECOND, "time at the smaller end point", low=0.0),
+    FeatureSpec("high_time_s", "t_1", SECOND, "time at the larger end point", low=0.0),
+    *(
+        FeatureSpec(
+            f"line_by_{name}_s", f"t_{name[0]}", SECOND, f"time on the straight line by {meaning}", low=0.0
+        )
+        for name, meaning in zip(
+            _AMOUNTS,
+            ("bytes of activations and parameters", "MACs of an iteration", "batch x pixels"),
+            strict=True,
+        )
+    ),
+    FeatureSpec("power_s", "t_p", SECOND, "time on the power law of batch x pixels", low=0.0),
+    FeatureSpec("proportional_s", "t_x", SECOND, "time of the larger end, less by batch x pixels", low=0.0),
+    FeatureSpec("position", "x", DIMENSIONLESS, "where batch x pixels lies, 0 to 1", low=0.0, high=1.0),
+    FeatureSpec("growth", "r", DIMENSIONLESS, "growth of the time over that of batch x pixels", low=0.0),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EndPoints:
+    """Runs between their end points: features (n_rows, n_features), seconds (n_rows,), labels of the runs;
+    whether the series is a whole one, from the least to the largest value of the table, bool (n_rows,).
+    """
+
+    X: pd.DataFrame
+    seconds: np.ndarray
+    labels: pd.DataFrame
+    whole: np.ndarray
+
+
+def runs_between_end_points(table: RunTable, along: str) -> EndPoints:
+    """Return the runs of a table that lie between the ends of their series; `along` "batch" or "pixels".
+
+    A series is of one GPU, network and batch, or image size, and has at least three runs. Its times at the
+    ends are features, its times between are what is to be predicted. Raises UnknownNameError for another way.
+    """
+    if along not in _WAYS:
+        raise unknown_name("way of a series", along, _WAYS)
+    column, fixed = _WAYS[along]
+    work = _with_amounts(table).sort_values([*fixed, column], kind="stable")
+    series = work.groupby(list(fixed), sort=False)
+    low, high = (series[work.columns.tolist()].transform(end) for end in ("first", "last"))
+    between = (work[column] > low[column]) & (work[column] < high[column])
+    rows, low, high = work[between], low[between], high[between]
+    whole = (low[column] == work[column].min()) & (high[column] == work[column].max())
+    labels = table.labels().loc[rows.index].reset_index(drop=True)
+    X = _features(rows, low, high).reset_index(drop=True)
+    return EndPoints(X, rows["time_s"].to_numpy(), labels, whole.to_numpy())
+
+
+def _with_amounts(table: RunTable) -> pd.DataFrame:
+    """The runs with the amounts of work of an iteration, in a unit of their own each."""
+    facts = table.features(["macs", "activation_memory_s", "parameter_memory_s"])
+    frame = table.frame
+    batch, side = frame["batch_per_gpu"].astype(float), frame["input_size_px"].astype(float)
+    return frame.assign(
+        traffic=facts["activation_memory_s"] + facts["parameter_memory_s"],
+        macs=batch * facts["macs"],
+        area=batch * side * side,
+    )
+
+
+def _features(rows: pd.DataFrame, low: pd.DataFrame, high: pd.DataFrame) -> pd.DataFrame:
+    first, last = low["time_s"], high["time_s"]
+    found = {"low_time_s": first, "high_time_s": last}
+    for name in _AMOUNTS:
+        share = (rows[name] - low[name]) / (high[name] - low[name])
+        found[f"line_by_{name}_s"] = first + (last - first) * share
+    growth = high["area"] / low["area"]
+    exponent = np.log(last / first) / np.log(growth)
+    found["power_s"] = first * (rows["area"] / low["area"]) ** exponent
+    found["proportional_s"] = last * rows["area"] / high["area"]
+    found["position"] = (rows["area"] - low["area"]) / (high["area"] - low["area"])
+    found["growth"] = last / first / growth
+    return pd.DataFrame(found)[[spec.name for spec in END_POINT_FEATURES]]

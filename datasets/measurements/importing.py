@@ -1,0 +1,143 @@
+"""Users' own runs: checked cell by cell, then a run table like the built-in ones."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.cnns.facts import CnnFacts, cnn_name, find_cnn_facts
+from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
+from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults, refuse
+from trainlaw.datasets.files.mapping import absence_faults, renamed
+from trainlaw.datasets.files.table_files import read_table_file
+from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
+from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.formulas.errors import InputError, TrainlawError
+
+# A network that is not shipped is built and counted, some 10 ms each.
+MAX_NETWORKS = 2_000
+_TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
+_INTEGERS = tuple(
+    column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
+)
+
+
+def check_runs(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str] | None = None,
+    gpus: GpuCatalog | None = None,
+    cnns: Iterable[CnnFacts] = (),
+) -> list[Fault]:
+    """Return the faults of the runs in a file, none when it can be imported; arguments as `import_runs`.
+
+    Raises InputError when the file is no table at all.
+    """
+    try:
+        import_runs(path, columns, gpus=gpus, cnns=cnns)
+    except FaultsError as error:
+        return list(error.faults)
+    return []
+
+
+def import_runs(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str] | None = None,
+    name: str | None = None,
+    gpus: GpuCatalog | None = None,
+    cnns: Iterable[CnnFacts] = (),
+) -> RunTable:
+    """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
+
+    `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that
+    states another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards
+    (None: the shipped ones), `cnns` networks beyond the zoo, by their names. Raises FaultsError, with one
+    fault per cell, InputError when the file is no table.
+    """
+    table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
+    return runs_of_frame(table, name or Path(path).name, gpus, cnns)
+
+
+def runs_of_frame(
+    table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None, cnns: Iterable[CnnFacts] = ()
+) -> RunTable:
+    """Return the runs in a frame with columns of the runs schema as a run table named `name`.
+
+    Raises FaultsError as `import_runs`.
+    """
+    catalog, own = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
+    refuse(name, absence_faults(table, RUN_COLUMNS))
+    if table.empty:
+        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+    typed, faults = typed_frame(table, RUN_COLUMNS)
+    faults = merged_faults(faults, value_faults(typed, RUN_COLUMNS))
+    runs, unknown = _named(with_defaults(typed), catalog, own)
+    refuse(name, merged_faults(faults, unknown))
+    runs, faults = _sized(runs, own)
+    refuse(name, faults + _contradictions(runs))
+    return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
+
+
+def _named(
+    runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnFacts]
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
+    faults: list[Fault] = []
+    names = {
+        "gpu": lambda text: catalog.find(text).gpu,
+        "cnn": lambda text: text if text in own else cnn_name(text),
+        "link": lambda text: find_link(text).link,
+        "network": lambda text: find_link(text).link,
+    }
+    return runs.assign(
+        **{column: known_names(runs[column], known, faults) for column, known in names.items()}
+    ), faults
+
+
+def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return the runs with the usual input size and classes where none are given, and faults of sizes."""
+    faults: list[Fault] = []
+    key = ["cnn", "input_size_px", "n_classes"]
+    different = runs[key].drop_duplicates()
+    if len(different) > MAX_NETWORKS:
+        wanted = f"at most {MAX_NETWORKS} different networks and sizes"
+        return runs, [Fault(None, "cnn", len(different), wanted)]
+    sizes = different.copy()
+    for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
+        try:
+            given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
+            facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_facts(cnn, *given)
+            sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
+        except TrainlawError as error:
+            faults.append(
+                Fault(int(row) + 1, "input_size_px", size, f"a size at which it can be built ({error})")
+            )
+    code = runs.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
+    return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
+
+
+def _own_at(facts: CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
+    if input_size_px not in (None, facts.input_size_px) or n_classes not in (None, facts.n_classes):
+        raise InputError(f"{facts.cnn} has {facts.input_size_px} px and {facts.n_classes} classes")
+    return facts
+
+
+def _contradictions(runs: pd.DataFrame) -> list[Fault]:
+    """Return a fault per row whose columns contradict each other."""
+    many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
+    rules = (
+        ("n_gpus", runs["n_gpus"] % runs["n_nodes"] != 0, "a multiple of n_nodes"),
+        ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
+        ("network", several & (runs["network"] == "none"), "a network where there are several nodes"),
+        ("algorithm", (runs["n_gpus"] > 1) & (runs["algorithm"] == "none"), "an algorithm for several GPUs"),
+        ("time_min_s", runs["time_min_s"] > runs["time_s"] * (1 + 1e-9), "at most time_s"),
+        ("time_max_s", runs["time_max_s"] < runs["time_s"] * (1 - 1e-9), "at least time_s"),
+    )
+    return [
+        Fault(int(row) + 1, column, runs[column].iloc[row], expected)
+        for column, wrong, expected in rules
+        for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
+    ]

@@ -1,0 +1,73 @@
+"""Whether runs fit into the memory of their GPU: one rule for commands, workbook and page."""
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.cnns.facts import CnnFacts
+from trainlaw.datasets.cnns.memory import MARGIN, step_memory
+from trainlaw.datasets.measurements.runs import RunTable
+
+# Cards are sold by GB of 1e9 bytes in our table, and hold that many GiB.
+HELD_PER_SOLD = 2**30 / 1e9
+FITS, MAY_NOT_FIT, CANNOT_FIT, NOT_KNOWN = "fits", "may not fit", "cannot fit", "not known"
+
+
+def memory_needs(table: RunTable) -> pd.DataFrame:
+    """Return per run the columns `least_bytes`, `usual_bytes`, `held_bytes` and `fits`, one of four words.
+
+    Least is what a step without an optimizer cannot do without, usual everything with momentum, in bytes;
+    `held_bytes` is nan for a card of unknown memory. Too little for the least, with 6 % for what a framework
+    may keep less: "cannot fit"; too little for the usual: "may not fit".
+    """
+    held = table.matrix(["memory_bytes"])[:, 0] * HELD_PER_SOLD
+    keys = table.frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"]]
+    needs: dict[tuple[object, ...], tuple[int, int]] = {}
+    for key in keys.itertuples(index=False, name=None):
+        if key not in needs:
+            needs[key] = _needs(table.facts.cnn(key[:3]), *key[3:])
+    rows = [needs[key] for key in keys.itertuples(index=False, name=None)]
+    found = pd.DataFrame(rows, columns=["least_bytes", "usual_bytes"])
+    found["held_bytes"] = held
+    conditions = [np.isnan(held), found["least_bytes"] > MARGIN * held, found["usual_bytes"] > held]
+    return found.assign(fits=np.select(conditions, [NOT_KNOWN, CANNOT_FIT, MAY_NOT_FIT], FITS))
+
+
+def _needs(facts: CnnFacts, batch: int, precision: str) -> tuple[int, int]:
+    used = "fp32" if precision == "unknown" else precision
+    known = (facts.counts["params"], facts.memory_per_image, batch, used)
+    return step_memory(*known, "none").needed, step_memory(*known, "momentum").total
+
+
+def memory_warnings(table: RunTable) -> list[str]:
+    """Return per run one line where its training step cannot or may not fit into its GPU, "" where it fits.
+
+    Said as well where the estimate is rough, because layers of the network are not known.
+
+    >>> from trainlaw.datasets.measurements.configurations import configuration
+    >>> memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
+    ['cannot fit: the step keeps 38.6 GB at least, the device has 17.2 GB']
+    """
+    rough = {facts.key for facts in table.facts.cnns if facts.memory is None}
+    keys = table.frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
+    needs = memory_needs(table).itertuples(index=False, name=None)
+    return [
+        _warning(*need) + (" (rough: no layers are known)" if key in rough and need[3] != FITS else "")
+        for key, need in zip(keys, needs, strict=True)
+    ]
+
+
+def _warning(least: int, usual: int, held: float, fits: str) -> str:
+    device = f"the device has {gigabytes(held)} GB"
+    if fits == CANNOT_FIT:
+        return f"{fits}: the step keeps {gigabytes(least)} GB at least, {device}"
+    if fits == MAY_NOT_FIT:
+        return f"{fits}: the step takes about {gigabytes(usual)} GB with momentum, {device}"
+    return ""
+
+
+def gigabytes(size: float) -> str:
+    """Return bytes in GB, to three digits.
+
+    >>> gigabytes(38.64e9), gigabytes(1234.4e9)
+    ('38.6', '1230')
+    """
+    return f"{float(f'{size / 1e9:.3g}'):g}"

@@ -1,0 +1,116 @@
+"""Runs that deserve a second look: spread, impossible speed, less time for more work."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.measurements.runs import RunTable
+
+# All that makes a configuration, but the batch.
+_SERIES = [
+    "gpu",
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "n_gpus",
+    "n_nodes",
+    "link",
+    "network",
+    "peer_access",
+    "algorithm",
+    "precision",
+    "precision_stated",
+    "framework",
+    "framework_version",
+    "harness",
+    "timed_parts",
+    "source",
+]
+# Repeats of one configuration differ by 0.2-3 %, software versions by up to 18 %.
+MAX_SPREAD = 0.2
+# Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).
+MAX_RATE_OVER_PEAK = 2.25
+MIN_RATE_OVER_PEAK = 1e-4
+# A larger batch may be faster by noise only.
+MAX_SPEED_UP_BY_WORK = 0.05
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One suspicious run: its row (from 1), the rule it breaks, the value that broke it and its limit."""
+
+    row: int
+    rule: str
+    value: float
+    limit: float
+    text: str
+
+    def __str__(self) -> str:
+        """Return the finding as one line."""
+        return f"row {self.row}: {self.text}"
+
+
+def outliers(table: RunTable) -> list[Outlier]:
+    """Return the suspicious runs of `table`, by row; a hint to look at them, not a verdict.
+
+    >>> from trainlaw.datasets import load
+    >>> sorted({outlier.rule for outlier in outliers(load("multi"))})
+    ['spread']
+    """
+    found = _spread(table) + _rate(table) + _less_time_for_more_work(table)
+    return sorted(found, key=lambda outlier: (outlier.row, outlier.rule))
+
+
+def _spread(table: RunTable) -> list[Outlier]:
+    """Repeats of one configuration that differ too much, within a row or between rows."""
+    runs = table.frame
+    same = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"]
+    low = np.fmin(runs["time_min_s"], same.transform("min"))
+    high = np.fmax(runs["time_max_s"], same.transform("max"))
+    spread = ((high - low) / same.transform("median")).to_numpy()
+    return [
+        Outlier(
+            int(row) + 1,
+            "spread",
+            float(spread[row]),
+            MAX_SPREAD,
+            f"repeats differ by {100 * spread[row]:.0f} %, more than {100 * MAX_SPREAD:.0f} %",
+        )
+        for row in np.flatnonzero(spread > MAX_SPREAD)
+    ]
+
+
+def _rate(table: RunTable) -> list[Outlier]:
+    """Times that mean more operations per second than the card can do, or next to none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = table.features(["total_compute_s"]).to_numpy()[:, 0] / table.seconds
+    found = []
+    for row in np.flatnonzero((ratio > MAX_RATE_OVER_PEAK) | (ratio < MIN_RATE_OVER_PEAK)):
+        fast = ratio[row] > MAX_RATE_OVER_PEAK
+        limit = MAX_RATE_OVER_PEAK if fast else MIN_RATE_OVER_PEAK
+        text = (
+            f"this time means {ratio[row]:.3g} of the peak rate, {'more' if fast else 'less'} than {limit:g}"
+        )
+        found.append(Outlier(int(row) + 1, "rate", float(ratio[row]), limit, text))
+    return found
+
+
+def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
+    """A larger batch that takes less time than a smaller one, all else equal."""
+    runs = table.frame.sort_values("batch_per_gpu", kind="stable")
+    median = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"].transform("median")
+    before = median.groupby([runs[name] for name in _SERIES], dropna=False, sort=False).cummax()
+    ratio = (median / before).sort_index().to_numpy()
+    limit = 1 - MAX_SPEED_UP_BY_WORK
+    text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
+    return [
+        Outlier(
+            int(row) + 1, "less time for more work", float(ratio[row]), limit, text.format(100 * ratio[row])
+        )
+        for row in np.flatnonzero(ratio < limit)
+    ]
+
+
+def outlier_frame(found: list[Outlier]) -> pd.DataFrame:
+    """Return findings as a table: row, rule, value, limit and text of each."""
+    return pd.DataFrame(found, columns=["row", "rule", "value", "limit", "text"])

@@ -1,0 +1,78 @@
+"""The runs schema: one row per measured configuration of a CNN's training on one or more GPUs."""
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.files.columns import Column, table_schema
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+
+_PARTS = ("forward+backward", "forward+backward+optimizer")
+TIMED_PARTS = ("forward", *_PARTS, *(part + "+copy" for part in _PARTS))
+_TIME_LIMITS = {"unit": "s", "low": 1e-9, "high": 1e7}
+_MAX_COUNT = 1e7
+
+RUN_COLUMNS: tuple[Column, ...] = (
+    Column("gpu", "text", "name of the GPU, as in the GPU table or as its driver prints it"),
+    Column("cnn", "text", "name of the CNN and its variant"),
+    Column("input_size_px", "integer", "side of the square input image", "px", 1, 8192, default=np.nan),
+    Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default=np.nan),
+    Column("batch_per_gpu", "integer", "images per iteration and GPU", "", 1, _MAX_COUNT),
+    Column("n_gpus", "integer", "GPUs in all", "", 1, _MAX_COUNT, default=1),
+    Column("n_nodes", "integer", "machines", "", 1, _MAX_COUNT, default=1),
+    Column("link", "text", "link between GPUs of one node, as in the link table", default="none"),
+    Column("network", "text", "link between nodes, as in the link table", default="none"),
+    Column(
+        "peer_access",
+        "number",
+        "1 where GPUs copy to each other directly, 0.5 where only in pairs; empty: as the card can",
+        "",
+        0,
+        1,
+        default=np.nan,
+        may_be_empty=True,
+    ),
+    Column("algorithm", "text", "how gradients are exchanged", allowed=ALGORITHMS, default="none"),
+    Column("precision_stated", "text", "precision as the source states it", default="unknown"),
+    Column("precision", "text", "precision that ran", allowed=tuple(PRECISIONS), default="unknown"),
+    Column("framework", "text", "training framework", default="unknown"),
+    Column("framework_version", "text", "version of the framework", default="unknown"),
+    Column("harness", "text", "program and protocol that measured", default="unknown"),
+    Column(
+        "timed_parts",
+        "text",
+        "what the time includes",
+        allowed=TIMED_PARTS,
+        default="forward+backward+optimizer",
+    ),
+    Column("time_s", "number", "median time of one iteration", **_TIME_LIMITS),
+    Column("time_min_s", "number", "shortest repeat", **_TIME_LIMITS, default=np.nan, may_be_empty=True),
+    Column("time_max_s", "number", "longest repeat", **_TIME_LIMITS, default=np.nan, may_be_empty=True),
+    Column("n_repeats", "integer", "repeats behind the median", "", 1, _MAX_COUNT, default=1),
+    Column(
+        "single_gpu_time_s",
+        "number",
+        "measured time of the same configuration on one GPU",
+        **_TIME_LIMITS,
+        default=np.nan,
+        may_be_empty=True,
+    ),
+    Column("source", "text", "who measured", default="unknown"),
+    Column("source_commit", "text", "version of the source", default="unknown"),
+    Column("source_path", "text", "place inside the source", default="unknown"),
+    Column("licence", "text", "licence of the figures", default="unknown"),
+    Column(
+        "bench_year", "integer", "year of the measurement", "", 2000, 2100, default=np.nan, may_be_empty=True
+    ),
+    Column("pool", "integer", "1 where fit for pooling with other sources, else 0", "", 0, 1, default=1),
+)
+
+
+def with_defaults(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return `runs` with all columns of the schema, in its order; absent ones hold their default."""
+    absent = {column.name: column.default for column in RUN_COLUMNS if column.name not in runs}
+    return runs.assign(**absent)[[column.name for column in RUN_COLUMNS]]
+
+
+def run_table_schema() -> dict[str, object]:
+    """Return the runs schema as a Frictionless Table Schema, ready for JSON."""
+    return table_schema(RUN_COLUMNS, "trainlaw runs")

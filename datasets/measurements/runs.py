@@ -1,0 +1,55 @@
+"""Measured runs, one iteration time per configuration, and their features."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.features.registry import feature_frame
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.datasets.tables.run_columns import Facts, JoinedColumns
+
+LABELS = (
+    "gpu_group",
+    "gpu",
+    "cnn_base",
+    "cnn",
+    "cnn_family",
+    "source",
+    "harness",
+    "generation",
+    "precision",
+    "framework",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RunTable(MeasuredTable):
+    """One row per measured configuration, in the columns of the runs schema."""
+
+    def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the features of these names, float64, shape (n_runs, k), in the units of `FEATURES`.
+
+        names : None for all but `SCALING_FEATURES`, of which runs on one GPU have none.
+        Raises UnknownNameError for an unknown feature.
+        """
+        return feature_frame(self._rows, self.facts, names)
+
+    def matrix(self, names: Iterable[str]) -> np.ndarray:
+        """Return the features of these names as float64, shape (n_runs, k), in the units of `FEATURES`."""
+        return self.features(names).to_numpy()
+
+    def labels(self) -> pd.DataFrame:
+        """Return what groups of runs are made by, as text columns `LABELS`, shape (n_runs, 10)."""
+        columns = JoinedColumns(self._rows, self.facts)
+        return pd.DataFrame({name: columns.texts(name) for name in LABELS}, dtype=object)
+
+    def merged(self, other: "RunTable") -> "RunTable":
+        """Return the runs of both tables, these first; repeats of a configuration are all kept."""
+        gpus = self.facts.gpus
+        for gpu in other.facts.gpus.gpus:
+            if gpu not in gpus.gpus:
+                gpus = gpus.with_gpu(gpu)
+        facts = Facts(gpus, (*self.facts.cnns, *other.facts.cnns))
+        rows = pd.concat([self._rows, other._rows], ignore_index=True)
+        return RunTable(f"{self.name}+{other.name}", rows, facts)

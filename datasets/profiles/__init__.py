@@ -1,0 +1,1 @@
+"""Operation profiles that other profilers exported."""

@@ -1,0 +1,292 @@
+"""Operation profiles of a training step from what profilers export: names of operations and their seconds.
+
+Read are the table that PyTorch's `key_averages().table()` prints, Chrome traces (PyTorch's
+`export_chrome_trace`, TensorFlow's trace viewer), TensorFlow's table of op statistics as CSV, and the
+operations file of `trainlaw profile --layers`.
+"""
+
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainlaw.datasets.profiles.chrome_trace import operations_of_trace
+from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.files import read_text, text_of
+
+MAX_BYTES = 200_000_000
+MAX_OPERATIONS = 100_000
+MAX_SECONDS = 1e6  # of one operation; a longer step is a wrong unit
+_UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_STEP = "ProfilerStep"
+
+
+@dataclass(frozen=True)
+class OperationProfile:
+    """Seconds of each operation in one training step.
+
+    device, host : name of the operation to seconds, on the GPU (or the CPU, where that computes) and on the
+    host. step_s : the whole step, nan where the file does not say. workload : gpu, cnn, batch_per_gpu and so
+    on as text, empty where the file does not say. kind : what the file is, in words.
+    """
+
+    device: Mapping[str, float]
+    host: Mapping[str, float]
+    step_s: float
+    kind: str
+    workload: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all device operations together."""
+        return math.fsum(self.device.values())
+
+
+def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[OperationProfile, ...]:
+    """Return the profiles in a file, one but for the operations file of `trainlaw profile`, which has many.
+
+    steps : training steps that the profile covers, where the file does not say so itself.
+    InputError in one line for a file that is too large, or none of the known kinds, or has no operation.
+    """
+    place = Path(path)
+    text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
+    text = text.removeprefix("\ufeff")
+    if not 1 <= steps <= 1_000_000:
+        raise InputError(f"expected 1 to 1000000 steps of a profile, came {steps}")
+    try:
+        profiles = _reader_of(text, place)(text, place, steps)
+    except (csv.Error, OverflowError) as error:
+        raise InputError(f"cannot read the profile {place}: {_one_line(error)}") from None
+    for profile in profiles:
+        _check(profile, place)
+    return profiles
+
+
+def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[OperationProfile, ...]]":
+    start = text.lstrip()[:1]
+    if not start:
+        raise InputError(f"expected a profile in {place}, came an empty file")
+    if start in "{[":
+        return _read_trace
+    head = text[:20_000]
+    if "Self CPU" in head and "# of Calls" in head:
+        return _read_torch_table
+    if re.search(r"(^|,)device_\w+_s(,|$)", text.partition("\n")[0].strip()):
+        return _read_own
+    return _read_statistics
+
+
+def _unpacked(place: Path) -> str:
+    try:
+        with gzip.open(place) as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read {place}: {_one_line(error)}") from None
+    return text_of(data, MAX_BYTES, place)
+
+
+def _check(profile: OperationProfile, place: Path) -> None:
+    for name, seconds in (*profile.device.items(), *profile.host.items()):
+        if not 0.0 <= seconds <= MAX_SECONDS:
+            raise InputError(f"{place}: expected 0 to {MAX_SECONDS:g} s for {shown(name)}, came {seconds:g}")
+    if len(profile.device) > MAX_OPERATIONS:
+        raise InputError(f"{place}: expected at most {MAX_OPERATIONS} operations, came {len(profile.device)}")
+    if not profile.total_s > 0.0:
+        raise InputError(f"expected times of operations in {place}, came none")
+    if not (math.isnan(profile.step_s) or 0.0 < profile.step_s <= MAX_SECONDS):
+        raise InputError(f"{place}: expected a step above 0 s, came {profile.step_s:g}")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+# --- Chrome traces ------------------------------------------------------------------------------------
+
+
+def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    try:
+        value = json.loads(text)
+    # A number of thousands of digits is a ValueError, too.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
+    events = value.get("traceEvents") if isinstance(value, dict) else value
+    if not isinstance(events, list):
+        raise InputError(f"expected a trace with a list traceEvents in {place}, came other JSON")
+    found = operations_of_trace(events)
+    if not found.seconds:
+        raise InputError(
+            f"expected events of operations with ph X, name and dur in the trace {place}, came none"
+        )
+    counted = found.steps or steps
+    return (
+        OperationProfile(_per_step(found.seconds, counted), {}, found.step_s, f"a trace of {found.what}"),
+    )
+
+
+def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
+    return {name: value / steps for name, value in seconds.items()}
+
+
+# --- PyTorch's table ----------------------------------------------------------------------------------
+
+
+def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    """Read what `key_averages().table()` prints: lines of dashes tell where its columns are."""
+    lines = text.splitlines()
+    rulers = [number for number, line in enumerate(lines) if re.fullmatch(r"\s*-{3,}(\s+-{3,}){3,}\s*", line)]
+    if len(rulers) < 2:
+        raise InputError(f"expected lines of dashes around the heads of the table in {place}, came none")
+    spans = [match.span() for match in re.finditer("-+", lines[rulers[0]])]
+    header = _cells(lines[rulers[1] - 1], spans)
+    body = lines[rulers[1] + 1 : rulers[2] if len(rulers) > 2 else None]
+    rows = [dict(zip(header, _cells(line, spans), strict=True)) for line in body if line.strip()]
+    column = next((name for name in ("Self CUDA", "Self XPU", "Self CPU") if name in header), None)
+    if "Name" not in header or column is None:
+        raise InputError(
+            f"expected the columns Name and Self CPU in the table of {place}, came {shown(header)}"
+        )
+    seconds: dict[str, float] = {}
+    counted, whole_s = steps, math.nan
+    for row in rows:
+        if row["Name"].startswith(_STEP):
+            counted = _count(row.get("# of Calls", ""), place)
+            whole_s = _seconds(row["CPU total"], place) / counted if row.get("CPU total") else math.nan
+        elif re.match(r"[A-Za-z_]\w*::", row["Name"]) and not row["Name"].startswith("autograd::"):
+            # Kernels have rows of their own beside the operators that launch them: the latter count.
+            seconds[row["Name"]] = seconds.get(row["Name"], 0.0) + _seconds(row[column], place)
+    what = "PyTorch's table, " + ("CPU" if column == "Self CPU" else "GPU")
+    return (OperationProfile(_per_step(seconds, counted), {}, whole_s, what),)
+
+
+def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    return [line[first:last].strip() for first, last in spans]
+
+
+def _count(text: str, place: Path) -> int:
+    if not text.isdecimal() or len(text) > 9 or not int(text):
+        raise InputError(f"{place}: expected the number of steps, came {shown(text)}")
+    return int(text)
+
+
+def _seconds(text: str, place: Path) -> float:
+    """Return the seconds of a text such as 12.5ms."""
+    match = re.fullmatch(r"([0-9.]{1,30})\s*([a-zμ]*)", text)
+    try:
+        if match and match[2] in _UNITS_S:
+            return float(match[1]) * _UNITS_S[match[2]]
+    except ValueError:
+        pass
+    raise InputError(f"{place}: expected a time such as 12.5ms, came {shown(text)}")
+
+
+# --- tables with a row per operation ------------------------------------------------------------------
+
+_NAMES = ("type", "optype", "operationtype", "operation", "operationname", "opname", "op", "name")
+_SELF, _TOTAL = ("totalselftime", "selftime"), ("totaltime", "time", "duration", "dur")
+_PLACE = ("hostdevice", "hostordevice", "device")
+
+
+def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
+    rows = _csv_rows(text, place)
+    header = rows[0]
+    plain = [_plain_title(title) for title in header]
+    name = _column(plain, _NAMES)
+    time = _column(plain, _SELF) if _column(plain, _SELF) is not None else _column(plain, _TOTAL)
+    if name is None or time is None:
+        raise InputError(
+            f"expected a profile in {place}: PyTorch's table, a Chrome trace, or a CSV with the columns "
+            f"operation and total_time_us; came the columns {shown(', '.join(header))}"
+        )
+    unit, where = _unit_of(header[time]), _column(plain, _PLACE)
+    found: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise InputError(f"{place} line {line}: expected {len(header)} cells, came {len(row)}")
+        seconds = _number(row[time], f"{place} line {line}") * unit
+        on_host = where is not None and row[where].strip().lower() == "host"
+        operation = _operation(row[name])
+        found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
+    device, host = (_per_step(part, steps) for part in found)
+    return (OperationProfile(device, host, math.nan, "a table of operations"),)
+
+
+def _csv_rows(text: str, place: Path) -> list[list[str]]:
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    if len(rows) < 2:
+        raise InputError(f"expected a row per operation under the header of {place}, came none")
+    return rows
+
+
+def _plain_title(title: str) -> str:
+    """Return the letters of a title without its unit.
+
+    >>> _plain_title("Total self-time (us)"), _plain_title("total_time_s")
+    ('totalselftime', 'totaltime')
+    """
+    without_unit = re.sub(r"\(.*?\)$|_(us|μs|ms|ns|s|sec)$", "", title.strip().lower())
+    return re.sub(r"[^a-z]", "", without_unit)
+
+
+def _column(titles: Sequence[str], known: Iterable[str]) -> int | None:
+    return next((titles.index(name) for name in known if name in titles), None)
+
+
+def _unit_of(title: str) -> float:
+    """Return the seconds of one unit of a column: what its title says, else a microsecond."""
+    match = re.search(r"(?:\(|_|\b)(us|μs|ms|ns|s|sec)\)?\s*$", title.strip().lower())
+    return _UNITS_S[match[1]] if match else 1e-6
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text.replace(",", "").strip())
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: expected a number, came {shown(text)}")
+    return value
+
+
+def _operation(text: str) -> str:
+    """Return the kind of an operation that is named by its place in the network.
+
+    >>> _operation("model/conv2d_3/Conv2D"), _operation("AddV2_12"), _operation("aten::mm")
+    ('Conv2D', 'AddV2', 'aten::mm')
+    """
+    return re.sub(r"_\d+$", "", text.strip().rpartition("/")[2]) or text.strip()
+
+
+def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    """Read the operations file of `trainlaw profile`: one row per workload, columns `device_<name>_s`."""
+    rows = _csv_rows(text, place)
+    header, found = rows[0], []
+    for line, cells in enumerate(rows[1:], start=2):
+        if len(cells) != len(header):
+            raise InputError(f"{place} line {line}: expected {len(header)} cells, came {len(cells)}")
+        row, where = dict(zip(header, cells, strict=True)), f"{place} line {line}"
+        parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
+        for column, cell in row.items():
+            kind, _, rest = column.partition("_")
+            if kind in parts and rest.endswith("_s"):
+                parts[kind][rest.removesuffix("_s")] = _number(cell or "0", where)
+        step_s = _number(row["time_s"], where) if row.get("time_s") else math.nan
+        workload = {
+            name: value
+            for name, value in row.items()
+            if value and name != "time_s" and name.partition("_")[0] not in parts
+        }
+        found.append(
+            OperationProfile(**parts, step_s=step_s, kind="operations of trainlaw", workload=workload)
+        )
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Tables of measurements, joined with specifications on demand."""

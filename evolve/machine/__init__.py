@@ -1,0 +1,1 @@
+"""The machine that evaluates and fits many programs at once."""

@@ -1,0 +1,1 @@
+"""The search: islands, selection, variation and validation of individuals."""

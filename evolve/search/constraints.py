@@ -1,0 +1,43 @@
+"""Hard constraints of a search: what a law must keep all over the training box, proved."""
+
+from collections.abc import Mapping, Sequence
+
+from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.trees import grouped_constants, to_expression
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.settings import Constraint
+from trainlaw.formulas import Expression, GroupedConstant, prove_monotone, prove_sign, variables
+
+# Boxes of the bisection after which a proof is given up: what is not proved quickly is not kept.
+MOST_BOXES = 256
+
+
+def keeps_constraints(tree: Individual, problem: Problem) -> bool:
+    """Whether every constraint of the search is proved for the tree over the training box."""
+    if not problem.settings.constraints:
+        return True
+    return keeps_as(to_expression(tree), grouped_constants(tree, problem.grammar), problem)
+
+
+def keeps_as(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> bool:
+    """Whether every constraint is proved for this way of writing a law: another may be harder to prove."""
+    factors = {
+        constant.name: (min(1.0, *constant.values.values()), max(1.0, *constant.values.values()))
+        for constant in grouped
+    }
+    box = {name: factors[name] if name in factors else problem.box[name] for name in variables(expression)}
+    return all(is_kept(constraint, expression, box) for constraint in problem.settings.constraints)
+
+
+def is_kept(constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]) -> bool:
+    """Whether one constraint is proved over `box`; a feature that does not occur neither rises nor falls."""
+    if constraint.kind == "nonnegative":
+        proof = prove_sign(expression, box, max_boxes=MOST_BOXES, simplify_seconds=0.0)
+    elif constraint.feature not in box:
+        return True
+    else:
+        direction = 1 if constraint.kind == "rising" else -1
+        proof = prove_monotone(
+            expression, constraint.feature, box, direction, max_boxes=MOST_BOXES, simplify_seconds=0.0
+        )
+    return proof.status == "proved"

@@ -1,0 +1,139 @@
+"""The search itself: islands that advance side by side and send each other visitors."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, start_island
+from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.variation import Individual
+
+# Takes islands some generations on, for at most some seconds: here, or on other processes and machines.
+AdvanceAll = Callable[[list[Island], int, float], list[Island]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress callback is told: work done, seconds spent and left (estimated), best loss, front
+    size.
+    """
+
+    evaluations: int
+    generation: int
+    seconds: float
+    seconds_left: float
+    best_loss: float
+    front_size: int
+
+
+@dataclass
+class SearchState:
+    """All that changes during a search: the islands, and the seconds spent."""
+
+    islands: list[Island]
+    seconds: float = 0.0
+
+    @property
+    def evaluations(self) -> int:
+        """Individuals fitted so far, on all islands."""
+        return sum(island.evaluations for island in self.islands)
+
+    @property
+    def generation(self) -> int:
+        """Generations of the island that is furthest on."""
+        return max(island.generation for island in self.islands)
+
+    def front(self, measure: str) -> list[Individual]:
+        """The individuals of all archives that beat all simpler ones by "score" or "loss"."""
+        best: dict[tuple[str, int], Individual] = {}
+        for island in self.islands:
+            for place, tree in island.archive.items():
+                if place not in best or getattr(tree, place[0]) < getattr(best[place], place[0]):
+                    best[place] = tree
+        return front_of(best, measure)
+
+
+def start_state(problem: Problem) -> SearchState:
+    """The state before the first generation."""
+    return SearchState([start_island(problem, number) for number in range(problem.settings.islands)])
+
+
+def migrate(islands: list[Island]) -> None:
+    """The best of each island visit the next one on a ring."""
+    visitors = [
+        sorted(island.population, key=lambda tree: tree.score)[: max(1, len(island.population) // 20)]
+        for island in islands
+    ]
+    for number, island in enumerate(islands):
+        island.population.extend(visitors[number - 1])
+
+
+def run(
+    state: SearchState,
+    problem: Problem,
+    on_progress: Callable[[Progress], None] | None = None,
+    save: Callable[[SearchState], None] | None = None,
+    advance_all: AdvanceAll | None = None,
+) -> SearchState:
+    """Generations until the budget is spent or the user interrupts; returns the state it ends with.
+
+    Islands advance a migration interval at a time, by `advance_all` where it is given, so that the result is
+    the same wherever they do. `save` is called in between every `checkpoint_seconds` and at the end.
+    """
+    settings = problem.settings
+    together = advance_all or _advance_here(problem)
+    several = settings.islands > 1
+    stride = settings.migration_interval if several else 1
+    began = time.monotonic() - state.seconds
+    saved = time.monotonic()
+    try:
+        while not _is_spent(state, problem):
+            left = math.inf if settings.limit_seconds is None else settings.limit_seconds - state.seconds
+            state.islands = together(state.islands, stride, left)
+            if several:
+                migrate(state.islands)
+            state.seconds = time.monotonic() - began
+            if on_progress is not None:
+                on_progress(report(state, problem))
+            if save is not None and time.monotonic() - saved > settings.checkpoint_seconds:
+                save(state)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        return state
+    if save is not None:
+        save(state)
+    return state
+
+
+def _advance_here(problem: Problem) -> AdvanceAll:
+    def together(islands: list[Island], generations: int, seconds: float) -> list[Island]:
+        share = seconds / len(islands)
+        return [advance(island, problem, generations, share) for island in islands]
+
+    return together
+
+
+def _is_spent(state: SearchState, problem: Problem) -> bool:
+    limit = problem.settings.limit_seconds
+    late = limit is not None and state.seconds >= limit
+    return late or all(is_spent(island, problem) for island in state.islands)
+
+
+def report(state: SearchState, problem: Problem) -> Progress:
+    """Progress of a state, the time left estimated from the speed so far."""
+    settings = problem.settings
+    left = math.inf
+    if settings.evaluations is not None and state.evaluations:
+        left = state.seconds * (settings.evaluations / state.evaluations - 1.0)
+    if settings.limit_seconds is not None:
+        left = min(left, settings.limit_seconds - state.seconds)
+    archived = [tree for island in state.islands for tree in island.archive.values()]
+    return Progress(
+        state.evaluations,
+        state.generation,
+        state.seconds,
+        max(left, 0.0),
+        min((tree.loss for tree in archived), default=math.inf),
+        len({tree.complexity for tree in archived}),
+    )

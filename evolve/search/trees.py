@@ -1,0 +1,342 @@
+"""Trees as programs of the machine, as expressions, and in their simplest form."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from trainlaw.evolve.grammar import Grammar
+from trainlaw.evolve.leaves import Leaf, Node, Rule
+from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
+from trainlaw.evolve.machine.machine_kernels import OPERATOR_CODES, is_binary
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import (
+    OPERATORS,
+    Apply,
+    Constant,
+    Expression,
+    GroupedConstant,
+    InputError,
+    Variable,
+    substitute,
+    tidy,
+    variables,
+)
+
+_ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
+_UNORDERED = np.array([OPERATOR_CODES[name] for name in ("add", "mul", "max", "min")])
+# Complexity of each code as the expression counts it; a weighted leaf is a constant times a variable.
+_COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
+_TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
+# The four nodes around a tree that has an offset and a slope: add, constant, mul, constant.
+_AFFINE = [_ADD, 0, _MUL, 0]
+
+
+def encode(trees: Sequence[Individual], affine: bool) -> Programs:
+    """The programs of many trees; with `affine` each gets its offset and slope in front."""
+    tokens, sizes = _tokens(trees)
+    held = [node for tree in trees for node in tree if node.constant is not None]
+    values = [node.constant for node in held]
+    widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
+    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64).reshape(-1, 4)
+    if np.any(tokens & 255 == GROUPED):
+        own = [len(value) if isinstance(value, tuple) else 1 for value in values]
+        widths[widths > 0] = own
+        rules = np.repeat(rules, own, axis=0)
+        values = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+    owners = np.repeat(np.arange(len(trees)), sizes)
+    counts = np.bincount(owners, weights=widths, minlength=len(trees)).astype(np.int64)
+    theta = np.array(values, dtype=np.float64)
+    if affine:
+        pairs = np.array([tree.affine for tree in trees])
+        tokens, sizes = _in_front(np.tile(_AFFINE, (len(trees), 1)), tokens, sizes)
+        rules, _ = _in_front(np.tile(Rule(), (len(trees), 2, 1)), rules, counts)
+        theta, counts = _in_front(pairs, theta, counts)
+    return Programs(
+        tokens,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        theta,
+        rules[:, 0].copy(),
+        rules[:, 1].copy(),
+        rules[:, 2] > 0.0,
+        rules[:, 3].copy(),
+        np.concatenate([[0], np.cumsum(counts)]),
+    )
+
+
+def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The trees' tokens, end to end, and the number of each tree's."""
+    tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
+    return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
+
+
+def _in_front(
+    fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]
+) -> tuple[NDArray[Any], ...]:
+    """The ragged `items`, `sizes` (n,) of each, with `fronts` (n, k, ...) before each, and the new sizes."""
+    extra = fronts.shape[1]
+    owners = np.repeat(np.arange(sizes.size), sizes)
+    joined = np.empty((items.shape[0] + fronts.shape[0] * extra, *items.shape[1:]), items.dtype)
+    joined[np.arange(items.shape[0]) + extra * (owners + 1)] = items
+    begins = np.concatenate([[0], np.cumsum(sizes + extra)[:-1]])
+    for position in range(extra):
+        joined[begins + position] = fronts[:, position]
+    return joined, sizes + extra
+
+
+def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> Individual:
+    """The tree with its constants, in prefix order (offset and slope first), replaced."""
+    values = iter(constants)
+    pair = (next(values), next(values)) if affine else (0.0, 1.0)
+    nodes = [
+        node if node.constant is None
+        else node.holding(tuple(islice(values, len(node.constant)))) if isinstance(node.constant, tuple)
+        else node.holding(next(values))
+        for node in tree
+    ]  # fmt: skip
+    fitted = Individual(nodes)
+    fitted.affine = pair
+    return fitted
+
+
+@njit(cache=True, nogil=True)
+def _mix(key: np.uint64) -> np.uint64:
+    """Scrambles 64 bits. Source: splitmix64, Steele, Lea and Flood 2014."""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray) -> np.ndarray:
+    keys = np.zeros(offsets.size - 1, np.uint64)
+    stack = np.zeros(NODE_LIMIT, np.uint64)
+    # What a sum (product, extremum) of the same kind adds of this subtree: so (a + b) + c = a + (b + c).
+    spread = np.zeros(NODE_LIMIT, np.uint64)
+    kind = np.zeros(NODE_LIMIT, np.int64)
+    for program in range(keys.size):
+        depth = 0
+        for k in range(offsets[program + 1] - 1, offsets[program] - 1, -1):
+            token = tokens[k]
+            code = token & 255
+            if code <= GROUPED:
+                key = _mix(np.uint64(token + 1))
+                gathered = _mix(key)
+            elif not is_binary(code):
+                depth -= 1
+                key = _mix(stack[depth] + np.uint64(code * 7919))
+                gathered = _mix(key)
+            else:
+                a, b = depth - 1, depth - 2
+                depth -= 2
+                if np.any(unordered == code):
+                    gathered = spread[a] if kind[a] == code else _mix(stack[a])
+                    gathered += spread[b] if kind[b] == code else _mix(stack[b])
+                    key = _mix(gathered + np.uint64(code * 104729))
+                else:
+                    key = _mix(_mix(stack[a]) * np.uint64(3) + stack[b] + np.uint64(code * 104729))
+                    gathered = _mix(key)
+            stack[depth] = key
+            spread[depth] = gathered
+            kind[depth] = code
+            depth += 1
+        keys[program] = stack[0]
+    return keys
+
+
+def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
+    """One hash per tree of what it is apart from its constants; order in sums and products does not count."""
+    tokens, sizes = _tokens(trees)
+    return _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED)
+
+
+def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]:
+    """Complexity per tree, as `trainlaw.formulas.complexity` counts the expression; with `affine` of offset
+    and slope too.
+    """
+    tokens, sizes = _tokens(trees)
+    own = np.add.reduceat(_COSTS[tokens & 255], np.cumsum(sizes) - sizes)
+    return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
+
+
+def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each program (n_programs,) has a term whose fitted weight `theta` (n_constants,) is zero, or an
+    operation on free constants alone: what `prune` takes away.
+    """
+    amount, codes = programs.amount, programs.tokens & 255
+    free = np.append(programs.tokens == CONSTANT, [False, False])
+    numbers = (codes > GROUPED) & free[1:-1] & (free[2:] | ~_TWO_SIDED[codes])
+    vanished = (theta == 0.0) & (programs.lower == 0.0)
+    return (_per_program(numbers, programs.offsets, amount) > 0) | (
+        _per_program(vanished, programs.constant_offsets, amount) > 0
+    )
+
+
+def _per_program(flags: NDArray[np.bool_], offsets: NDArray[np.int64], amount: int) -> NDArray[np.float64]:
+    """How many of the `flags` each program owns, (n_programs,)."""
+    return np.bincount(np.repeat(np.arange(amount), np.diff(offsets)), weights=flags, minlength=amount)
+
+
+def prune(tree: Individual, grammar: Grammar) -> Individual:
+    """The tree without the terms whose fitted weight is zero and with numbers made of numbers as one."""
+    nodes, _ = _prune_from(tree, 0, grammar)
+    smaller = Individual(nodes)
+    smaller.affine = tree.affine
+    return smaller
+
+
+def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:
+    """Pruned nodes of the subtree at `begin`, and where the next one begins; a lone zero leaf means zero."""
+    node = tree[begin]
+    if node.arity == 0:
+        return [node], begin + 1
+    parts = []
+    following = begin + 1
+    for _ in range(node.arity):
+        part, following = _prune_from(tree, following, grammar)
+        parts.append(part)
+    number = _number_of_numbers(node, parts, grammar)
+    if number is not None:
+        return [number], following
+    zero = [_is_zero(part) for part in parts]
+    if any(zero) and (node.name == "add" or (node.name == "max" and grammar.only_positive)):
+        return parts[0] if zero[1] else parts[1], following
+    if node.name == "mul" and any(zero):
+        dead = parts[zero.index(True)]
+        if dead[0].ret is node.ret:
+            return dead, following
+    if node.name == "div" and zero[0] and parts[0][0].ret is node.ret:
+        return parts[0], following
+    return [node, *chain.from_iterable(parts)], following
+
+
+def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
+    """The free constant that an operation on free constants alone comes to, where the grammar has one."""
+    if any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
+        return None
+    leaf = next((leaf for leaf in grammar.leaves(node.ret) if leaf.feature is None), None)
+    if leaf is None:
+        return None
+    with np.errstate(all="ignore"):
+        value = float(OPERATORS[node.name].function(*(np.float64(part[0].constant) for part in parts)))
+    return leaf.holding(value) if leaf.rule.lower <= value <= leaf.rule.upper else None
+
+
+def _is_zero(part: Sequence[Node]) -> bool:
+    return (
+        len(part) == 1 and isinstance(part[0], Leaf) and part[0].constant == 0.0 and part[0].rule.lower == 0.0
+    )
+
+
+def to_expression(tree: Individual) -> Expression:
+    """The expression that the tree computes, offset and slope and weights written out."""
+    stack: list[Expression] = []
+    for node in reversed(tree):
+        if node.arity:
+            arguments = tuple(stack.pop() for _ in range(node.arity))
+            stack.append(Apply(node.name, arguments))
+        elif node.feature is None:
+            stack.append(Constant(node.constant))
+        elif isinstance(node.constant, tuple):
+            stack.append(Variable(node.name))
+        elif node.constant is None or node.constant == 1.0:
+            stack.append(Variable(node.feature))
+        else:
+            stack.append(Apply("mul", (Constant(node.constant), Variable(node.feature))))
+    whole = stack[0]
+    offset, slope = tree.affine
+    if slope != 1.0:
+        whole = Apply("mul", (Constant(slope), whole))
+    return whole if offset == 0.0 else Apply("add", (Constant(offset), whole))
+
+
+def grouped_constants(tree: Individual, grammar: Grammar) -> tuple[GroupedConstant, ...]:
+    """The grouped constants of the tree as `to_expression` names them; an unknown level counts as one."""
+    return tuple(
+        GroupedConstant(
+            node.name,
+            node.feature,
+            {
+                level: math.exp(effect)
+                for level, effect in zip(grammar.levels[node.feature], node.constant, strict=True)
+            },
+            1.0,
+        )
+        for node in tree
+        if isinstance(node.constant, tuple)
+    )
+
+
+def from_expression(expression: Expression, grammar: Grammar) -> Individual:
+    """The tree of an expression in this grammar, constants times features as weighted leaves where it has
+    them; a feature that never changes counts as its value.
+
+    Raises InputError where the grammar has no such expression (unknown feature, operator or mixture of
+    units).
+    """
+    silent = {name: Constant(value) for name, value in grammar.silent.items()}
+    if set(silent) & set(variables(expression)):
+        expression = tidy(substitute(expression, silent))
+    nodes = nodes_of(expression, grammar.target, grammar)
+    if nodes is None:
+        raise InputError(
+            "expected a seed within the search's operators, features and units: add what it needs"
+        )
+    return Individual(nodes)
+
+
+def nodes_of(
+    expression: Expression,
+    ret: type,
+    grammar: Grammar,
+    stand_in: Callable[[str, type], Leaf | None] = lambda name, ret: None,
+) -> list[Node] | None:
+    """Nodes of an expression of type `ret`, or None where the grammar has none; `stand_in` may name a leaf
+    for a variable of its own.
+    """
+    if isinstance(expression, Constant):
+        leaf = next((leaf for leaf in grammar.leaves(ret) if leaf.feature is None), None)
+        # Only an exponent out of its range is moved into it; another constant then belongs to another leaf.
+        if leaf is None or (expression.value < leaf.rule.lower and math.isinf(leaf.rule.upper)):
+            return None
+        return [leaf.holding(expression.value)]
+    if isinstance(expression, Variable):
+        leaf = stand_in(expression.name, ret) or _leaf_of(expression.name, ret, grammar)
+        return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]
+    weighted = _weighted_leaf(expression, ret, grammar)
+    if weighted is not None:
+        return [weighted]
+    operator, written = expression.operator, expression.arguments
+    known = {operation.name for operation in grammar.operations(ret)}
+    if operator == "sub" and operator not in known and isinstance(written[1], Constant):
+        operator, written = "add", (written[0], Constant(-written[1].value))
+    for operation in grammar.operations(ret):
+        if operation.name == operator:
+            for arguments in (written, written[::-1])[: 1 + (operator in ("mul", "add"))]:
+                parts = [
+                    nodes_of(part, cls, grammar, stand_in)
+                    for part, cls in zip(arguments, operation.args, strict=True)
+                ]
+                if all(part is not None for part in parts):
+                    return [operation, *chain.from_iterable(part for part in parts if part)]
+    return None
+
+
+def _leaf_of(name: str, ret: type, grammar: Grammar) -> Leaf | None:
+    own = [leaf for leaf in grammar.leaves(ret) if name in (leaf.feature, leaf.name)]
+    return min(own, key=lambda leaf: leaf.token & 255 != VARIABLE, default=None)
+
+
+def _weighted_leaf(expression: Apply, ret: type, grammar: Grammar) -> Leaf | None:
+    """The weighted leaf that stands for constant * variable, in either order."""
+    if expression.operator != "mul":
+        return None
+    for first, second in (expression.arguments, expression.arguments[::-1]):
+        if isinstance(first, Constant) and isinstance(second, Variable):
+            for leaf in grammar.leaves(ret):
+                if leaf.feature == second.name and leaf.token & 255 == WEIGHTED:
+                    return leaf.holding(first.value)
+    return None

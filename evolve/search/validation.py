@@ -1,0 +1,206 @@
+"""From an archive to a front: constants fitted to the end, refitted without each group, and one formula
+chosen.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
+from trainlaw.evolve.search.loop import SearchState
+from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.simpler import round_exact
+from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import (
+    Expression,
+    Formula,
+    GroupedConstant,
+    ParetoFront,
+    ScoredFormula,
+    complexity,
+    constants,
+    evaluate,
+    tidy,
+    variables,
+)
+
+# Candidates whose constants are refitted without each group.
+MOST_CANDIDATES = 60
+# A mean square residual (of the target's variance, or of its logarithm) below which a law counts as exact.
+EXACT_LOSS = 1e-12
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One polished formula: expression, training loss, complexity, losses (n_groups,) of held-out groups,
+    grouped constants.
+    """
+
+    expression: Expression
+    loss: float
+    complexity: int
+    held_out: NDArray[np.float64]
+    grouped: tuple[GroupedConstant, ...] = ()
+
+    @property
+    def validation_loss(self) -> float:
+        """Mean over the groups, each held out in turn."""
+        return float(np.mean(self.held_out)) if np.all(np.isfinite(self.held_out)) else math.inf
+
+
+def finish(state: SearchState, problem: Problem) -> list[Candidate]:
+    """Candidates from the archive, from simple to complex, all with valid values on every training row."""
+    steps = problem.settings.polish_steps
+    chosen = _contenders(state, problem)
+    if not chosen:
+        return []
+    polished = [_pruned(tree, problem) for tree in problem.fit(chosen, steps, start=False)]
+    sound = [
+        tree
+        for tree in polished
+        if math.isfinite(tree.loss) and is_sound(tree, problem) and keeps_constraints(tree, problem)
+    ]
+    held_out = held_out_losses_of(sound, problem, steps)
+    found = [_candidate(tree, losses, problem) for tree, losses in zip(sound, held_out, strict=True)]
+    return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
+
+
+def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
+    """The candidate, with round constants and without vanished terms where it is exact to rounding errors."""
+    expression, loss = to_expression(tree), tree.loss
+    grouped = grouped_constants(tree, problem.grammar)
+    if loss < EXACT_LOSS:
+        expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
+    short = tidy(expression)
+    if keeps_as(short, grouped, problem):
+        expression = short
+    return Candidate(expression, loss, complexity(expression), held_out, grouped)
+
+
+def values_of(
+    expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values (n_rows,) on the training rows as given, and whether each is valid."""
+    columns = dict(zip([spec.name for spec in problem.features], problem.columns, strict=False))
+    first = len(problem.features)
+    for place, name in enumerate(problem.settings.grouped_constants):
+        levels = np.array(problem.grammar.levels[name])[problem.columns[first + place].astype(int)]
+        for constant in grouped:
+            if constant.key == name:
+                columns[constant.name] = constant.column({name: levels}, levels.size)
+    names = variables(expression)
+    return evaluate(expression, {name: column for name, column in columns.items() if name in names})
+
+
+def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> float:
+    """Weighted mean square of the residuals on the training rows, infinite where a value is not valid."""
+    rows = problem.rows
+    values, valid = values_of(expression, grouped, problem)
+    values = np.broadcast_to(values, problem.columns.shape[1:])
+    if not np.all(valid):
+        return math.inf
+    found = (values if problem.sums is None else problem.sums.apply(values))[problem.order]
+    if rows.logarithmic and not np.all(found > 0.0):
+        return math.inf
+    residuals = (np.log(found) - rows.target) if rows.logarithmic else (found - rows.target) * rows.scale
+    return float(np.sum(rows.weight * residuals**2))
+
+
+def _pruned(tree: Individual, problem: Problem) -> Individual:
+    smaller = prune(tree, problem.grammar)
+    if not problem.structure.accepts(smaller):
+        return tree
+    smaller.loss = tree.loss
+    return smaller
+
+
+def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
+    """Of the archive, those that beat all simpler ones by score or by loss; evenly fewer where too many."""
+    found = {id(tree): tree for measure in ("score", "loss") for tree in state.front(measure)}
+    required = set(problem.settings.required_features)
+    usable = [
+        tree for tree in found.values() if required <= {node.feature for node in tree if node.arity == 0}
+    ]
+    usable.sort(key=lambda tree: (tree.complexity, tree.loss))
+    if len(usable) <= MOST_CANDIDATES:
+        return usable
+    return usable[:: math.ceil(len(usable) / MOST_CANDIDATES)] + usable[-1:]
+
+
+def is_sound(tree: Individual, problem: Problem) -> bool:
+    """Whether every node of the tree's expression is finite on every training row, as the printed formula
+    demands.
+    """
+    return bool(np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1]))
+
+
+def held_out_losses_of(
+    trees: Sequence[Individual], problem: Problem, steps: int
+) -> list[NDArray[np.float64]]:
+    """Per tree, the loss (n_groups,) of each group with constants refitted on all others."""
+    groups = problem.case_count
+    if groups < 2 or not trees:
+        return [np.array([tree.loss]) for tree in trees]
+    copies = [tree for tree in trees for _ in range(groups)]
+    skip = np.tile(np.arange(groups), len(trees))
+    refitted = problem.fit(copies, steps, start=False, skip=skip)
+    losses = [tree.cases[group] for tree, group in zip(refitted, skip.tolist(), strict=True)]
+    return list(np.array(losses).reshape(len(trees), groups))
+
+
+def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:
+    """The front of the candidates by training loss; `template` gives all of a formula but its expression."""
+    return ParetoFront.of(scored(candidate, template) for candidate in candidates)
+
+
+def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
+    """The candidate as a scored formula."""
+    formula = Formula(
+        candidate.expression,
+        template.features,
+        template.target,
+        candidate.grouped,
+        ranges=template.ranges,
+        provenance=template.provenance,
+        summed_over=template.summed_over,
+    )
+    held_out = candidate.validation_loss
+    return ScoredFormula(
+        formula, candidate.loss, candidate.complexity, held_out if math.isfinite(held_out) else None
+    )
+
+
+def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
+    """One candidate by a rule of `CHOICES`.
+
+    one_standard_error : the simplest whose mean held-out loss exceeds the best one's by no more than the
+    standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
+    """
+    finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
+        candidates
+    )
+    best = min(finite, key=lambda candidate: (candidate.validation_loss, candidate.complexity))
+    if rule == "validation":
+        return best
+    if rule == "loss":
+        return min(candidates, key=lambda candidate: (candidate.loss, candidate.complexity))
+    if rule == "description_length":
+        return min(candidates, key=lambda candidate: description_length(candidate, row_count))
+    for candidate in finite:
+        difference = candidate.held_out - best.held_out
+        error = float(np.std(difference)) / math.sqrt(difference.size)
+        if float(np.mean(difference)) <= error:
+            return candidate
+    return best
+
+
+def description_length(candidate: Candidate, row_count: int) -> float:
+    """Bits per row scale: half n log loss, plus log n / 2 per constant and log 16 per node. Source:
+    Rissanen 1978.
+    """
+    held = len(constants(candidate.expression))
+    fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
+    return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)

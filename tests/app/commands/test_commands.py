@@ -1,0 +1,298 @@
+"""What the commands print when all is well."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.predictions.predict import labels_of_options, of_groups
+from trainlaw.datasets import (
+    DATASETS,
+    FEATURES,
+    STUDY_FEATURES,
+    built_in_gpus,
+    cnn_table,
+    configuration,
+    load,
+)
+from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from typer.testing import CliRunner
+
+
+def output(*arguments):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_help_teaches_by_examples():
+    text = output("--help")
+    for command in ("study", "predict", "show", "export", "data", "gpus", "cnn", "features"):
+        assert re.search(rf"^  {command} ", text, re.MULTILINE)
+        assert "Example" in output(command, "--help") or "Commands" in output(command, "--help")
+    assert "trainlaw study" in text
+
+
+@pytest.mark.parametrize("group", ["data", "gpus", "cnn"])
+def test_every_subcommand_has_an_example(group):
+    names = re.findall(r"^  (list|show|check|import) ", output(group, "--help"), re.MULTILINE)
+    assert len(names) >= 2
+    for name in names:
+        assert "Example" in output(group, name, "--help")
+
+
+def test_version_is_that_of_the_package():
+    assert re.fullmatch(r"trainlaw \d+\.\d+\.\d+\n", output("--version"))
+
+
+def test_prediction_has_unit_interval_and_stated_error(formula_file):
+    text = output(
+        "predict", "--formula", formula_file, "--cnn", "ResNet-50", "--gpu", "A100-SXM4-40GB", "--batch", 64
+    )
+    assert "resnet50, batch 64, on A100-SXM4-40GB" in text
+    assert re.search(r"iteration time +[\d.]+ ms +\(90 % interval [\d.]+ ms to [\d.]+ ms\)", text)
+    assert re.search(r"throughput +\d+ images/s", text)
+    assert "15.2 %" in text
+    assert "warning" not in text
+
+
+def test_prediction_is_the_formula_on_the_features(formula_file):
+    rows = json.loads(
+        output("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32, "--json")
+    )
+    law = load_formula(formula_file)
+    run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=32)
+    expected = law.predict(run.features([spec.name for spec in law.features]))[0]
+    (row,) = rows
+    assert row["time_s"] == expected
+    assert row["high_s"] / row["time_s"] == pytest.approx(1.5)
+    assert row["time_s"] / row["low_s"] == pytest.approx(1.5)
+    assert row["samples_per_second"] == pytest.approx(32 / expected)
+    assert row["interval_level"] == 0.9
+
+
+def test_far_away_configurations_are_warned_of(formula_file):
+    arguments = ("--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 500_000)
+    assert "outside the" in output("predict", *arguments)
+    assert json.loads(output("predict", *arguments, "--json"))[0]["warnings"]
+
+
+def test_all_gpus_are_sorted_and_complete(formula_file):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "resnet50", "--batch", 64, "--all-gpus")
+    rows = json.loads(output(*arguments, "--json"))
+    times = [row["time_s"] for row in rows]
+    assert times == sorted(times)
+    usable = {
+        gpu.gpu
+        for gpu in built_in_gpus().gpus
+        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
+    }
+    assert {row["gpu"] for row in rows} == usable
+    assert len(output(*arguments).splitlines()) == len(usable) + 3
+
+
+def test_many_configurations_from_a_csv(formula_file, tmp_path):
+    plans = tmp_path / "plans.csv"
+    with plans.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["note", "batch_per_gpu", "gpu", "cnn", "input_size_px", "precision"])
+        writer.writerow(["a, b", 8, "Tesla T4", "resnet50", "", ""])
+        writer.writerow(["", 16, "NVIDIA GeForce RTX 3090", "densenet121", 128, "fp16"])
+    rows = json.loads(output("predict", "--formula", formula_file, "--from", plans, "--json"))
+    assert [(row["gpu"], row["cnn"], row["batch_per_gpu"]) for row in rows] == [
+        ("T4", "resnet50", 8),
+        ("RTX 3090", "densenet121", 16),
+    ]
+    alone = json.loads(
+        output(
+            "predict", "--formula", formula_file, "--cnn", "resnet50", "--gpu", "T4", "--batch", 8, "--json"
+        )
+    )
+    assert rows[0] == alone[0]
+
+
+def test_undefined_prediction_is_null(formula, tmp_path):
+    from dataclasses import replace
+
+    from trainlaw.formulas import parse_text, save_formula
+
+    law = replace(
+        formula, expression=parse_text("conv_output_memory_s / depthwise_output_memory_s * layer_launch_s")
+    )
+    save_formula(law, tmp_path / "law.json")
+    arguments = ("predict", "--formula", tmp_path / "law.json", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8)
+    (row,) = json.loads(output(*arguments, "--json"))
+    assert row["time_s"] is None
+    assert row["warnings"][-1] == "the formula is not defined here"
+    assert "not defined" in output(*arguments)
+
+
+def test_show_reads_the_formula_term_by_term(formula_file):
+    text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32)
+    shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    assert shares == sorted(shares, reverse=True)
+    for expected in (
+        "time_s [s] =",
+        "im2col_compute_s",
+        "training from",
+        "vgg",
+        "roofline",
+        "stated error: 15.2 %",
+    ):
+        assert expected in text
+
+
+def test_lists_name_everything_and_can_be_searched():
+    features, gpus, cnns, tables = (
+        output(*names) for names in (["features"], ["gpus", "list"], ["cnn", "list"], ["data", "list"])
+    )
+    assert all(name in features for name in FEATURES)
+    assert features.count("*") >= len(STUDY_FEATURES)
+    assert all(gpu.gpu in gpus for gpu in built_in_gpus().gpus)
+    assert all(name in cnns for name in cnn_table()["cnn"])
+    assert all(name in tables for name in DATASETS)
+    assert len(output("gpus", "list", "turing").splitlines()) < len(gpus.splitlines())
+    assert "no GPU matches" in output("gpus", "list", "abacus")
+    assert "no CNN matches" in output("cnn", "list", "abacus")
+    assert "no feature contains" in output("features", "abacus")
+
+
+def test_facts_have_units():
+    text = output("gpus", "show", "Tesla T4")
+    assert re.search(r"bandwidth_byte_per_s +320 GB/s", text)
+    text = output("cnn", "show", "resnet50", "--pixels", "128")
+    assert "128 px" in text
+    assert "MAC/sample" in text
+
+
+def test_data_show_says_what_to_beware_of():
+    text = output("data", "show", "default")
+    for expected in ("1,730 runs", "sha256", "licence", "beware", "profet", "V100-SXM2-16GB"):
+        assert expected in text
+
+
+def test_imported_runs_read_back_as_the_same_table(tmp_path):
+    frame = load("default").where(source="zeus").frame.assign(time_s=lambda part: part["time_s"] * 1000)
+    yours = tmp_path / "yours.csv"
+    frame.rename(columns={"time_s": "latency_ms"}).drop(columns=["time_min_s", "time_max_s"]).to_csv(
+        yours, index=False
+    )
+    text = output("data", "import", yours, "--column", "time_s=latency_ms")
+    target = tmp_path / "yours-imported.csv"
+    assert str(target) in text
+    from trainlaw.app.inputs.tables import find_table
+
+    np.testing.assert_allclose(find_table(str(target)).seconds, load("default").where(source="zeus").seconds)
+    assert "no fault" in output("data", "check", target)
+
+
+def test_examples_of_the_readme_are_commands(formula_file):
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    for command in set(re.findall(r"trainlaw (study|predict|show|export|data|gpus|cnn|features)", readme)):
+        assert "Usage" in output(command, "--help")
+
+
+def test_csv_and_json_say_the_same(formula_file, tmp_path):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--batch", 32, "--all-gpus")
+    rows = json.loads(output(*arguments, "--format", "json"))
+    target = tmp_path / "times.csv"
+    assert f"{target}: {len(rows)} predictions" in output(*arguments, "--format", "csv", "--out", target)
+    with target.open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["time_s"]) for row in table] == [row["time_s"] for row in rows]
+    assert [row["warnings"] for row in table] == ["; ".join(row["warnings"]) for row in rows]
+    assert set(table[0]) == set(rows[0]) - {"interval_level"}
+    assert [path.name for path in tmp_path.glob("times*")] == ["times.csv"]
+
+
+def test_several_gpus_add_the_textbook_exchange_where_asked_for(formula_file):
+    arguments = (
+        "predict",
+        "--formula",
+        formula_file,
+        "--cnn",
+        "resnet50",
+        "--gpu",
+        "V100-SXM2-16GB",
+        "--batch",
+        64,
+    )
+    (one,) = json.loads(output(*arguments, "--json"))
+    several = ("--gpus", 8, "--link", "nvlink2-x6", "--law", "textbook")
+    (eight,) = json.loads(output(*arguments, "--json", *several))
+    run = configuration(
+        cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64, n_gpus=8, link="nvlink2-x6", algorithm="ring"
+    )
+    exchange = run.matrix(["ring_s"])[0, 0]
+    assert eight["exchange_s"] == exchange > 0 == one["exchange_s"]
+    assert eight["time_s"] == pytest.approx(one["time_s"] + exchange, rel=1e-15)
+    assert eight["samples_per_second"] == pytest.approx(8 * 64 / eight["time_s"])
+    assert any("textbook" in warning for warning in eight["warnings"]) and not one["warnings"]
+    (far,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--nodes", 2, "--algorithm", "tree"))
+    assert (far["link"], far["network"], far["algorithm"]) == ("nvlink2-x6", "ethernet-10g", "tree")
+    assert "of it exchange" in output(*arguments, "--gpus", 8)
+
+
+def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):
+    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0, "mxnet": 0.5}, 1.25)
+    grouped = replace(
+        formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,), ranges={}
+    )
+    save_formula(grouped, tmp_path / "grouped.json")
+    asked = ["predict", "--formula", tmp_path / "grouped.json", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8]
+    times = {
+        name: json.loads(output(*asked, "--json", *label))[0]["time_s"]
+        for name, label in {"": [], **{n: ["--label", f"harness={n}"] for n in constant.values}}.items()
+    }
+    assert times["nvidia"] / times[""] == pytest.approx(2.0 / 1.25)
+    assert times["mxnet"] / times[""] == pytest.approx(0.5 / 1.25)
+
+
+@pytest.mark.parametrize(
+    ("label", "fault"),
+    [
+        ("harness", "expected --label LABEL=GROUP"),
+        ("harness=nvidea", "did you mean 'nvidia'"),
+        ("harnes=nvidia", "did you mean 'harness'"),
+    ],
+)
+def test_a_wrong_group_is_named(formula, label, fault):
+    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
+    grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
+    with pytest.raises(TrainlawError, match=fault):
+        of_groups(grouped, labels_of_options([label]))
+    with pytest.raises(TrainlawError, match=r"expected --label|no constants that differ"):
+        of_groups(formula, labels_of_options([label]))
+
+
+def test_precision_and_memory_are_warned_of(formula_file):
+    arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--json")
+    (row,) = json.loads(output(*arguments, "--batch", 32, "--precision", "amp"))
+    assert row["precision"] == "amp" and "no run in amp was in training" in row["warnings"]
+    (row,) = json.loads(output(*arguments, "--batch", 4000))
+    assert row["fits_in_memory"] == "cannot fit"
+    assert any(warning.startswith("cannot fit: the step keeps") for warning in row["warnings"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--formula"),
+        ("show",),
+        ("validate", "--formula"),
+        ("export", "--to", "page.html"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_law_of_layers_in_features_that_no_layer_has_is_refused(arguments, formula, in_empty_folder):
+    save_formula(replace(formula, summed_over="layer"), in_empty_folder / "layers.json")
+    result = CliRunner().invoke(app, [*map(str, arguments), "layers.json"])
+    assert result.exit_code == 2 and ("feature of layers" in result.stderr or "each layer" in result.stderr)
+    exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])
+    assert exported.exit_code == 0
+    assert "sum over every layer of a run" in Path("law.py").read_text()

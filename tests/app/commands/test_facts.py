@@ -1,0 +1,408 @@
+"""GPUs, CNNs, links, features and tables as the commands show them, and files of a person's own."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.inputs.requests import run_warnings, runs_of_csv, wanted_runs
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn, unknown_facts
+from trainlaw.app.inputs.tables import any_table, find_table
+from trainlaw.app.text.fitted_tables import fitted_table
+from trainlaw.datasets import (
+    DATASETS,
+    FEATURES,
+    LAYER_FEATURES,
+    built_in_gpus,
+    cnn_table,
+    find_cnn_facts,
+    find_gpu,
+    load,
+)
+from trainlaw.datasets.cnns import build, explain, write_layer_table
+from trainlaw.datasets.hardware.links import links
+from trainlaw.formulas import InputError, parse_text
+from typer.testing import CliRunner
+
+KERAS = Path(__file__).parents[2] / "datasets" / "cnns" / "readers" / "keras_functional.json"
+CARDS = (
+    "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s\n"
+    "Tensor Beast 9000,10,1280,1.5e9,3.84e12,8e9,2e11\n"
+    "T4,,,,,,3.3e11\n"
+)
+
+
+def run(*arguments, width=120):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(width)})
+
+
+def output(*arguments, width=120):
+    result = run(*arguments, width=width)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refusal(*arguments):
+    """The one line with which the command line refuses."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+@pytest.fixture
+def gpu_file(tmp_path):
+    path = tmp_path / "my-gpus.csv"
+    path.write_text(CARDS)
+    return path
+
+
+@pytest.fixture
+def cnn_file(tmp_path):
+    path = tmp_path / "my-net.csv"
+    write_layer_table(build("lenet5"), path)
+    return path
+
+
+def test_every_fact_of_a_gpu_has_its_source_beside_it():
+    text = output("gpus", "show", "Tesla T4")
+    assert re.search(r"bandwidth_byte_per_s +320 GB/s +vendor data sheet", text)
+    assert re.search(r"peak_tf32_flop_per_s +8.141 TFLOP/s +derived: the fp32 rate", text)
+    assert re.search(r"gpu_link +unknown +unknown", text)
+    assert "drivers" not in text and "remark: " in output("gpus", "show", "RTX 3080 12GB")
+
+
+def test_a_gpu_that_nobody_sells_is_one_line():
+    text = output("gpus", "show", "A100-SXM4-40GB with 2x bandwidth")
+    assert re.search(r"bandwidth_byte_per_s +3.12 TB/s +hypothetical", text)
+    assert re.search(r"memory_bytes +40 GB +vendor", text)
+    assert "speed" in refusal("gpus", "show", "T4 with 2x speed")
+
+
+def test_own_gpus_are_added_and_corrected(gpu_file):
+    text = output("gpus", "list", "--gpu-file", gpu_file)
+    assert re.search(r"Tensor Beast 9000 +- +- +8 GB +3.84 TFLOP/s +200 GB/s", text)
+    text = output("gpus", "show", "Tesla T4", "--gpu-file", gpu_file)
+    assert re.search(r"bandwidth_byte_per_s +330 GB/s +file my-gpus.csv", text)
+    assert re.search(r"core_count +2,560 +vendor", text)
+    assert "Beast" not in output("gpus", "list")
+
+
+def test_faulty_files_of_gpus_are_one_line(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("gpu,memory_bytes\nT4,lots\n")
+    assert "row 1, column memory_bytes" in refusal("gpus", "list", "--gpu-file", path)
+    assert "nowhere.csv" in refusal("gpus", "list", "--gpu-file", tmp_path / "nowhere.csv")
+
+
+def test_links_have_a_source_for_each_figure():
+    text = output("gpus", "links")
+    assert all(name in text for name in links() if name != "none")
+    assert re.search(r"pcie4-x16 +nominal +31.508 GB/s +PCI Express Base 4.0", text)
+    assert "no link matches" in output("gpus", "links", "string")
+
+
+def test_cnn_list_names_the_whole_zoo():
+    text = output("cnn", "list")
+    assert all(f"\n{name} " in text for name in set(cnn_table()["cnn"]))
+    assert "convnext_tiny" in text
+
+
+def test_explain_prints_the_definition_of_each_count():
+    text = " ".join(output("cnn", "show", "resnet50", "--explain").split())
+    for name, _, definition in explain():
+        assert name in text
+        assert " ".join(definition.split()) in text
+    assert "element/sample" in text
+    assert "outputs of all layers" not in output("cnn", "show", "resnet50")
+
+
+def test_counts_are_exact():
+    assert re.search(r"params +25,557,032 +element", output("cnn", "show", "resnet50"))
+    assert re.search(r"macs +4,089,184,256 +MAC/sample", output("cnn", "show", "resnet50"))
+    assert "10 classes" in output("cnn", "show", "resnet50", "--classes", "10", "--pixels", "128")
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_layer_table_is_a_cnn(tmp_path, ending):
+    path = tmp_path / f"mine.{ending}"
+    write_layer_table(replace(build("lenet5"), name="mine"), path)
+    text = output("cnn", "show", path)
+    assert text.startswith("mine ")
+    assert re.search(r"params +62,006", text)
+    assert output("cnn", "layers", path).count("\n") == len(build("lenet5").layers) + 1
+
+
+def test_a_keras_model_is_a_cnn():
+    assert re.search(r"params +[\d,]+ ", output("cnn", "show", KERAS))
+
+
+def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+    from onnx import TensorProto, helper
+
+    weight = TensorProto(name="onnx::Conv_1", dims=[4, 3, 3, 3], data_type=TensorProto.FLOAT)
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 8, 8])
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, [1, 4, 6, 6])
+    node = helper.make_node("Conv", ["image", "onnx::Conv_1"], ["out"], kernel_shape=[3, 3])
+    graph = helper.make_graph([node], "net", [image], [out], [weight])
+    path = tmp_path / "folded.onnx"
+    onnx.save(helper.make_model(graph), path)
+    text = output("cnn", "show", path)
+    assert "note: batch normalisation is folded into 1 of 1 convolutions" in text
+    assert re.search(r"n_batchnorm +0", text)
+    text = output("cnn", "show", path, "--restore-batchnorm")
+    assert re.search(r"n_batchnorm +1", text)
+    (told,) = run_warnings(one_run(cnn=str(path)))
+    assert told[0].startswith("batch normalisation is folded")
+
+
+def test_faulty_cnn_files_are_one_line(tmp_path, cnn_file):
+    assert "nothing.onnx" in refusal("cnn", "show", tmp_path / "nothing.onnx")
+    assert "fixes the pixels" in refusal("cnn", "show", cnn_file, "--pixels", "64")
+    (tmp_path / "prose.csv").write_text("once upon a time\n")
+    assert "prose.csv" in refusal("cnn", "show", tmp_path / "prose.csv")
+
+
+def one_run(cnn="lenet5", gpu="T4", batch=8, **further):
+    named = {"pixels": None, "all_gpus": False, "file": None} | further
+    return wanted_runs(cnn=cnn, gpu=gpu, batch=batch, **named)
+
+
+def test_predictions_take_own_gpus_and_cnns(gpu_file, cnn_file):
+    table = one_run(cnn=str(cnn_file), gpu="Tensor Beast 9000", gpu_file=gpu_file, n_gpus=4, precision="amp")
+    names = ["bandwidth_byte_per_s", "params", "n_gpus", "bytes_per_element"]
+    assert table.matrix(names).tolist() == [[2e11, 62006.0, 4.0, 2.0]]
+    everywhere = one_run(cnn=str(cnn_file), gpu=None, all_gpus=True, gpu_file=gpu_file)
+    assert {"Tensor Beast 9000", "T4"} <= set(everywhere.frame["gpu"])
+    assert everywhere.where(gpu="T4").matrix(["bandwidth_byte_per_s"]).item() == 3.3e11
+
+
+def test_a_file_of_plans_names_changed_gpus_and_files(tmp_path, cnn_file, gpu_file):
+    plans = pd.DataFrame(
+        {
+            "cnn": [cnn_file, "resnet50", cnn_file],
+            "gpu": ["T4 with 2x bandwidth", "Tesla T4", "Tensor Beast 9000"],
+            "batch_per_gpu": [8, 8, 16],
+            "n_gpus": ["", 4, ""],
+            "algorithm": ["", "tree", ""],
+        }
+    )
+    plans.to_csv(tmp_path / "plans.csv", index=False)
+    table = runs_of_csv(tmp_path / "plans.csv", known_gpus(gpu_file))
+    assert table.matrix(["bandwidth_byte_per_s"])[:, 0].tolist() == [6.6e11, 3.3e11, 2e11]
+    assert table.matrix(["params"])[:, 0].tolist() == [62006.0, 25557032.0, 62006.0]
+    assert table.matrix(["communication_s"])[1].item() == table.matrix(["tree_s"])[1].item() > 0
+
+
+def test_two_networks_of_one_name_are_refused(tmp_path):
+    for folder, channels in (("a", "lenet5"), ("b", "mnist_cnn")):
+        (tmp_path / folder).mkdir()
+        net = build(channels, 32, 10)
+        write_layer_table(replace(net, name="net"), tmp_path / folder / "net.json")
+    plans = tmp_path / "plans.csv"
+    rows = "".join(f"{tmp_path}/{folder}/net.json,T4,8\n" for folder in "ab")
+    plans.write_text("cnn,gpu,batch_per_gpu\n" + rows)
+    with pytest.raises(InputError, match="two different networks are called net"):
+        runs_of_csv(plans)
+
+
+def test_what_cannot_fit_is_told():
+    assert run_warnings(one_run(cnn="lenet5")) == [()]
+    ((told,),) = run_warnings(one_run(cnn="vgg16", batch=4096))
+    assert told.startswith("cannot fit: the step keeps 3")
+    ((told,),) = run_warnings(one_run(cnn="resnet50", batch=192))
+    assert told.startswith("may not fit")
+
+
+def test_measured_runs_fitted_so_they_are_not_said_to_be_impossible():
+    """Only zeus' V100, recorded as the card of 16 GB, ran what that card cannot hold."""
+    for name in ("precisions", "multi"):
+        told = run_warnings(load(name))
+        refused = load(name).where([any(text.startswith("cannot") for text in lines) for lines in told])
+        assert set(refused.frame["source"]) <= {"zeus"}
+        assert len(refused) <= 3
+
+
+def test_unknown_facts_of_a_card_are_told(gpu_file):
+    beast = known_gpus(gpu_file).find("Tensor Beast 9000")
+    (told,) = unknown_facts(beast)
+    assert told.startswith("l1_bytes_per_sm of Tensor Beast 9000")
+    assert unknown_facts(find_gpu("T4")) == ()
+    usable = [gpu for gpu in built_in_gpus().gpus if gpu.bandwidth_byte_per_s > 0]
+    assert [gpu.gpu for gpu in usable if unknown_facts(gpu)] == []
+
+
+def test_features_print_their_definitions():
+    text = output("features")
+    for name, feature in FEATURES.items():
+        assert name in text
+        assert feature.is_raw or f"= {feature.definition.split()[0]}" in text
+    assert "is_ring * ring_s" in output("features", "communication_s")
+    assert "= " not in output("features", "--brief")
+
+
+def test_features_exist_for_layers_too():
+    text = output("features", "--layers")
+    assert all(name in text for name in LAYER_FEATURES)
+    assert re.search(r"compute_s .*\n +(\* )?= 2 \* n_passes \* macs / peak_flop_per_s", text)
+
+
+def test_printed_definitions_are_read_back():
+    for feature in (*FEATURES.values(), *LAYER_FEATURES.values()):
+        assert parse_text(feature.definition) == feature.expression
+
+
+def test_data_list_says_size_coverage_licence_noise_and_anomalies():
+    text = output("data", "list")
+    for name, dataset in DATASETS.items():
+        assert re.search(rf"^{name} +[\d,]+ +\d+ +[\d-]+ +1?\d?-?\d+", text, re.MULTILINE)
+        flat = " ".join(text.split())
+        for known in (dataset.coverage, dataset.licence, dataset.noise_floor, *dataset.anomalies):
+            assert " ".join(known.split()) in flat
+    assert re.search(r"default +1,730 +25 +48 +1-2048 +one GPU, fp32", text)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_data_show_has_gpus_by_cnns(name):
+    text = output("data", "show", name)
+    assert "sha256" in text and "licence" in text
+    assert re.search(r"\d+ \(\d+(-\d+)?\)", text)
+
+
+def test_coverage_has_runs_and_batches():
+    text = output("data", "show", "default")
+    assert re.search(r"^T4 .*23 \(16-256\)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gpus", "list"), ("gpus", "show", "A100-SXM4-40GB"), ("gpus", "links"), ("cnn", "list"),
+        ("cnn", "show", "resnet50"), ("cnn", "layers", "resnet50"), ("data", "list"),
+        ("data", "show", "default"), ("data", "show", "cde-layers"), ("data", "outliers", "default"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_tables_fit_the_terminal(command, width):
+    long = [line for line in output(*command, width=width).splitlines() if len(line) > width]
+    # Names of networks and units are not broken.
+    assert [line for line in long if len(line) > width + 16] == []
+
+
+def test_prose_is_wrapped_and_nothing_is_lost():
+    prose = "a rather long explanation of what a thing is and why " * 3
+    text = fitted_table(["name", "meaning"], [["x", prose]], 40)
+    assert all(len(line) <= 40 for line in text.splitlines())
+    assert "".join(text.split()) == "".join(f"name meaning x {prose}".split())
+
+
+def measured(path, frame):
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def own_runs(tmp_path):
+    frame = load("default").where(source="zeus").frame[["gpu", "cnn", "input_size_px", "n_classes"]]
+    times = load("default").where(source="zeus").seconds
+    batches = load("default").where(source="zeus").frame["batch_per_gpu"]
+    return measured(tmp_path / "own.csv", frame.assign(batch_per_gpu=batches, time_s=times, precision="fp32"))
+
+
+def test_outliers_of_a_file_are_found(tmp_path, own_runs):
+    assert "nothing suspicious in 29 runs" in output("data", "outliers", own_runs)
+    frame = pd.read_csv(own_runs)
+    frame.loc[0, "time_s"] /= 1000
+    text = output("data", "outliers", measured(tmp_path / "strange.csv", frame))
+    assert re.search(r"^ *1 +\S+.* of the peak rate, more than 2.25", text, re.MULTILINE)
+    assert "x rate" in text
+
+
+def test_outliers_of_a_built_in_table_are_found():
+    text = output("data", "outliers", "multi")
+    assert "18 of 1,218 runs deserve a look: 18 x spread" in text
+    assert "no such file" in refusal("data", "outliers", "nowhere.csv")
+    assert "did you mean" in refusal("data", "outliers", "defualt")
+
+
+def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
+    target = tmp_path / "all.csv"
+    text = output("data", "import", own_runs, "--merge-with", "default", "--to", target)
+    assert "29 runs and 1,730 of default; configurations in both, kept as repeats: 20" in text
+    table = find_table(str(target))
+    assert len(table) == 1759
+    assert (table.frame["source"] == "unknown").sum() == 29
+    assert table.where(source="profet") == load("default").where(source="profet")
+
+
+def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):
+    frame = pd.DataFrame(
+        {"gpu": ["Tensor Beast 9000"], "cnn": ["my-net"], "batch_per_gpu": [8], "time_s": [0.1]}
+    )
+    runs = measured(tmp_path / "mine.csv", frame)
+    own = ("--gpu-file", gpu_file, "--cnn-file", cnn_file)
+    assert "no fault" in output("data", "check", runs, *own)
+    assert "unknown CNN" not in output("data", "import", runs, *own)
+    table = any_table(str(tmp_path / "mine-imported.csv"), gpu_file=gpu_file, cnn_files=[cnn_file])
+    assert table.matrix(["params", "bandwidth_byte_per_s"]).tolist() == [[62006.0, 2e11]]
+    assert "my-net" in run("data", "check", runs, "--gpu-file", gpu_file).stdout
+    wrong = measured(tmp_path / "wrong.csv", frame.assign(input_size_px=64))
+    assert "my-net has 32 px" in run("data", "check", wrong, *own).stdout
+
+
+def test_a_named_cnn_is_the_shipped_one():
+    assert named_cnn("ResNet-50") == find_cnn_facts("resnet50")
+    assert named_cnn("resnet50").network == build("resnet50")
+
+
+def test_help_of_every_command_teaches():
+    for command in ("gpus", "cnn", "data"):
+        names = re.findall(r"^  (\w+)  ", output(command, "--help").split("Commands:")[1], re.MULTILINE)
+        assert len(names) >= 3
+        for name in names:
+            assert "Example" in output(command, name, "--help")
+            assert f"trainlaw {command} {name}" in output(command, name, "--help")
+
+
+def test_predict_takes_own_files(formula_file, gpu_file, cnn_file):
+    arguments = ("--formula", formula_file, "--gpu", "T4", "--cnn", cnn_file, "--batch", "8")
+    (row,) = json.loads(output("predict", *arguments, "--gpu-file", gpu_file, "--json"))
+    assert row["cnn"] == "my-net" and row["time_s"] > 0
+
+
+HOSTILE = {
+    "empty": b"",
+    "noise": bytes(range(256)) * 40,
+    "prose": b"It was a dark and stormy night;\nthe rain fell in torrents\n",
+    "formula": b"gpu,cnn,batch_per_gpu,time_s\n=HYPERLINK(1),resnet50,8,0.1\n",
+    "path": b"gpu,cnn,batch_per_gpu,time_s\nT4,../../etc/passwd,8,0.1\n",
+    "wide": b",".join([b"a"] * 5000) + b"\n" + b",".join([b"1"] * 5000) + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gpus", "list", "--gpu-file"),
+        ("gpus", "show", "T4", "--gpu-file"),
+        ("cnn", "show"),
+        ("cnn", "layers"),
+        ("data", "outliers"),
+        ("data", "import"),
+        ("data", "check", "RUNS", "--cnn-file"),
+        ("predict", "--gpu", "T4", "--batch", "8", "--cnn"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("ending", [".csv", ".onnx"])
+def test_hostile_files_are_refused_in_one_line(tmp_path, own_runs, command, name, ending):
+    path = tmp_path / f"{name}{ending}"
+    path.write_bytes(HOSTILE[name])
+    arguments = [own_runs if part == "RUNS" else part for part in command]
+    assert len(refusal(*arguments, path)) < 700

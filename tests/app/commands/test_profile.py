@@ -1,0 +1,215 @@
+"""`trainlaw profile` from the command line: one line without torch, a sweep that resumes with it."""
+
+import csv
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.commands import profile_jobs
+from trainlaw.app.commands.profile_jobs import ProfileOptions, run_profile
+from trainlaw.app.terminal.profile import counts_of, layers_text, micro_text, progress_text, words_of
+from trainlaw.datasets.profiler import Configuration, Means, MicroTime, Progress
+from trainlaw.datasets.profiler.micro import micro_row
+from trainlaw.datasets.profiler.micro_profiling import _write_rates
+from trainlaw.formulas import InputError
+from trainlaw.validate import read_rates
+from typer.testing import CliRunner
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
+COMMAND = [sys.executable, "-m", "trainlaw.app", "profile"]
+SMALL = [*COMMAND, "--cnns", "lenet5", "--input", "32", "--classes", "10", "--threads", "1"]
+
+
+def options(tmp_path, **changed):
+    values = {
+        "cnns": "lenet5", "batch": "2,4", "input_px": "", "precision": "fp32", "classes": None,
+        "device": "cpu", "threads": "1,2", "processes": "1", "nodes": 1, "rendezvous": "", "link": "",
+        "network": "",
+        "plan": None, "out": tmp_path / "runs.csv", "limit_seconds": 1.0, "interval": 2.0, "layers": False,
+        "micro": False,
+    }  # fmt: skip
+    return ProfileOptions(**(values | changed))
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The jobs, replaced by what they are asked for."""
+    asked = []
+
+    def remember(name, result):
+        def job(*arguments, **options):
+            asked.append((name, arguments, options))
+            return result
+
+        monkeypatch.setattr(profile_jobs, name, job)
+
+    for name in ("profile_runs", "profile_layers", "profile_micro"):
+        remember(name, 1)
+    monkeypatch.setattr(profile_jobs, "device_here", lambda text: "cuda" if text == "cuda" else "cpu")
+    return asked
+
+
+def test_options_become_configurations_and_a_rule(jobs, tmp_path):
+    assert "no run was kept" in run_profile(options(tmp_path))
+    jobs.clear()
+    (tmp_path / "runs.csv").write_text("")
+    text = run_profile(options(tmp_path, interval=5.0))
+    ((name, (wanted, means, _), _),) = jobs
+    assert (name, len(wanted)) == ("profile_runs", 4)
+    assert (means.rule.interval, means.rule.limit_seconds) == (0.05, 1.0)
+    assert "1 configuration tried (3 were there already)" in text
+    assert text.endswith(f"next: trainlaw data check {tmp_path / 'runs.csv'}")
+
+
+def test_a_machine_file_and_failures_are_named(jobs, tmp_path):
+    for name in ("runs.csv", "runs-machine.csv", "runs-failed.csv"):
+        (tmp_path / name).write_text("")
+    text = run_profile(options(tmp_path))
+    assert "what could not be measured, and why" in text
+    assert f"--gpu-file {tmp_path / 'runs-machine.csv'}" in text
+
+
+def test_failures_of_layers_are_named(jobs, tmp_path):
+    (tmp_path / "runs-layers-failed.csv").write_text("")
+    assert "runs-layers-failed.csv: what could not be measured, and why" in run_profile(
+        options(tmp_path, layers=True)
+    )
+
+
+def test_torchrun_is_refused_as_the_command_starts_processes_itself(jobs, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with pytest.raises(InputError, match="without torchrun, with --processes and --nodes"):
+        run_profile(options(tmp_path))
+    assert jobs == []
+
+
+def test_hosts_are_given_by_the_names_that_torchrun_uses(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(profile_jobs, "run_profile", lambda options: asked.append(options) or "done")
+    result = CliRunner().invoke(app, ["profile", "--nnodes", "2", "--rdzv-endpoint", "node0:29500"])
+    assert result.exit_code == 0, result.output
+    assert (asked[0].nodes, asked[0].rendezvous) == (2, "node0:29500")
+
+
+def test_a_plan_takes_the_place_of_lists(jobs, tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text("cnn,batch_per_gpu,input_size_px,n_classes,threads\nvgg11,4,64,10,2\n")
+    run_profile(options(tmp_path, plan=plan))
+    assert jobs[0][1][0] == [Configuration("cpu", 1, 2, "fp32", "vgg11", 64, 10, 4)]
+
+
+def test_a_card_takes_no_threads(jobs, tmp_path):
+    run_profile(options(tmp_path, device="cuda", input_px="64"))
+    assert {(c.device, c.threads, c.input_size_px) for c in jobs[0][1][0]} == {("cuda", 0, 64)}
+
+
+def test_layers_and_micro_are_jobs_of_their_own(jobs, tmp_path):
+    assert "layers schema; 1 configuration tried" in run_profile(options(tmp_path, layers=True))
+    text = run_profile(options(tmp_path, micro=True, processes="1,2", precision="fp32,bf16"))
+    assert "achieved rates, 1 new row\n" in text
+    assert [job[0] for job in jobs] == ["profile_layers", "profile_micro"]
+    assert jobs[1][1] == ("cpu", [1, 2], ["fp32", "bf16"], 2)
+    with pytest.raises(InputError, match="came both"):
+        run_profile(options(tmp_path, layers=True, micro=True))
+
+
+@pytest.mark.parametrize("text", ["", "eight", "8,-2", "0", "99999999", "1.5"])
+def test_lists_of_numbers_are_checked(text):
+    with pytest.raises(InputError, match="--batch with whole numbers"):
+        counts_of(text, "--batch")
+
+
+def test_lists_may_have_spaces():
+    assert words_of(" a, b ,") == ["a", "b"]
+    assert counts_of("8, 16", "--batch") == [8, 16]
+
+
+def test_progress_tells_result_reason_and_time_left():
+    configuration = Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 2)
+    done = Progress(3, 8, configuration, 125.0, 0.0123, 0.012)
+    expected = (
+        "3/8 lenet5, batch 2, 32 px, fp32, 1 thread: 12.3 ms (95 % interval 1.2 % wide); about 2 min 5 s left"
+    )
+    assert progress_text(done) == expected
+    failed = Progress(3, 8, configuration, 12.0, reason="out of memory: 9 GB")
+    assert progress_text(failed).endswith("not measured: out of memory: 9 GB")
+
+
+def test_micro_and_layers_say_where_their_tables_are(tmp_path, capsys):
+    from trainlaw.app.terminal.profile import print_micro_time
+
+    means = Means(tmp_path / "runs.csv")
+    assert "runs-micro.csv" in micro_text(means, 2)
+    assert "runs-operations.csv" in layers_text(means, 2, 2)
+    print_micro_time("Toy", MicroTime("matmul", "128", 2e9, 0.001))
+    assert capsys.readouterr().err == "Toy: matmul 128: 1 ms, 2 TFLOP/s\n"
+
+
+def test_without_torch_one_line_and_exit_code_2(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["profile"])
+    assert result.exit_code == 2
+    assert result.stderr == "trainlaw: this needs the package torch: pip install 'trainlaw[profile]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_reads_the_rates(tmp_path):
+    rates = tmp_path / "rates.csv"
+    row = micro_row("Toy", 1, "fp32", [MicroTime("matmul", "128", 2e9, 0.001)])
+    _write_rates([{name: str(value).replace("nan", "") for name, value in row.items()}], rates)
+    (read,) = read_rates(rates)
+    assert (read.gpu, read.achieved_matmul_flop_per_s, read.launch_latency_s) == ("Toy", 2e12, None)
+
+
+def test_ctrl_c_says_what_is_kept(monkeypatch, tmp_path):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(profile_jobs, "run_profile", interrupted)
+    result = CliRunner().invoke(app, ["profile", "--out", str(tmp_path / "runs.csv")])
+    assert result.exit_code == 130
+    assert result.stderr.endswith("keeps what was measured, the same command goes on\n")
+
+
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="the extra 'profile' brings torch")
+
+
+def rows_of(path):
+    assert path.read_bytes().endswith(b"\n")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@needs_torch
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a signal of POSIX systems")
+def test_kill_9_during_a_real_sweep_loses_one_configuration(tmp_path):
+    out = tmp_path / "runs.csv"
+    command = [*SMALL, "--batch", "1,2,3,4,5,6", "--limit-seconds", "0.3", "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
+        for _ in range(2):
+            process.stderr.readline()
+        time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    before = rows_of(out)
+    assert 2 <= len(before) < 6
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    after = rows_of(out)
+    assert after[: len(before)] == before
+    assert sorted(int(row["batch_per_gpu"]) for row in after) == [1, 2, 3, 4, 5, 6]
+    assert f"({len(before)} were there already)" in done.stdout
+
+
+@needs_torch
+def test_a_second_sweep_measures_nothing(tmp_path):
+    command = [*SMALL, "--batch", "2", "--limit-seconds", "0.3", "--out", str(tmp_path / "runs.csv")]
+    for count in (1, 0):
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
+        assert f"{count} configuration" in done.stdout
+    assert len(rows_of(tmp_path / "runs.csv")) == 1

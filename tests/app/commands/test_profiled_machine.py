@@ -1,0 +1,118 @@
+"""Rows as the profiler writes them, on devices that the GPU table lacks, through study, validate, predict."""
+
+import csv
+import json
+
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.studies.definition import asked_definition, definition_of
+from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.runs import runs_of_study
+from trainlaw.app.studies.splits import defined_splits
+from trainlaw.datasets import configuration, find_gpu
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.formulas import InputError, load_formula
+from typer.testing import CliRunner
+
+pytestmark = pytest.mark.usefixtures("few_networks")
+CNNS = ("alexnet_mx", "resnet18", "squeezenet1_1", "vgg11")
+LAW = "20 * macs * batch / peak + 1e-3"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """Runs of one CPU with 1 and with 2 threads; the time is that of LAW, so that its error is known."""
+    folder = tmp_path_factory.mktemp("machine")
+    processor = Processor("Honest CPU", 2, 16, 2.5e9, 8e9, 32e6, 32e3)
+    file = MachineFile(folder / "runs.csv")
+    rows = []
+    for threads in (1, 2):
+        row = processor.gpu_row(threads, 0.0, 1e10)
+        file.add(row)
+        for cnn in CNNS:
+            macs = configuration(cnn=cnn, gpu="T4", batch_per_gpu=1).matrix(["macs"])[0, 0]
+            for batch in (2, 8, 32):
+                seconds = 20 * macs * batch / row["peak_fp32_flop_per_s"] + 1e-3
+                rows.append([row["gpu"], cnn, batch, seconds])
+    with open(folder / "runs.csv", "w", newline="") as text:
+        csv.writer(text).writerows([["gpu", "cnn", "batch_per_gpu", "time_s"], *rows])
+    return folder
+
+
+def test_a_processor_counts_as_one_and_a_card_does_not(machine):
+    wanted = definition_of(
+        {"table": str(machine / "runs.csv"), "gpu_file": str(machine / "runs-machine.csv")}, "here"
+    )
+    assert set(study_labels(runs_of_study(wanted))["device"]) == {"CPU"}
+    assert (find_gpu("EPYC 7742").device, find_gpu("T4").device) == ("CPU", "GPU")
+
+
+def test_validate_takes_own_devices(machine):
+    own = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
+    done = run("validate", machine / "runs.csv", *own, "--formula", LAW, "--into", machine / "scored")
+    assert done.exit_code == 0, (done.output, done.exception)
+    formula = load_formula(machine / "scored" / "formula.json")
+    assert formula.errors["summary"]["trainlaw"]["mape_percent"] == pytest.approx(0.0, abs=1e-6)
+    assert set(formula.provenance["own_files_sha256"]) == {"runs-machine.csv"}
+
+
+def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(machine)
+    options = ["--gpu-file", "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
+    budget = ["--evaluations", 200, "--workers", 1]
+    done = run("study", "runs.csv", *options, *budget, "--into", machine / "one")
+    assert done.exit_code == 0, (done.output, done.exception)
+    facts = json.loads((machine / "one" / "provenance.json").read_text())
+    assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
+    report = (machine / "one" / "report.html").read_text()
+    # Architectures were held out, and nothing may say that GPUs were.
+    assert "error on architectures that were held out" in done.output
+    assert "on held-out architectures" in report
+    assert "next: trainlaw predict --cnn alexnet_mx --gpu 'Honest CPU, 1 thread'" in done.output
+    assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))
+    monkeypatch.chdir(tmp_path)  # the files are found from anywhere
+    again = asked_definition(machine / "one" / "study.toml", {})
+    assert len(runs_of_study(again)) == 24
+    device = MachineFile(machine / "runs.csv").names[0]
+    asked = ["--formula", machine / "one", "--gpu-file", machine / "runs-machine.csv", "--json"]
+    done = run("predict", "--cnn", "resnet18", "--batch", 8, "--gpu", device, *asked)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert json.loads(done.output)
+
+
+def test_a_single_platform_is_refused_before_the_search(machine):
+    done = run(
+        "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",
+        "--into", machine / "never",
+    )  # fmt: skip
+    assert done.exit_code == 2 and "came only 'CPU'" in done.output
+    assert not (machine / "never").exists()
+
+
+def test_on_a_single_device_networks_can_be_held_out(machine):
+    lines = (machine / "runs.csv").read_text().splitlines(keepends=True)
+    (machine / "one.csv").write_text("".join(line for line in lines if "2 threads" not in line))
+    entries = {"table": str(machine / "one.csv"), "gpu_file": str(machine / "runs-machine.csv")}
+    wanted = definition_of({**entries, "split": "cnn"}, "here")
+    labels = study_labels(runs_of_study(wanted))
+    held_out = {key for split in defined_splits(wanted, labels, "one.csv") for key in split.held_out}
+    assert held_out == set(labels["cnn_base"])
+    with pytest.raises(InputError, match="on one GPU hold out CNNs: --split cnn"):
+        defined_splits(definition_of(entries, "here"), labels, "one.csv")
+
+
+def test_own_files_are_for_own_runs(machine):
+    done = run("study", "default", "--gpu-file", machine / "runs-machine.csv")
+    assert done.exit_code == 2
+    assert "are for runs in a file" in done.output
+
+
+def test_without_its_file_a_device_is_unknown(machine):
+    done = run("validate", machine / "runs.csv", "--formula", LAW)
+    assert done.exit_code == 2
+    assert "Honest CPU" in done.output

@@ -1,0 +1,129 @@
+"""A formula that a person writes: read strictly, scored on the same folds as everything else."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.models.errors import BY_CNN, MACRO, OURS, error_lines, overall_error
+from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
+from trainlaw.app.predictions.predict import BUILT_IN
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.scoring import score_formula
+from trainlaw.datasets import FEATURES, load
+from trainlaw.formulas import InputError, UnknownNameError, constants, load_formula, to_text
+from trainlaw.validate import BASELINES
+from typer.testing import CliRunner
+
+COMPUTE = "6 * macs * batch / peak"
+AGAINST = ("null_compute", "roofline")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["validate", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def table():
+    return load("default")
+
+
+def test_short_names_are_features_and_no_feature_is_hidden():
+    assert set(ALIASES.values()) <= set(FEATURES)
+    assert set(ALIASES).isdisjoint(FEATURES)
+    law = read_formula("6*macs*batch/peak + 42*bytes*batch*activations/bandwidth")
+    assert to_text(law.expression) == (
+        "6 * macs * batch_per_gpu / peak_flop_per_s"
+        " + 42 * bytes_per_element * batch_per_gpu * activation_elements / bandwidth_byte_per_s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("6*macs*batch/peek", ["unknown feature 'peek'", "'peak'", "character 14"]),
+        ("6*macs*(batch/peak", ["expected ')'", "character 19"]),
+        ("sqr(macs)", ["unknown operator 'sqr'", "'sqrt'", "character 1"]),
+        ("macs batch", ["expected an operator", "character 6"]),
+        ("__import__('os').system('x')", ["character"]),
+        ("", ["the end"]),
+        ("macs * ", ["the end"]),
+        ("max(macs)", ["2 arguments of max"]),
+    ],
+)
+def test_faults_point_at_the_place(text, expected):
+    with pytest.raises((InputError, UnknownNameError)) as caught:
+        read_formula(text)
+    for part in expected:
+        assert part in str(caught.value)
+    result = run("--formula", text)
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["0 * macs", "macs - 2 * macs", "0.1", "log(macs) - 100"])
+def test_formula_without_positive_times_is_refused(text):
+    result = run("--formula", text)
+    assert result.exit_code == 2
+    assert re.search("expected positive times|at least one feature", result.stderr)
+
+
+def test_units_that_do_not_agree_are_told():
+    assert unit_fault(read_formula(COMPUTE)) == ""
+    assert "macs + batch_per_gpu" in unit_fault(read_formula("macs + batch"))
+    assert "warning: units do not agree" in run("--formula", "macs + batch").stdout
+
+
+def test_error_of_a_given_formula_is_what_its_predictions_say(table):
+    outcome = score_formula(read_formula(COMPUTE), table, StudyDefinition(against=AGAINST))
+    X = table.features(["macs", "batch_per_gpu", "peak_flop_per_s"])
+    predicted = 6 * X["macs"] * X["batch_per_gpu"] / X["peak_flop_per_s"]
+    errors = 100 * np.abs(predicted / table.seconds - 1)
+    by_group = pd.Series(errors).groupby(table.labels()["gpu_group"].to_numpy()).mean()
+    assert overall_error(outcome.formula, OURS) == pytest.approx(by_group.mean(), rel=1e-6)
+    by_cnn = pd.Series(errors).groupby(table.labels()["cnn_base"].to_numpy()).mean()
+    for line in error_lines(outcome.formula, BY_CNN):
+        assert line.errors[OURS] == pytest.approx(by_cnn[line.name], rel=1e-6)
+
+
+def test_rivals_are_those_of_the_built_in_study(table):
+    outcome = score_formula(read_formula(COMPUTE), table, StudyDefinition(against=AGAINST))
+    study = load_formula(BUILT_IN)
+    for name in AGAINST:
+        assert overall_error(outcome.formula, name) == pytest.approx(overall_error(study, name), rel=1e-6)
+        assert name in BASELINES
+
+
+def test_refit_fits_inside_each_fold(table):
+    text = "9 * macs * batch / peak + 30 * bytes * batch * activations / bandwidth"
+    definition = StudyDefinition(against=AGAINST)
+    given = score_formula(read_formula(text), table, definition)
+    fitted = score_formula(read_formula(text), table, definition, refit=True)
+    assert overall_error(fitted.formula, OURS, MACRO) < overall_error(given.formula, OURS, MACRO)
+    per_fold = {constants(law.expression) for law in fitted.result.formulas.values()}
+    assert len(per_fold) == len(fitted.held_out) == 5
+    assert "fitted anew" in fitted.formula.errors["protocol"]
+    assert "nothing was fitted" in given.formula.errors["protocol"]
+
+
+def test_command_prints_the_report_and_writes_the_folder(tmp_path):
+    folder = tmp_path / "mine"
+    result = run("--formula", f"{COMPUTE} / 0.4 + 0.001", "--folds", 3, "--into", folder)
+    assert result.exit_code == 0, result.output
+    for part in ("your formula", "roofline", "null: FLOPs / peak", "resnet50", "held out", "FLOP/s"):
+        assert part in result.stdout
+    law = load_formula(folder / "formula.json")
+    assert law.provenance["written"] == f"{COMPUTE} / 0.4 + 0.001"
+    assert {"report.html", "errors.csv", "formula.xlsx"} <= {path.name for path in folder.iterdir()}
+    predicted = CliRunner().invoke(
+        app, ["predict", "--formula", str(folder), "--cnn", "vgg16", "--gpu", "T4", "--batch", "8", "--json"]
+    )
+    assert json.loads(predicted.stdout)[0]["time_s"] > 0
+    assert run("--formula", COMPUTE, "--into", folder).exit_code == 2
+
+
+def test_formula_of_a_file_is_scored(formula_file):
+    result = run("--formula", formula_file, "--split", "cnn", "--against", "roofline")
+    assert result.exit_code == 0, result.output
+    assert "roofline" in result.stdout and "null" not in result.stdout

@@ -1,0 +1,187 @@
+"""The forms for spreadsheets beside .xlsx: each by its suffix; the table holds what Python says."""
+
+import csv
+import io
+import math
+import random
+import zipfile
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.exports import prediction_table
+from trainlaw.app.exports.prediction_table import prediction_csv
+from trainlaw.app.models import lookup_tables
+from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
+from trainlaw.app.models.multi_gpu import exchange_seconds, iteration_seconds, knows_several_gpus
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.ods_formula import open_formula
+from trainlaw.app.workbook.factors import COLUMN, ROW, SHARED, taken_apart
+from trainlaw.app.workbook.model import values_of
+from trainlaw.datasets import (
+    TARGET,
+    configuration,
+    feature_specs,
+    find_cnn,
+    find_cnn_facts,
+    memory_needs,
+    memory_warnings,
+)
+from trainlaw.datasets.cnns import training_memory
+from trainlaw.formulas import Formula, InputError, UnknownNameError, evaluate, parse_text, substitute
+from typer.testing import CliRunner
+
+
+def export(formula_file, path, *options):
+    return CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
+
+
+@pytest.mark.usefixtures("few_networks")
+@pytest.mark.parametrize("suffix", [".ods", ".csv", ".gsheet.xlsx", ".gsheet.tsv"])
+def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    path = folder / f"my.plan{suffix}"
+    assert export(formula_file, path).exit_code == 0
+    assert [file.name for file in folder.iterdir()] == [path.name]
+    assert export(formula_file, path).exit_code == 2
+    assert export(formula_file, path, "--overwrite").exit_code == 0
+
+
+def rows_of(text):
+    return list(
+        csv.DictReader(io.StringIO("".join(line for line in text.splitlines(True) if line[0] != "#")))
+    )
+
+
+def test_the_table_of_predictions_is_what_predict_says(formula):
+    rows = rows_of(prediction_csv(formula))
+    assert len(rows) > 20_000
+    for row in random.Random(4).sample(rows, 60):
+        run = configuration(
+            cnn=row["cnn"], gpu=row["gpu"], precision=row["precision"],
+            batch_per_gpu=int(row["batch_per_gpu"]), input_size_px=int(row["input_size_px"]),
+            n_classes=int(row["n_classes"]),
+        )  # fmt: skip
+        expected = predict_runs(formula, run)[0]
+        if math.isnan(expected.time_s):
+            assert row["time_s"] == ""
+            continue
+        assert float(row["time_s"]) == pytest.approx(expected.time_s, rel=1e-12)
+        assert float(row["interval_to_s"]) == pytest.approx(expected.high_s, rel=1e-12)
+        assert (row["quantities_outside_training"] != "0") == any(
+            "outside" in text for text in expected.warnings
+        )
+        assert row["fits_in_memory"] == expected.fits_in_memory
+
+
+def test_names_in_the_table_are_inert(formula, monkeypatch):
+    first = next(iter(lookup_tables.cnn_rows().values()))
+    hostile = {"a": {**first, "cnn": "=cmd|' /C calc'!A0"}, "b": {**first, "cnn": '+1,"quoted"'}}
+    monkeypatch.setattr(prediction_table, "cnn_rows", lambda: hostile)
+    names = {row["cnn"] for row in rows_of(prediction_csv(formula))}
+    assert names == {"'=cmd|' /C calc'!A0", '\'+1,"quoted"'}
+
+
+def test_the_header_of_the_table_says_what_it_is(formula_file, tmp_path):
+    export(formula_file, tmp_path / "all.csv")
+    text = (tmp_path / "all.csv").read_text()
+    for part in ("im2col_compute_s [s]", "in training", "15.2 %", "seed", "printed by trainlaw"):
+        assert part in text.split("cnn,input_size_px")[0]
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_an_open_document_is_well_formed(formula_file, tmp_path):
+    export(formula_file, tmp_path / "plan.ods")
+    archive = zipfile.ZipFile(tmp_path / "plan.ods")
+    assert archive.namelist()[0] == "mimetype" and archive.infolist()[0].compress_type == zipfile.ZIP_STORED
+    listed = archive.read("META-INF/manifest.xml").decode()
+    for name in archive.namelist()[1:]:
+        ElementTree.fromstring(archive.read(name))
+        assert name in listed or name.startswith("META-INF")
+
+
+def test_formulas_in_open_document_syntax():
+    assert (
+        open_formula("IF(A1<>\"a,b\",'All GPUs'!$B$5,tl_x1)")
+        == "of:=IF([.A1]<>\"a,b\";[$'All GPUs'.$B$5];tl_x1)"
+    )
+    assert open_formula("LOG10(GPUs!A5:B9)*1E-05") == "of:=LOG10([$GPUs.A5:.B9])*1E-05"
+
+
+SIDES = {"macs": ROW, "layers": ROW, "peak": COLUMN, "rate": COLUMN, "batch": SHARED}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "6 * batch * macs / peak + max(layers * 1e-5, macs / rate) * (1 + 1 / rate) - -layers",
+        "(macs / rate) ^ 0.5 / (layers + batch) + 3",
+        "batch / 2",
+        "exp(-macs) * (peak - rate) / (macs + peak)",
+    ],
+)
+def test_an_expression_taken_apart_has_the_same_value(text):
+    values = {
+        "macs": [0.3, 4.0],
+        "layers": [7.0, 2.0],
+        "peak": [2.0, 9.0],
+        "rate": [5.0, 0.5],
+        "batch": [8.0, 3.0],
+    }
+    whole = parse_text(text)
+    found = taken_apart(whole, SIDES.__getitem__)
+    parts = {f"row_{n}": part for n, part in enumerate(found.rows, start=1)}
+    parts |= {f"column_{n}": part for n, part in enumerate(found.columns, start=1)}
+    expected, again = evaluate(whole, values)[0], evaluate(substitute(found.cell, parts), values)[0]
+    assert again.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+def test_time_on_several_gpus_is_one_gpus_time_and_the_exchange(formula):
+    run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8, n_gpus=4, n_nodes=2)
+    one = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8)
+    exchange = run.matrix(["communication_s"])[0, 0]
+    assert exchange > 0 and exchange_seconds(formula, one).tolist() == [0.0]
+    single = iteration_seconds(formula, one)[0]
+    assert iteration_seconds(formula, run)[0] == pytest.approx(single + exchange)
+    assert iteration_seconds(formula, run, hidden_share=0.5)[0] == pytest.approx(single + exchange / 2)
+    law = Formula(parse_text("tree_s"), feature_specs(["tree_s"]), TARGET)
+    assert knows_several_gpus(law) and exchange_seconds(law, run).tolist() == [0.0]
+
+
+def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
+    choose = random.Random(7)
+    nets, cards = list(lookup_tables.cnn_rows().values()), list(lookup_tables.gpu_rows())
+    for _ in range(50):
+        row, precision = choose.choice(nets), choose.choice(["fp32", "tf32", "amp", "fp16", "bf16"])
+        run = configuration(
+            cnn=row["cnn"], input_size_px=row["input_size_px"], n_classes=row["n_classes"],
+            gpu=choose.choice(cards), batch_per_gpu=choose.randint(1, 600), precision=precision,
+        )  # fmt: skip
+        need = memory_needs(run).iloc[0]
+        graph = find_cnn(row["cnn"], row["input_size_px"], row["n_classes"])
+        batch = int(run.frame["batch_per_gpu"][0])
+        assert need["usual_bytes"] == training_memory(graph, batch, precision).total
+        facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
+        columns = {name: np.array([facts[name]], dtype=float) for name in NEEDED}
+        found = [float(values_of(form, columns)[0]) for form in (LEAST_NEED, USUAL_NEED)]
+        assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
+        assert fits_word(*found, run.matrix(["memory_bytes"])[0, 0]) == need["fits"]
+
+
+def test_memory_without_layers_is_rough_and_says_so():
+    known = find_cnn_facts("vgg16")
+    assert memory_columns(configuration(cnn=known, gpu="T4", batch_per_gpu=1))["kept_bytes"] > 0
+    bare = replace(known, cnn="mine", memory=None)
+    run = configuration(cnn=bare, gpu="T4", batch_per_gpu=512)
+    assert memory_warnings(run)[0].endswith("GB (rough: no layers are known)")
+    assert 0.3 < memory_needs(run)["least_bytes"][0] / 38.6e9 < 3.0
+
+
+def test_a_formula_that_needs_other_facts_is_refused(formula):
+    with pytest.raises(UnknownNameError, match="unknown feature of layers"):
+        prediction_csv(replace(formula, summed_over="layer"))
+    with pytest.raises(InputError, match=r"export it to \.py"):
+        prediction_csv(replace(formula, summed_over="kernel"))

@@ -1,0 +1,49 @@
+"""The formula that ships: made by the study on the shipped data, usable before any study was run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.models.errors import estimators, overall_error
+from trainlaw.app.predictions.predict import BUILT_IN, predict_runs
+from trainlaw.app.workbook.model import first_choice, workbook_model
+from trainlaw.datasets import load
+from trainlaw.formulas import load_formula
+from typer.testing import CliRunner
+
+
+def test_it_was_made_from_the_shipped_data():
+    """Where this fails: `trainlaw study --into new`, copy new/formula.json to app/builtin/formula.json."""
+    law = load_formula(BUILT_IN)
+    assert law.provenance["table"] == "default"
+    assert law.provenance["table_sha256"] == load("default").sha256
+    assert law.provenance["seed"] == 0
+    assert "interrupted" not in law.provenance
+
+
+def test_its_stated_error_is_below_the_rivals():
+    summary = load_formula(BUILT_IN).errors["summary"]
+    macro = {name: metrics["macro_gpu_group_mape_percent"] for name, metrics in summary.items()}
+    assert macro["trainlaw"] < macro["random_forest"]
+    assert macro["trainlaw"] < macro["roofline"] < macro["null_compute"]
+
+
+def test_the_readme_states_its_errors():
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    law = load_formula(BUILT_IN)
+    shown = [f"{overall_error(law, name):.1f} %" for name in estimators(law)]
+    assert f"| {' | '.join(shown)} |" in readme
+
+
+def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
+    arguments = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert 0.05 < json.loads(result.stdout)[0]["time_s"] < 2
+    assert "built-in formula" in CliRunner().invoke(app, ["show"]).stdout
+
+
+def test_it_has_a_workbook():
+    law = load_formula(BUILT_IN)
+    assert workbook_model(law).seconds == pytest.approx(predict_runs(law, first_choice())[0].time_s)

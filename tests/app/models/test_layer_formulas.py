@@ -1,0 +1,152 @@
+"""A law of one layer, summed over each network: in predict, show, validate and a study of layers."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
+from trainlaw.app.models.builtin import LAW_OF_LAYERS
+from trainlaw.app.models.rows import FormulaRows, Layout, is_of_layers
+from trainlaw.app.models.terms import mean_shares, term_values
+from trainlaw.app.models.user_formula import read_formula
+from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.scoring import score_formula
+from trainlaw.app.studies.search import LayerSearch
+from trainlaw.datasets import Networks, configuration, find_cnn, find_gpu, layer_rows, load
+from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
+from trainlaw.validate.refit import RefittedFormula
+from typer.testing import CliRunner
+
+TEXT = "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s + 3 * other_memory_s + 5 * launch_s"
+RUN = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
+
+
+@pytest.fixture(scope="module")
+def law():
+    return read_formula(f"{TEXT} + iteration_overhead_s", "layers")
+
+
+@pytest.fixture(scope="module")
+def few():
+    table = load("default").where(source="profet", batch_per_gpu=[16, 64])
+    return table.where(cnn=sorted(set(table.frame["cnn"]))[:6])
+
+
+def test_the_sum_is_that_of_the_layers_one_by_one(law):
+    rows = layer_rows(configuration(**RUN))
+    columns = rows.features([spec.name for spec in law.used_features])
+    each = law.predict(columns)
+    (prediction,) = predict_runs(law, configuration(**RUN))
+    assert prediction.time_s == pytest.approx((each * rows.sums.count).sum(), rel=1e-12)
+    assert prediction.time_s == FormulaRows.of(law, configuration(**RUN)).predict(law)[0]
+
+
+def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
+    law = load_formula(LAW_OF_LAYERS)
+    layers = layer_columns(find_cnn("googlenet"), find_gpu("T4"), 32, 3)
+    run = configuration(cnn="googlenet", gpu="T4", batch_per_gpu=32)
+    rows = layer_rows(run)
+    once = law.predict(rows.features([spec.name for spec in law.used_features]))[rows.kinds == "iteration"]
+    (prediction,) = predict_runs(law, run)
+    of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
+    assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
+
+
+def test_layers_outside_the_training_range_are_counted(law):
+    narrow = replace(law, ranges={"columns": (1.0, 512.0), "compute_s": (0.0, 1.0)})
+    (prediction,) = predict_runs(narrow, configuration(**RUN))
+    rows = layer_rows(configuration(**RUN))
+    wide = rows.sums.apply(1.0 * (rows.features(["columns"])["columns"].to_numpy() > 512))[0]
+    assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the 1 to 512 of training",)
+
+
+def test_terms_shares_and_sensitivity_are_of_the_sum(law):
+    run = configuration(**RUN)
+    rows = FormulaRows.of(law, run)
+    values = term_values(law, rows.columns, rows.sums)[:, 0]
+    assert values.sum() == pytest.approx(rows.predict(law)[0], rel=1e-12)
+    assert sum(mean_shares(law, rows.columns, rows.sums)) == pytest.approx(1.0)
+    found = {row.name: row.time for row in elasticities(law, run)}
+    faster = configuration(**{**RUN, "gpu": "V100-SXM2-16GB with 1.1x bandwidth"})
+    change = predict_runs(law, faster)[0].time_s / predict_runs(law, run)[0].time_s - 1
+    assert found["bandwidth_byte_per_s"] == pytest.approx(change, rel=1e-6)
+    assert "peak_flop_per_s" in variables(in_raw_columns(law))
+
+
+def test_commands_take_a_law_of_layers(law, in_empty_folder):
+    save_formula(law, in_empty_folder / "law.json")
+    asked = ["--formula", "law.json", "--cnn", "resnet50", "--batch", "64", "--json"]
+    one = CliRunner().invoke(app, ["predict", *asked, "--gpu", "T4"])
+    expected = predict_runs(law, configuration(cnn="resnet50", gpu="T4", batch_per_gpu=64))[0].time_s
+    assert json.loads(one.stdout)[0]["time_s"] == pytest.approx(expected, rel=1e-12)
+    shown = CliRunner().invoke(app, ["show", "law.json"])
+    assert shown.exit_code == 0
+    assert "sum over every layer of:" in shown.stdout
+    assert "batch 64, on V100-SXM2-16GB" in shown.stdout
+
+
+def test_scoring_and_refitting(law, few):
+    definition = definition_of({"against": "null_compute", "folds": 3}, "test")
+    outcome = score_formula(law, few, definition, refit=True)
+    given = score_formula(law, few, definition)
+    assert outcome.definition.of == "layers"
+    assert outcome.formula.summed_over == "layer"
+    assert outcome.training_loss < given.training_loss
+    assert set(outcome.columns) == {spec.name for spec in law.used_features}
+    assert len(outcome.columns["compute_s"]) == len(few)
+    assert outcome.columns["compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
+
+
+def test_refitted_constants_are_found_again(law, few):
+    X, networks = few.features(), Networks.of(few)
+    rows = Layout(networks).rows(X, [spec.name for spec in law.used_features])
+    seconds = rows.predict(law)
+    other = read_formula(
+        f"{TEXT.replace('9 *', '5 *').replace('3 *', '4 *')} + iteration_overhead_s", "layers"
+    )
+    fitted = RefittedFormula(other, networks).fit(X, seconds, few.labels()["gpu_group"].to_numpy())
+    assert np.abs(fitted.predict(X) / seconds - 1).max() < 0.05
+
+
+def test_a_search_of_layers_predicts_from_features_of_runs(few):
+    X, networks = few.features(), Networks.of(few)
+    names = ("compute_s", "output_memory_s", "other_memory_s", "launch_s", "iteration_overhead_s", "columns")
+    search = LayerSearch(networks, names, SearchSettings(evaluations=300, random_seed=1))
+    search.fit(X, few.seconds, few.labels()["gpu_group"].to_numpy(str))
+    assert is_of_layers(search.formula_)
+    predicted = search.predict(X)
+    assert predicted == pytest.approx(FormulaRows.of(search.formula_, few).predict(search.formula_))
+    assert np.median(np.abs(predicted / few.seconds - 1)) < 0.5
+
+
+def test_what_cannot_be_is_refused(law):
+    with pytest.raises(UnknownNameError, match="compute_s"):
+        read_formula("2 * computes_s", "layers")
+    with pytest.raises(InputError, match="one of each kernel"):
+        is_of_layers(replace(law, summed_over="kernel"))
+    with pytest.raises(InputError, match="platforms"):
+        definition_of({"of": "layers", "by": "harness"}, "test")
+    with pytest.raises(UnknownNameError, match="layers"):
+        definition_of({"of": "layer"}, "test")
+
+
+def test_the_table_of_pairs_is_made_network_by_network(law, few):
+    rows = [
+        {"cnn": "lenet5", "input_size_px": 28, "n_classes": 10},
+        {"cnn": "no such network", "input_size_px": 28, "n_classes": 10},
+    ]
+    known, unknown = (found for _, found in pair_predictions(law, rows, ["T4", "K80"], 64))
+    assert [item.gpu for item in known] == ["T4", "K80"] and unknown == []
+    (alone,) = predict_runs(
+        law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, input_size_px=28, n_classes=10)
+    )
+    assert known[1].time_s == pytest.approx(alone.time_s)
+    assert outside_of(known[0]) == 0
+    with pytest.raises(InputError, match="layers are known"):
+        list(pair_predictions(law, rows[1:], ["T4"], 64))

@@ -1,0 +1,282 @@
+"""Laws of several GPUs: the kinds of study that find them, the built-in one, and what uses it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.multi_gpu import (
+    by_law,
+    exchange_seconds,
+    iteration_seconds,
+    seconds_by_law,
+    speaks_for,
+    with_built_in_single_gpu_law,
+    with_single_gpu_law,
+)
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.page.html import page_html
+from trainlaw.app.predictions.predict import find_laws, predict_runs
+from trainlaw.app.predictions.scaling import scaling_curve
+from trainlaw.app.report.html import report_html
+from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageSearch
+from trainlaw.app.studies.splits import judged_splits
+from trainlaw.app.studies.study import study_table
+from trainlaw.datasets import FEATURES, configuration, find_cnn_facts, find_gpu, load
+from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import SECOND, InputError, infer_unit, load_formula
+from trainlaw.validate import leave_one_group_out
+from typer.testing import CliRunner
+
+RUN = {"cnn": "vgg16", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
+MEASURED_ALGORITHMS = ("data_parallel", "mpi", "parameter_server", "ring")
+
+
+def quiet(*_):
+    """Nothing to see: progress of a study."""
+
+
+@pytest.fixture(scope="module")
+def law():
+    return formula_named("multi")
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    kind = STUDY_KINDS["multi"]
+    few = kind.read("multi", None, ()).where(source=["azure-batchai-horovod", "nvidia-deeplearningexamples"])
+    wanted = definition_of(
+        {"of": "multi", "evaluations": 300, "against": "perfect_scaling, ring_scaling, mg13"}, "test"
+    )
+    return study_table(few, wanted, 1, quiet, quiet)
+
+
+def test_each_kind_has_a_name_and_a_table_and_known_rivals():
+    help_text = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
+    for name, kind in STUDY_KINDS.items():
+        assert name == kind.name and kind.title
+        assert name in help_text
+        definition = definition_of({"of": name}, "test")
+        assert set(definition.against) <= set(kind.rivals)
+        assert definition.split in kind.splits
+        assert set(kind.platform_rivals) <= set(kind.rivals)
+
+
+def test_the_study_is_of_runs_with_a_time_on_one_gpu(outcome):
+    assert outcome.definition.table == "multi" and outcome.definition.split == "gpu"
+    assert (outcome.result.predictions["nodes"].nunique(), outcome.definition.of) == (2, "multi")
+    assert set(outcome.formula.provenance["algorithms"]) == {"mpi", "ring"}
+    names = {spec.name for spec in outcome.formula.used_features}
+    assert {SINGLE_GPU_TIME, "exchange_transfer_s", "network_transfer_s", "exchange_launch_s"} <= names
+    units = {spec.name: spec.unit for spec in outcome.formula.features}
+    assert infer_unit(outcome.formula.expression, units) in (None, SECOND)
+    # The whole time on one GPU, once: several are never faster.
+    columns = {name: np.zeros(1) for name in names} | {SINGLE_GPU_TIME: np.ones(1)}
+    assert outcome.formula.predict(columns)[0] >= 1.0
+
+
+def test_its_errors_are_told_by_algorithm_and_nodes(outcome):
+    html = report_html(outcome)
+    for text in ("per algorithm", "per nodes", "several nodes", "null: perfect scaling", "ring all-reduce"):
+        assert text in html, text
+    held_out = outcome.result.summary().set_index("estimator")["mape_percent"]
+    assert held_out["trainlaw"] < held_out["perfect_scaling"]
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
+    export_formula(law, tmp_path / "law.xlsx")
+    export_formula(law, tmp_path / "law.py")
+    assert SINGLE_GPU_TIME in (tmp_path / "law.py").read_text()
+    # In the page the built-in formula stands in for the time on one GPU, so the law's error is not its own.
+    page = page_html(law)
+    assert SINGLE_GPU_TIME not in page
+    assert page == page_html(with_built_in_single_gpu_law(law))
+    assert "13.0 %" not in page
+
+
+def test_the_built_in_law_was_found_and_judged(law):
+    assert set(law.provenance["algorithms"]) == set(MEASURED_ALGORITHMS)
+    summary = law.errors["summary"]
+    macro = {name: figures["macro_gpu_group_mape_percent"] for name, figures in summary.items()}
+    assert macro["trainlaw"] == min(macro.values()) < 14.1
+    assert law.provenance["table"] == "multi" and law.provenance["split"] == "gpu"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
+def test_the_law_speaks_for_what_it_was_trained_on_and_the_textbook_for_the_rest(law, algorithm):
+    formula = load_formula(BUILT_IN)
+    run = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm=algorithm)
+    assert speaks_for(law, algorithm) == (algorithm in MEASURED_ALGORITHMS)
+    single = FormulaRows.of(formula, run).predict(formula)
+    time = iteration_seconds(formula, run, law=law)
+    if speaks_for(law, algorithm):
+        assert time == pytest.approx(seconds_by_law(law, run, single), rel=1e-12)
+    else:
+        assert time == iteration_seconds(formula, run)
+    (prediction,) = predict_runs(formula, run, law)
+    assert prediction.time_s == time[0]
+    assert ("textbook" in " ".join(prediction.warnings)) == (not speaks_for(law, algorithm))
+
+
+def test_one_gpu_needs_no_law(law):
+    formula, one = load_formula(BUILT_IN), configuration(**RUN)
+    assert not by_law(law, one).any()
+    assert exchange_seconds(formula, one, law).tolist() == [0.0]
+    assert iteration_seconds(formula, one, law=law) == FormulaRows.of(formula, one).predict(formula)
+
+
+def test_the_law_with_a_formula_of_one_gpu_is_one_formula(law):
+    formula, run = load_formula(BUILT_IN), configuration(**RUN, n_gpus=8)
+    whole = with_single_gpu_law(law, formula)
+    assert SINGLE_GPU_TIME not in {spec.name for spec in whole.features}
+    assert FormulaRows.of(whole, run).predict(whole) == pytest.approx(
+        iteration_seconds(formula, run, law=law), rel=1e-12
+    )
+    assert with_single_gpu_law(formula, formula) is formula
+
+
+def test_scaling_by_the_law_has_parts_that_add_up(law):
+    formula = load_formula(BUILT_IN)
+    cnn, gpu = find_cnn_facts("resnet50"), find_gpu("V100-SXM2-16GB")
+    points = scaling_curve(formula, cnn, gpu, 64, most=32, law=law, link="nvlink2", network="ib-edr")
+    assert points[0].speed_up == 1 and points[0].transfer_s == points[0].latency_s == 0
+    for point in points[1:]:
+        assert point.computing_s == pytest.approx(points[0].time_s, rel=1e-12)
+        assert point.computing_s + point.transfer_s + point.latency_s == pytest.approx(
+            point.time_s, rel=1e-12
+        )
+        assert point.transfer_s > 0 and point.latency_s > 0 and point.efficiency < 1
+        run = configuration(
+            cnn=cnn, gpu=gpu, batch_per_gpu=64, n_gpus=point.n_gpus, n_nodes=point.n_nodes,
+            link="nvlink2", network="ib-edr",
+        )  # fmt: skip
+        assert predict_runs(formula, run, law)[0].time_s == point.time_s
+    with pytest.raises(InputError, match="hidden"):
+        scaling_curve(formula, cnn, gpu, 64, law=law, hidden_share=0.5)
+
+
+def test_what_a_person_asks_for(law, tmp_path):
+    assert find_laws(None, "textbook", tmp_path).several is None
+    assert find_laws(None, "", tmp_path).several == law
+    # A law of several GPUs that is given as the formula is used as the law.
+    found = find_laws(Path("multi"), "", tmp_path)
+    assert (found.several, found.formula) == (law, load_formula(BUILT_IN))
+    with pytest.raises(InputError, match="law of several GPUs"):
+        find_laws(None, "built-in", tmp_path)
+    with pytest.raises(InputError, match="--law"):
+        predict_runs(law, configuration(**RUN, n_gpus=2))
+
+
+def test_the_commands_take_a_law(in_empty_folder):
+    asked = [
+        "predict",
+        "--cnn",
+        "vgg16",
+        "--gpu",
+        "T4",
+        "--batch",
+        "32",
+        "--gpus",
+        "8",
+        "--nodes",
+        "2",
+        "--json",
+    ]
+    by_the_law, by_the_textbook = (
+        json.loads(CliRunner().invoke(app, [*asked, "--law", name]).stdout)[0]
+        for name in ("multi", "textbook")
+    )
+    assert json.loads(CliRunner().invoke(app, asked).stdout)[0] == by_the_law
+    assert by_the_law["time_s"] != by_the_textbook["time_s"]
+    shown = CliRunner().invoke(app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32"])
+    assert "several by the evolved law" in shown.output
+    hidden = CliRunner().invoke(
+        app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32", "--hidden", "1"]
+    )
+    assert "textbook exchange" in hidden.output
+    for arguments in (["study", "multi"], [*asked, "--law", "layer"], [*asked, "--law", "mlti"]):
+        refused = CliRunner().invoke(app, arguments)
+        assert refused.exit_code == 2, refused.output
+
+
+def test_the_law_is_shown_term_by_term():
+    shown = CliRunner().invoke(app, ["show", "multi"])
+    assert shown.exit_code == 0, shown.output
+    assert "not defined" not in shown.output and "nan" not in shown.output
+    assert "single-GPU time" in shown.output and "shown for 8 GPUs" in shown.output
+
+
+def test_runs_without_a_time_on_one_gpu_are_refused(tmp_path):
+    load("default").where(source="zeus").frame.to_csv(tmp_path / "one.csv", index=False)
+    for name in ("multi", "multi-end-to-end"):
+        with pytest.raises(InputError, match="expected runs on"):
+            STUDY_KINDS[name].read(str(tmp_path / "one.csv"), None, ())
+
+
+def test_end_to_end_knows_no_measured_time():
+    kind = STUDY_KINDS["multi-end-to-end"]
+    table = kind.read("multi", None, ())
+    frame = table.frame
+    some = frame["gpu"].isin(["K80", "P40", "V100-PCIE-16GB", "P100-PCIE-16GB", "T4"]).to_numpy()
+    rows = kind.rows(table.where(some))
+    search = TwoStageSearch(
+        SearchSettings(evaluations=400, population=60), SearchSettings(evaluations=200, population=40)
+    ).fit(rows.X, rows.seconds, rows.groups)
+    names = {spec.name for spec in search.formula_.used_features}
+    assert names and SINGLE_GPU_TIME not in names
+    assert np.isfinite(search.predict(rows.X)).all()
+    assert all(np.isfinite(member.loss) for member in search.front_)
+    without = rows.X.assign(**{SINGLE_GPU_TIME: np.nan})
+    np.testing.assert_array_equal(search.predict(without), search.predict(rows.X))
+
+
+def test_only_judged_rows_are_tested():
+    kind = STUDY_KINDS["multi-end-to-end"]
+    rows = kind.rows(kind.read("multi", None, ()))
+    splits = judged_splits(leave_one_group_out(rows.labels["gpu_group"]), rows.judged, rows.labels)
+    assert len(splits) == 12
+    assert sum(len(split.test) for split in splits) == rows.judged.sum() == 1163
+    for split in splits:
+        assert not set(rows.groups[split.train]) & set(split.held_out)
+
+
+def test_features_of_scaling_serve_all_ways_of_exchanging():
+    names = [row.spec.name for row in SCALING_FEATURES if row.spec.name != SINGLE_GPU_TIME]
+    assert not configuration(**RUN).matrix([name for name in names if name != "exchange_bytes"]).any()
+    eight = configuration(**RUN, n_gpus=8, n_nodes=2, link="nvlink2", network="ib-edr")
+    ring, inside = eight.matrix(["exchange_transfer_s", "node_ring_s"])[0]
+    assert ring == pytest.approx(inside, rel=1e-12)
+    half = configuration(**RUN, n_gpus=8, n_nodes=2, link="nvlink2", network="ib-edr", precision="fp16")
+    for name in ("exchange_transfer_s", "network_transfer_s", "exchange_bytes"):
+        assert half.matrix([name]) == pytest.approx(eight.matrix([name]) / 2)
+    server = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm="parameter_server")
+    assert server.matrix(["network_transfer_s", "server_transfer_s"])[0, 0] == 0
+    assert set(load("default").features()) == set(FEATURES) - {row.spec.name for row in SCALING_FEATURES}
+
+
+def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
+    formula, run = load_formula(BUILT_IN), configuration(**RUN, n_gpus=8)
+    (prediction,) = predict_runs(formula, run, law, measured_s=0.142)
+    assert prediction.time_s == seconds_by_law(law, run, np.array([0.142]))[0] > 0.142
+    assert prediction.high_s / prediction.time_s == pytest.approx(law.errors["interval"]["factor"])
+    assert not prediction.warnings
+    (strange,) = predict_runs(formula, run, law, measured_s=1e4)
+    assert SINGLE_GPU_TIME in strange.warnings[0]
+    for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
+        with pytest.raises(InputError, match="a law"):
+            predict_runs(formula, others[1], others[0], measured_s=0.142)
+
+
+@pytest.mark.parametrize("extra", [[], ["--gpus", "1"], ["--gpus", "2", "--all-gpus"]])
+def test_a_measured_time_needs_several_gpus_of_one_kind(extra):
+    asked = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "8", "--single-gpu-seconds", "0.1"]
+    result = CliRunner().invoke(app, [*asked, *extra])
+    assert result.exit_code == 2 and "--single-gpu-seconds" in result.stderr

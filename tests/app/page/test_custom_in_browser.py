@@ -1,0 +1,77 @@
+"""The page of a formula with features of its own, in a browser: live inputs, no fault that axe finds."""
+
+import shutil
+
+import pytest
+from trainlaw.app.models.many_core import many_core_formula
+from trainlaw.app.page.custom import own_page_html
+from trainlaw.validate import many_core_seconds
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("needs Chromium, which is not installed", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "page.html"
+    path.write_text(own_page_html(many_core_formula("a")), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def opened(browser, file):
+    pages = []
+
+    def open_page(width=1200, scheme="light"):
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.goto(file.as_uri())
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+def minutes(page):
+    return float(page.text_content("#time").removesuffix(" min").replace(",", ""))
+
+
+def test_inputs_move_the_result(opened):
+    page = opened()
+    page.select_option("#group-0", "large")
+    page.fill("#input-0", "333")
+    assert minutes(page) == pytest.approx(many_core_seconds("large", 333, "a", 70) / 60, abs=0.006)
+    assert page.input_value("#case") == ""
+    page.select_option("#case", "12")
+    assert (page.input_value("#input-0"), page.input_value("#group-0")) == ("240", "small")
+
+
+def test_faulty_inputs_are_told(opened):
+    page = opened()
+    page.fill("#input-0", "0")
+    assert "threads" in page.text_content("#fault")
+    assert page.text_content("#time") == "not defined"
+    page.fill("#input-0", "5000")
+    assert "outside the range" in page.text_content("#fault")
+    assert minutes(page) > 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1400, "dark")])
+def test_axe_finds_no_fault_that_matters(width, scheme, opened):
+    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python")
+    page = opened(width, scheme)
+    found = axe.Axe().run(page)
+    bad = [(f["id"], n["html"]) for f in found["violations"] if f["impact"] != "minor" for n in f["nodes"]]
+    assert bad == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,249 @@
+"""From a profile on one GPU to the time on another: laws, command, study, files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.inputs.run_folder import RUN_FILES
+from trainlaw.app.models.anchor_formulas import MEASURED, law_of_any_pair, law_of_pair, laws_of_pairs
+from trainlaw.app.predictions.anchor import Workload, measured_card, predict_from_anchor
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.anchor_search import (
+    PAIR_LAW_FEATURES,
+    ProfileLaw,
+    TransferLaw,
+    is_plain_run,
+    nonnegative_sum,
+    transferred,
+    without_vanishing_terms,
+)
+from trainlaw.datasets import load_pairs
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import InputError, constants, evaluate, load_formula, parse_text, to_text
+from trainlaw.validate import assert_blind, leave_one_group_out, run_pair_study
+from typer.testing import CliRunner
+
+QUICK = SearchSettings(evaluations=100)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return load_pairs().where(anchor_gpu="T4", target_gpu="K80")
+
+
+@pytest.fixture(scope="module")
+def profile_file(tmp_path_factory):
+    """The operations of one built-in profile as the CSV that TensorFlow's profiler gives."""
+    row = load_pairs().where(
+        anchor_gpu="T4", target_gpu="K80", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128
+    )
+    profile, lines = row.profile().iloc[0], ["Host/device,Type,Operation,Total self-time (us)"]
+    for name, seconds in profile.items():
+        place, _, operation = name.removesuffix("_s").partition("_")
+        lines.append(f"{place.capitalize()},{operation},scope/{operation},{1e6 * seconds!r}")
+    path = tmp_path_factory.mktemp("profiles") / "stats.csv"
+    path.write_text("\n".join(lines).replace("np.float64(", "").replace(")", "").replace("(us", "(us)"))
+    return path, row.frame.iloc[0]
+
+
+def test_nonnegative_sum_finds_planted_constants():
+    random = np.random.default_rng(3)
+    X = load_pairs().features(["conv_forward_s", "dense_s", "pool_s"]).iloc[::7] + 1e-4
+    y = (3.0 * X["conv_forward_s"] + 0.5 * X["pool_s"]).to_numpy(copy=True)
+    y[::20] *= random.uniform(2.0, 5.0, len(y[::20]))  # one in twenty is wrong by far
+    found = nonnegative_sum(X, y, list(X))
+    ones = {name: np.ones(1) for name in X}
+    apart = {name: evaluate(found, {**{n: np.zeros(1) for n in X}, name: ones[name]})[0][0] for name in X}
+    assert apart == pytest.approx({"conv_forward_s": 3.0, "dense_s": 0.0, "pool_s": 0.5}, rel=0.05, abs=0.05)
+
+
+def test_terms_that_vanish_are_left_out():
+    law = parse_text("max(1e-99 * a, max(1e-50 * b, 2 * c)) + (1e-12 * d + 3 * e)")
+    assert to_text(without_vanishing_terms(law)) == "2 * c + 3 * e"
+
+
+def test_law_of_a_pair_is_a_mean_of_two_and_predicts_what_it_says(pair):
+    X = pair.features(PAIR_LAW_FEATURES)
+    fitted = ProfileLaw(QUICK).fit(X, pair.seconds, np.zeros(len(X)))
+    law = fitted.formula_
+    assert law.expression.operator == "sqrt" and law.target.name == "time_s"
+    by_hand = law.predict({spec.name: X[spec.name].to_numpy() for spec in law.used_features})
+    assert (by_hand == fitted.predict(X)).all()
+    assert np.mean(np.abs(by_hand / pair.seconds - 1)) < 0.1
+    again = ProfileLaw(QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
+    assert again.text(None) == law.text(None)
+
+
+def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
+    labels = pair.labels()
+    X, split = pair.features(PAIR_LAW_FEATURES), leave_one_group_out(labels["cnn_base"])[3]
+
+    def procedure(X, seconds, labels, split):
+        law = ProfileLaw(QUICK).fit(X.iloc[split.train], seconds[split.train], np.zeros(len(split.train)))
+        return law.predict(X.iloc[split.test])
+
+    assert_blind(procedure, X, pair.seconds, labels, split)
+
+
+def test_pair_study_takes_the_law_under_its_guard(pair):
+    few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
+    result = run_pair_study(few, {"law": lambda: ProfileLaw(QUICK)}, features=PAIR_LAW_FEATURES)
+    assert len(result.predictions) == len(few) and np.isfinite(result.predicted_s("law")).all()
+    assert set(result.predictions["pair"]) == {"T4 to K80"}
+
+
+def test_transferred_law_finds_the_planted_exponent():
+    table = load_pairs()
+    law = load_formula(law_path())
+    names = [spec.name for spec in law.used_features]
+    X = table.features((*names, *(f"anchor_{name}" for name in names), "anchor_time_s"))
+    target, anchor = (
+        law.predict({name: X[prefix + name].to_numpy() for name in names}) for prefix in ("", "anchor_")
+    )
+    y = target * (X["anchor_time_s"].to_numpy() / anchor) ** 0.37
+    found = transferred(law, X, y)
+    assert constants(found.expression)[-1] == pytest.approx(0.37, abs=1e-9)
+    assert found.predict({spec.name: X[spec.name].to_numpy() for spec in found.features}) == pytest.approx(y)
+
+
+def law_path():
+    from trainlaw.app.models.builtin import BUILT_IN
+
+    return BUILT_IN
+
+
+def test_transfer_law_forgets_anchors_without_runs_of_their_own():
+    rows = STUDY_KINDS["anchor"].rows(load_pairs())
+    assert is_plain_run(rows.X).sum() == 1730 == (~rows.judged).sum()
+    held_out = rows.labels["gpu_group"].to_numpy() == "GV100-80"
+    X, y, groups = rows.X[~held_out], rows.seconds[~held_out], rows.groups[~held_out]
+    law = TransferLaw(replace(QUICK, evaluations=200)).fit(X, y, groups)
+    # The same, with nonsense wherever a V100 is the anchor.
+    spoiled = X.copy()
+    spoiled.loc[spoiled["anchor_sm_count"] == 80, "anchor_time_s"] *= 7.0
+    assert (spoiled["anchor_time_s"] != X["anchor_time_s"]).sum() == 921
+    again = TransferLaw(replace(QUICK, evaluations=200)).fit(spoiled, y, groups)
+    assert again.formula_.text(None) == law.formula_.text(None)
+
+
+def test_every_pair_has_two_laws_with_errors_within_the_bar():
+    assert len(laws_of_pairs()) == 24
+    errors = []
+    for anchor in MEASURED:
+        for target in set(MEASURED) - {anchor}:
+            for with_network in (True, False):
+                law, origin = law_of_pair(anchor, target, with_network)
+                assert anchor in origin and law.errors["interval"]["factor"] > 1
+            errors.append(law_of_pair(anchor, target, True)[0].errors["summary"]["trainlaw"]["mape_percent"])
+    assert np.mean(errors) <= 10.2
+    law, _ = law_of_any_pair()
+    assert law.errors["summary"]["trainlaw"]["mape_percent"] < 25.0
+
+
+def test_names_of_measured_cards_may_be_short():
+    assert measured_card("V100") == "V100-SXM2-16GB" and measured_card("T4") == "T4"
+    assert measured_card("V") is None and measured_card("A40") is None
+
+
+def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_file):
+    path, row = profile_file
+    found = predict_from_anchor(
+        path, "T4", "K80", Workload("vgg16_profet", 32, 128), anchor_s=float(row["anchor_time_s"])
+    )
+    assert found.time_s == pytest.approx(row["time_s"], rel=0.15)
+    assert found.low_s < found.time_s < found.high_s and "profile and network" in found.law
+    assert found.warnings == ()
+    alone = predict_from_anchor(path, "T4", "K80", Workload(), anchor_s=float(row["anchor_time_s"]))
+    assert "profile alone" in alone.law and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
+    unmeasured = predict_from_anchor(path, "T4", "A40", Workload("vgg16", 32, 128), anchor_s=0.3)
+    assert "any pair" in unmeasured.law and 0 < unmeasured.time_s < 0.3
+
+
+def test_prediction_says_what_it_does_not_know(tmp_path):
+    path = tmp_path / "ops.csv"
+    path.write_text("op,total_time_us\nConv2D,9000\nFrobnicate,1000\n")
+    found = predict_from_anchor(path, "T4", "K80", Workload())
+    words = " ".join(found.warnings)
+    assert "10.0 % of the profile" in words and "Frobnicate" in words and "--anchor-seconds" in words
+    assert found.anchor_time_s == pytest.approx(0.01)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def test_command_prints_and_writes(profile_file, tmp_path):
+    path, _ = profile_file
+    options = ["--anchor-profile", path, "--anchor-gpu", "T4", "--gpu", "V100"]
+    printed = run(*options, "--cnn", "vgg16_profet", "--batch", "32", "--pixels", "128")
+    assert printed.exit_code == 0 and "90 % interval" in printed.stdout
+    as_json = run(*options, "--json", "--anchor-seconds", "0.2")
+    assert json.loads(as_json.stdout)["anchor_time_s"] == 0.2
+    assert run(*options, "--out", tmp_path / "time.txt").exit_code == 0
+    assert "formula: the built-in law of T4 to V100" in (tmp_path / "time.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--gpu", "K80"], "together"),
+        (["--gpu", "K80", "--anchor-gpu", "T4", "--nodes", "2"], "leave out"),
+        (["--gpu", "T4", "--anchor-gpu", "T4"], "two GPUs"),
+        (["--gpu", "A40", "--anchor-gpu", "T4"], "--cnn and --batch"),
+        (["--gpu", "A4000000", "--anchor-gpu", "T4"], "did you mean"),
+    ],
+)
+def test_wrong_questions_are_answered_in_one_line(profile_file, options, words):
+    result = run("--anchor-profile", profile_file[0], *options)
+    assert result.exit_code == 2
+    assert words in result.output and result.output.count("\n") == 1
+
+
+def test_file_with_many_profiles_asks_which(tmp_path):
+    path = tmp_path / "runs-operations.csv"
+    lines = [f"vgg16,224,1000,{batch},{batch / 100},{batch / 120}" for batch in (8, 16)]
+    path.write_text("cnn,input_size_px,n_classes,batch_per_gpu,time_s,device_Conv2D_s\n" + "\n".join(lines))
+    with pytest.raises(InputError, match="vgg16 16 224; vgg16 8 224"):
+        predict_from_anchor(path, "T4", "K80", Workload())
+    found = predict_from_anchor(path, "T4", "K80", Workload(batch=8))
+    assert found.anchor_time_s == 0.08 and found.workload == Workload("vgg16", 8, 224)
+
+
+def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
+    folder = tmp_path / "run"
+    options = [
+        "--of",
+        "anchor",
+        "--evaluations",
+        "200",
+        "--split",
+        "gpu-folds",
+        "--folds",
+        "2",
+        "--workers",
+        "1",
+    ]
+    result = CliRunner().invoke(
+        app, ["study", *options, "--against", "anchor_peak_ratio", "--into", str(folder)]
+    )
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+    law = load_formula(folder / "formula.json")
+    assert "anchor_time_s" in {spec.name for spec in law.used_features}
+    assert law.errors["summary"]["trainlaw"]["n_rows"] == 3684
+    assert "anchor_peak_ratio" in law.errors["estimators"]
+    refused = CliRunner().invoke(app, ["study", "default", "--of", "anchor"])
+    assert refused.exit_code == 2 and "profet-pairs" in refused.output
+
+
+@pytest.mark.parametrize(
+    "name", ["T4-to-K80", "T4-to-K80-profile", "anchor", "batch-scaler", "pixels-scaler"]
+)
+def test_built_in_laws_are_shown_and_exported(name, tmp_path):
+    shown = CliRunner().invoke(app, ["show", name])
+    assert shown.exit_code == 0 and "time_s [s] =" in shown.output
+    for suffix in (".py", ".xlsx", ".html"):
+        done = CliRunner().invoke(app, ["export", name, "--to", str(tmp_path / f"law{suffix}")])
+        assert done.exit_code == 0, done.output

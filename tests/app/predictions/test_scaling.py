@@ -1,0 +1,122 @@
+"""`trainlaw scaling`: the times of `trainlaw predict`, parts that add up, perfect scaling beside."""
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.predictions.scaling import gpu_counts, scaling_curve
+from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
+from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_facts, find_gpu
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.formulas import Formula, InputError, parse_text
+from typer.testing import CliRunner
+
+CNN, GPU = find_cnn_facts("vgg16"), find_gpu("V100-SXM2-16GB")
+WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
+def test_the_times_are_those_of_predict(formula, algorithm):
+    points = scaling_curve(formula, CNN, GPU, 64, most=32, algorithm=algorithm, **WAY)
+    for point in points:
+        run = configuration(
+            cnn=CNN, gpu=GPU, batch_per_gpu=64, n_gpus=point.n_gpus, n_nodes=point.n_nodes,
+            algorithm=algorithm, **WAY,
+        )  # fmt: skip
+        asked = predict_runs(formula, run)[0]
+        assert point.time_s == asked.time_s
+        assert point.samples_per_second == pytest.approx(asked.samples_per_second, rel=1e-12)
+        assert point.transfer_s + point.latency_s == pytest.approx(asked.exchange_s, rel=1e-12)
+
+
+def test_parts_add_up_and_perfect_scaling_stands_beside(formula):
+    points = scaling_curve(formula, CNN, GPU, 64, **WAY)
+    assert [point.n_gpus for point in points] == [*range(1, 9), *range(16, 257, 8)]
+    assert points[0].speed_up == 1
+    for point in points:
+        assert point.computing_s + point.transfer_s + point.latency_s == pytest.approx(
+            point.time_s, rel=1e-12
+        )
+        assert 0 < point.efficiency <= 1
+        assert point.perfect_samples_per_second == pytest.approx(point.n_gpus * 64 / points[0].time_s)
+        # A ring has 2 (n - 1) steps, each with the latency of the slowest link.
+        latency = (
+            2
+            * (point.n_gpus - 1)
+            * configuration(
+                cnn=CNN, gpu=GPU, batch_per_gpu=1, n_gpus=point.n_gpus, n_nodes=point.n_nodes, **WAY
+            )
+            .matrix(["slowest_latency_s"])
+            .item()
+        )
+        assert point.latency_s == pytest.approx(latency, rel=1e-6)
+
+
+def test_a_hidden_exchange_takes_no_time(formula):
+    points = scaling_curve(formula, CNN, GPU, 64, most=16, hidden_share=1.0)
+    assert all(point.efficiency == 1 for point in points)
+    half, whole = (scaling_curve(formula, CNN, GPU, 64, most=2, hidden_share=share)[1] for share in (0.5, 0))
+    assert half.transfer_s == pytest.approx(whole.transfer_s / 2)
+
+
+def test_a_formula_of_several_gpus_gets_no_addition():
+    law = Formula(
+        parse_text("6 * conv_compute_s + ring_s"), feature_specs(["conv_compute_s", "ring_s"]), TARGET
+    )
+    points = scaling_curve(law, CNN, GPU, 64, most=4)
+    assert all(point.time_s == point.computing_s for point in points)
+    assert points[1].time_s > points[0].time_s
+    assert "knows several GPUs" in scaling_text("title", points, law, "here")
+
+
+def test_forms_hold_the_same_numbers(formula, tmp_path):
+    points = scaling_curve(formula, CNN, GPU, 64, **WAY)
+    (tmp_path / "s.csv").write_text(scaling_csv(points))
+    table = pd.read_csv(tmp_path / "s.csv").to_dict("records")
+    assert table == [pytest.approx(row) for row in json.loads(scaling_json(points))]
+    assert len(table) == len(points)
+    svg = ET.fromstring(scaling_svg("a < b & c", points))
+    circles = [item for item in svg.iter() if item.tag.endswith("circle")]
+    assert len(circles) == len(points)
+    text = scaling_text("title", points, formula, "here")
+    counts = [line.split()[0] for line in text.splitlines()[2:11]]
+    assert counts == [str(2**power) for power in range(9)]
+
+
+@pytest.mark.parametrize(("most", "gpus_per_node"), [(0, 8), (8, 0), (10**6, 8)])
+def test_impossible_numbers_are_refused(most, gpus_per_node):
+    with pytest.raises(InputError, match="expected 1 to"):
+        gpu_counts(most, gpus_per_node)
+
+
+def test_a_share_above_one_and_a_law_of_layers_are_refused(formula):
+    with pytest.raises(InputError, match="hidden share"):
+        scaling_curve(formula, CNN, GPU, 64, hidden_share=1.5)
+    with pytest.raises(InputError, match="whole runs"):
+        scaling_curve(replace(formula, summed_over="layer"), CNN, GPU, 64)
+
+
+def test_the_command_prints_and_writes(formula_file, in_empty_folder):
+    from trainlaw.app.cli import app
+
+    arguments = [
+        "scaling",
+        "--cnn",
+        "resnet50",
+        "--gpu",
+        "V100-SXM2-16GB",
+        "--batch",
+        "64",
+        "--link",
+        "nvlink2",
+    ]
+    arguments += ["--fabric", "ib-edr", "--formula", str(formula_file)]
+    run = CliRunner().invoke(app, [*arguments, "--plot", "s.svg"])
+    assert run.exit_code == 0, run.output
+    assert "ring over nvlink2-x6 and infiniband-edr" in run.output
+    assert (in_empty_folder / "s.svg").read_text().startswith("<svg xmlns")
+    assert CliRunner().invoke(app, [*arguments, "--plot", "s.svg"]).exit_code == 2
+    assert CliRunner().invoke(app, [*arguments, "--algorithm", "rings"]).exit_code == 2

@@ -1,0 +1,150 @@
+"""What a study is, as options and as TOML: read strictly, written back, split and platforms as named."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.app.studies.definition import (
+    StudyDefinition,
+    definition_of,
+    definition_text,
+    read_definition,
+)
+from trainlaw.app.studies.kinds import SPLITS
+from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.splits import defined_splits, platforms_of
+from trainlaw.datasets import load
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.validate import BASELINES, PEER_BASELINES
+
+GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generation"]
+
+
+def test_an_empty_definition_is_the_main_job():
+    assert definition_of({}, "here") == StudyDefinition()
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    wanted = definition_of(
+        {"split": "newest-gpus-out", "seed": 3, "against": "cf9, roofline", "by": ["harness"], "repeats": 2},
+        "here",
+    )
+    assert wanted.split == "newest"
+    path = tmp_path / "study.toml"
+    path.write_text(definition_text(wanted))
+    assert definition_of(read_definition(path), str(path)) == wanted
+
+
+@given(st.text(max_size=40))
+def test_any_text_survives_the_file(text):
+    import tomllib
+
+    written = definition_text(StudyDefinition(table=text))
+    assert tomllib.loads(written)["table"] == text
+
+
+def test_all_means_every_rival():
+    assert set(definition_of({"against": "all"}, "here").against) == {*BASELINES, *PEER_BASELINES}
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"sead": 1}, "'seed'"),
+        ({"split": "leave-one-gpu"}, "leave-one-gpu|gpu"),
+        ({"against": "cf8"}, "'cf9'|cf5"),
+        ({"by": "harnes"}, "harness"),
+        ({"seed": "one"}, "expected a whole number, came 'one'"),
+        ({"seed": True}, "expected a whole number"),
+        ({"folds": 1}, "expected 2 to 1000, came 1"),
+        ({"against": 3}, "a list of texts"),
+        ({"split": "list"}, "go together"),
+        ({"held_out": "mine.toml"}, "go together"),
+        ({"search_by_platform": "yes"}, "true or false"),
+    ],
+)
+def test_faults_are_named(values, fault):
+    with pytest.raises((InputError, UnknownNameError), match=fault) as caught:
+        definition_of(values, "study.toml")
+    assert "study.toml" in str(caught.value)
+
+
+def test_no_toml_is_one_line(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text("seed = = 1")
+    with pytest.raises(InputError, match="expected TOML"):
+        read_definition(path)
+
+
+def test_paths_are_beside_the_file(tmp_path):
+    (tmp_path / "mine.csv").write_text("gpu\n")
+    path = tmp_path / "study.toml"
+    path.write_text('table = "mine.csv"\nrates = "rates.csv"\n')
+    values = read_definition(path)
+    assert values["table"] == str(tmp_path / "mine.csv")
+    assert values["rates"] == str(tmp_path / "rates.csv")
+    path.write_text('table = "precisions"\n')
+    assert read_definition(path)["table"] == "precisions"
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return study_labels(load("default"))
+
+
+# The built-in runs do not differ in threads; test_threads.py holds a number of threads out.
+@pytest.mark.parametrize("split", [name for name in SPLITS if name not in ("list", "threads")])
+def test_every_split_holds_out_what_it_says(split, labels):
+    splits = defined_splits(definition_of({"split": split}, "here"), labels, "default")
+    tested = np.concatenate([part.test for part in splits])
+    assert len(tested) == len(set(tested.tolist()))
+    if split != "newest":
+        assert len(tested) == len(labels)
+    for part in splits[:20]:
+        held = labels.iloc[part.test][
+            ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generation"]
+        ]
+        seen = labels.iloc[part.train]
+        assert any(not set(held[name]) & set(seen[name]) for name in held)
+
+
+def test_the_newest_are_newer(labels):
+    (split,) = defined_splits(definition_of({"split": "newest"}, "here"), labels, "default")
+    # A group is as new as its newest card.
+    years = labels["gpu_year"].astype(float).groupby(labels["gpu_group"]).transform("max").to_numpy()
+    assert years[split.train].max() < years[split.test].min()
+
+
+def test_an_own_list(labels, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('label = "gpu"\n[held_out]\n"new cards" = ["T4", "A40"]\n"old" = ["K80"]\n')
+    wanted = definition_of({"split": "list", "held_out": str(path)}, "here")
+    splits = defined_splits(wanted, labels, "default")
+    assert [part.name for part in splits] == ["new cards", "old"]
+    assert set(labels["gpu"].iloc[splits[0].test]) == {"T4", "A40"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('labl = "gpu"', "label"),
+        ('label = "gpus"\n[held_out]\na = ["T4"]', "gpu"),
+        ('label = "gpu"', "expected \\[held_out\\]"),
+        ("[held_out]\na = []", "not empty"),
+        ('label = "gpu"\n[held_out]\na = ["T5"]', "T4"),
+        ("x = = 1", "expected TOML"),
+    ],
+)
+def test_faulty_lists(labels, tmp_path, text, fault):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    wanted = definition_of({"split": "list", "held_out": str(path)}, "here")
+    with pytest.raises((InputError, UnknownNameError), match=fault):
+        defined_splits(wanted, labels, "default")
+
+
+def test_platforms(labels):
+    assert set(platforms_of(labels, "vendor")) == {"AMD", "NVIDIA"}
+    with pytest.raises(InputError, match="at least two, came only 'GPU'"):
+        platforms_of(labels, "device")

@@ -1,0 +1,170 @@
+"""Laws of one kind of layer from measured layers: the table, the search, the forms that people get."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.models.custom_features import case_seconds, cases_of, shown_unit
+from trainlaw.app.models.layer_entry import as_entered, is_of_measured_layers
+from trainlaw.app.models.many_core import many_core_formula
+from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.layer_times import (
+    LAYER_TIME_FEATURES,
+    LayerTimeSearch,
+    drawn_rows,
+    layer_time_rows,
+    read_layer_times,
+)
+from trainlaw.datasets import LAYER_FEATURES
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
+from trainlaw.validate.baselines.layer_null import layer_null
+from typer.testing import CliRunner
+
+SETTINGS = SearchSettings(evaluations=150, population=40, polish_steps=10)
+
+
+def few(text, count=600):
+    table = read_layer_times(text, None, ())
+    return table.where(np.isin(np.arange(len(table)), np.linspace(0, len(table) - 1, count).astype(int)))
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A law of convolutions in training, from three cards; the table's rows of a fourth."""
+    table = few("cde-layers/conv/train")
+    groups = table.labels()["gpu_group"].to_numpy(dtype=str)
+    train = groups != "GP102-28"
+    known = table.where(train)
+    search = LayerTimeSearch(SETTINGS).fit(known.features(), known.seconds, groups[train])
+    return search, known, table.where(~train)
+
+
+def test_tables_are_one_kind_in_one_pass():
+    table = read_layer_times("cde-layers/dense/train", None, ())
+    assert table.name == "cde-layers/dense/train"
+    assert set(table.frame["kind"]) == {"dense"}
+    assert set(table.frame["phase"]) == {"forward+backward+optimizer"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("cde-layers", InputError, "TABLE/KIND/PASS"),
+        ("cde-layer/conv/train", UnknownNameError, "did you mean 'cde-layers'"),
+        ("cde-layers/convs/train", UnknownNameError, "did you mean 'conv'"),
+        ("cde-layers/conv/trains", UnknownNameError, "did you mean 'train'"),
+        ("neusight-layers/conv/train", InputError, "neusight-layers/conv/forward"),
+    ],
+)
+def test_other_tables_are_refused(text, error, words):
+    with pytest.raises(error, match=words):
+        read_layer_times(text, None, ())
+
+
+def test_a_study_of_layers_has_defaults_of_its_own():
+    definition = definition_of({"of": "layer-times"}, "here")
+    assert (definition.table, definition.split) == ("neusight-layers/conv/forward", "gpu")
+    assert set(definition.against) <= set(STUDY_KINDS["layer-times"].rivals)
+    with pytest.raises(UnknownNameError):
+        definition_of({"of": "layer-times", "against": ("cf9",)}, "here")
+
+
+def test_rows_are_drawn_evenly():
+    groups = np.repeat(["a", "b"], [900, 100])
+    rows = drawn_rows(groups, 100, 0)
+    assert np.unique(groups[rows], return_counts=True)[1].tolist() == [90, 10]
+    assert np.array_equal(rows, drawn_rows(groups, 100, 0))
+    assert np.array_equal(drawn_rows(groups, 1000, 0), np.arange(1000))
+
+
+def test_families_of_shapes_are_labels():
+    rows = layer_time_rows(few("cde-layers/conv/forward"))
+    assert "7x7, stride 2" in set(rows.labels["cnn_base"])
+    assert set(LAYER_TIME_FEATURES) <= set(rows.X)
+
+
+def test_the_law_chooses_between_two_algorithms_and_beats_the_null_on_a_new_card(found):
+    search, known, unseen = found
+    assert "min(" in to_text(search.formula_.expression)
+    null = layer_null().fit(known.features(), known.seconds, np.zeros(len(known)))
+    errors = [np.abs(law.predict(unseen.features()) / unseen.seconds - 1).mean() for law in (search, null)]
+    assert errors[0] < 0.3 < errors[1]
+    assert len(search.front_) > 1
+
+
+def test_dense_layers_have_a_law_of_sums():
+    table = few("cde-layers/dense/forward")
+    groups = table.labels()["gpu_group"].to_numpy(dtype=str)
+    law = LayerTimeSearch(SETTINGS).fit(table.features(), table.seconds, groups).formula_
+    assert not any(spec.name.startswith("fast_") for spec in law.used_features)
+
+
+def test_entered_sizes_give_the_time_of_the_measured_row(found):
+    search, known, _ = found
+    law = search.formula_
+    assert is_of_measured_layers(law)
+    entered = as_entered(replace(law, provenance={"table": "cde-layers/conv/train"}))
+    columns, gpus = known.features(), known.frame["gpu"].to_numpy(dtype=str)
+    names = [spec.name for spec in entered.features]
+    assert all(LAYER_FEATURES[name].is_raw for name in names)
+    seconds = entered.predict({name: columns[name] for name in names}, {"gpu": gpus})
+    assert seconds == pytest.approx(search.predict(columns), rel=1e-9)
+
+
+def test_cases_are_shown_in_a_unit_that_fits(found):
+    entered = as_entered(found[0].formula_)
+    unit, seconds = shown_unit(entered)
+    assert (unit, seconds) in {("us", 1e-6), ("ms", 1e-3)}
+    assert (case_seconds(entered, cases_of(entered)) >= seconds).all()
+    assert shown_unit(many_core_formula("b")) == ("min", 60.0)
+
+
+@pytest.mark.parametrize("suffix", [".html", ".csv", ".xlsx", ".ods"])
+def test_every_form_that_people_open(found, suffix, tmp_path):
+    path = tmp_path / f"layer{suffix}"
+    export_formula(found[0].formula_, path)
+    assert path.stat().st_size > 300
+    if suffix == ".csv":
+        assert "V100-SXM2-16GB" in path.read_text(encoding="utf-8")
+
+
+def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
+    save_formula(found[0].formula_, tmp_path / "law.json")
+    asked = ["schedule", "--cnn", "lenet5", "--gpu", "T4", "--law", str(tmp_path / "law.json")]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 2 or isinstance(done.exception, InputError)
+    assert "law of each layer" in done.output + str(done.exception)
+
+
+@pytest.mark.slow
+def test_a_study_ends_in_all_files(in_empty_folder):
+    asked = [
+        "study",
+        "cde-layers/conv/forward",
+        "--of",
+        "layer-times",
+        "--split",
+        "gpu-folds",
+        "--folds",
+        "2",
+    ]
+    rest = ["--evaluations", "100", "--against", "layer_null", "--workers", "1", "--into", "run"]
+    done = CliRunner().invoke(app, [*asked, *rest])
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (in_empty_folder / "run").iterdir()}
+    assert {"formula.json", "formula.xlsx", "report.html", "errors.csv", "study.toml"} <= names
+
+
+def test_layers_of_ones_own_are_a_table(tmp_path):
+    path = tmp_path / "layers.csv"
+    few("cde-layers/conv/train", 40).frame.to_csv(path, index=False)
+    table = read_layer_times(f"{path}/conv/train", None, ())
+    assert len(table) == 40 and table.name.endswith("layers.csv/conv/train")
+    with pytest.raises(InputError, match=r"no such layers were measured; .*layers\.csv/conv/train"):
+        read_layer_times(f"{path}/dense/train", None, ())
+    with pytest.raises(InputError, match="in a file of your own"):
+        read_layer_times("cde-layers/conv/train", path, ())

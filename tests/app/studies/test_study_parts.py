@@ -1,0 +1,249 @@
+"""Parts of one small study: levels, platforms, terms that return, proofs, the report in a browser, runs."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.report.html import report_html
+from trainlaw.app.report.proofs import claims
+from trainlaw.app.report.run_files import write_run_files
+from trainlaw.app.studies.comparison import read_run
+from trainlaw.app.studies.definition import definition_of, read_definition
+from trainlaw.app.studies.stability import further_terms, term_returns
+from trainlaw.app.studies.study import study_table
+from trainlaw.app.terminal.study import study_text
+from trainlaw.datasets import TARGET as TIME
+from trainlaw.datasets import RunTable, feature_specs, load
+from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.validate import jointly_outside
+from typer.testing import CliRunner
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
+
+
+SAID = (
+    "proved",
+    "Which terms return",
+    "Residuals against each feature",
+    "data sheet",
+    "per batch",
+    "per precision",
+    "per source",
+    "From one source to another",
+    "rank correlation",
+    "faster of two GPUs picked",
+    "hand-derived, 9 terms",
+)
+CNNS = ["resnet50", "vgg16", "alexnet_mx", "lenet5", "vgg16_profet"]
+
+
+@pytest.fixture(scope="module")
+def rates_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rates") / "rates.csv"
+    lines = [
+        f"{gpu},fp32,{flops},{copy}"
+        for gpu, flops, copy in zip(GPUS, [9e12, 5e12, 1.3e13, 3e13, 2e12], [3e11] * 5, strict=True)
+    ]
+    path.write_text("gpu,precision,achieved_matmul_flop_per_s,achieved_copy_byte_per_s\n" + "\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def outcome(rates_file):
+    frame = load("default").frame
+    part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
+    entries = {"folds": 3, "evaluations": 200, "repeats": 1, "by": "source", "against": "null_compute,cf9"}
+    wanted = definition_of({**entries, "rates": str(rates_file)}, "test")
+    return study_table(RunTable("small", part), wanted, 2, lambda signals, total: None, lambda progress: None)
+
+
+@pytest.fixture(scope="module")
+def run_folder(outcome, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    write_run_files(outcome, folder, {})
+    return folder
+
+
+def test_levels_of_calibration_are_in_results(outcome):
+    names = [level.level for level in outcome.levels]
+    assert names[0].startswith("0") and names[1].startswith("1") and len(names) == 5
+    assert outcome.levels[1].n_groups >= 1  # folds of two GPUs leave the others three, the fewest
+    assert [level["level"] for level in outcome.formula.errors["calibration"]] == names
+    assert "micro-benchmarks" in study_text(outcome, Path("run"), 1.0)
+
+
+def test_the_joint_range_travels_with_the_formula(outcome):
+    columns = {name: values[:5] for name, values in outcome.columns.items()}
+    assert not jointly_outside(outcome.formula, columns).all()
+    far = {name: values * 1e6 for name, values in columns.items()}
+    assert jointly_outside(outcome.formula, far).all()
+
+
+def test_coverage_is_told_per_group(outcome):
+    interval = outcome.formula.errors["interval"]
+    groups = {line["name"] for line in outcome.formula.errors["gpu_group"]}
+    assert set(interval["coverage_by_group"]) == groups
+    assert interval["over"] == "gpu_group"
+
+
+def test_every_figure_has_an_interval(outcome):
+    summary, intervals = (outcome.formula.errors[key] for key in ("summary", "summary_intervals"))
+    for name in outcome.result.estimators:
+        for metric in (
+            "mape_percent",
+            "macro_gpu_group_mape_percent",
+            "faster_gpu_percent",
+            "within_25_percent",
+        ):
+            low, high = intervals[name][metric]
+            assert low <= summary[name][metric] + 1e-6
+            assert summary[name][metric] <= high + 1e-6
+
+
+def test_matrix_of_platforms(outcome, run_folder):
+    matrix = outcome.matrices["source"]
+    assert {"trainlaw", "cf9", "null_compute"} == set(matrix["estimator"])
+    assert (run_folder / "platforms-source.csv").read_text().startswith("estimator,train,test")
+    assert np.isfinite(matrix["macro_mape_percent"]).all()
+
+
+def test_the_definition_repeats_the_study(outcome, run_folder):
+    path = run_folder / "study.toml"
+    assert definition_of(read_definition(path), str(path)) == outcome.definition
+
+
+def law(text):
+    names = sorted(set(re.findall(r"[a-z0-9_]+_(?:s|ratio)\b", text)))
+    ranges = {name: (0.001, 1.0) for name in names}
+    return Formula(parse_text(text), feature_specs(names), TIME, ranges=ranges)
+
+
+def test_terms_that_return():
+    chosen = law("2 * conv_output_memory_s + 3 * im2col_compute_s")
+    others = [law("5 * conv_output_memory_s"), law("conv_output_memory_s + 3 * layer_launch_s")]
+    returns = {
+        item.features: (item.in_folds, item.in_seeds) for item in term_returns(chosen, others, others[:1])
+    }
+    assert returns == {("conv_output_memory_s",): (2, 1), ("im2col_compute_s",): (0, 0)}
+    assert further_terms(chosen, others) == {("layer_launch_s",): 1}
+
+
+def test_claims_are_proved_or_refuted():
+    found = {
+        claim.statement: claim.proof.status
+        for claim in claims(law("conv_output_memory_s / on_chip_ratio - 0.0001 * im2col_compute_s"))
+    }
+    assert found["it never falls when conv_output_memory_s grows"] == "proved"
+    assert found["it never falls when on_chip_ratio grows"] == "refuted"
+    assert found["it never rises when on_chip_ratio grows"] == "proved"
+    assert found["it never falls when im2col_compute_s grows"] == "refuted"
+
+
+def test_the_report_says_all(outcome):
+    html = report_html(outcome)
+    assert len(html) < 3_000_000
+    for text in SAID:
+        assert text in html, text
+    for outside in ("http:", "src=", "@import", "url(", "<script"):
+        assert outside not in html, outside
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH")
+@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_in_a_browser(run_folder, outcome, browser, width, scheme):
+    """No word on the console, no request, nothing wider than the window, every plot drawn and visible."""
+    path, complaints = run_folder / "report.html", []
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url))
+    page.goto(f"file://{path}")
+    facts = page.evaluate(
+        """() => ({
+          wide: document.documentElement.scrollWidth,
+          plots: [...document.querySelectorAll("svg")].map(plot => plot.getBoundingClientRect().width),
+          dots: [...document.querySelectorAll("path.hued")].map(dot => getComputedStyle(dot).stroke),
+          ground: getComputedStyle(document.body).backgroundColor })"""
+    )
+    page.close()
+    assert [text for text in complaints if text != f"file://{path}"] == []
+    assert facts["wide"] <= width
+    assert len(facts["plots"]) == 4 + len(outcome.formula.used_features)
+    assert min(facts["plots"]) > 250
+    assert "none" not in facts["dots"] and len(set(facts["dots"])) == len(outcome.formula.errors["gpu_group"])
+    dark = sum(map(int, re.findall(r"\d+", facts["ground"])[:3])) < 200
+    assert dark == (scheme == "dark")
+
+
+def compared(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def test_a_run_equals_itself(run_folder):
+    result = compared(run_folder, run_folder)
+    assert result.exit_code == 0, result.output
+    assert "B - A: +0.00 points" in result.stdout
+    assert "not decided" in result.stdout
+
+
+def test_two_estimators_of_one_run(run_folder, outcome):
+    result = compared(run_folder, run_folder, "--estimators", "trainlaw,null_compute", "--by", "cnn_base")
+    assert result.exit_code == 0, result.output
+    assert "the second is worse" in result.stdout
+    assert f"{len(outcome.result.predictions)} rows paired, 0 held out by one run only" in result.stdout
+
+
+def test_stored_predictions_are_those_of_the_study(run_folder, outcome):
+    stored = read_run(run_folder).result
+    assert stored.estimators == outcome.result.estimators
+    for name in stored.estimators:
+        assert stored.predicted_s(name) == pytest.approx(outcome.result.predicted_s(name), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--estimators", "cf8"], "cf9"),
+        (["--by", "gpu_grup"], "gpu_group"),
+        (["--estimators", "a,b,c"], "one name, or two"),
+    ],
+)
+def test_faulty_comparisons_are_one_line(run_folder, arguments, fault):
+    result = compared(run_folder, run_folder, *arguments)
+    assert result.exit_code == 2
+    assert fault in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_runs_of_different_tables_are_not_paired(run_folder, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(run_folder, other)
+    text = (other / "provenance.json").read_text()
+    (other / "provenance.json").write_text(re.sub(r'"table_sha256": "\w+"', '"table_sha256": "0"', text))
+    assert "different tables" in compared(run_folder, other).output
+
+
+def test_what_is_no_run_is_refused(run_folder, tmp_path):
+    with pytest.raises(InputError, match=r"predictions\.csv"):
+        read_run(tmp_path)
+    (tmp_path / "predictions.csv").write_text("row,split\n1,a\n")
+    with pytest.raises(InputError, match="expected rows of"):
+        read_run(tmp_path)
+    shutil.copy(run_folder / "predictions.csv", tmp_path / "predictions.csv")
+    (tmp_path / "provenance.json").write_text("{")
+    with pytest.raises(InputError, match="was altered"):
+        read_run(tmp_path)

@@ -1,0 +1,228 @@
+"""What to measure next: choice, table, plan, replay; plans go into the profiler's reader."""
+
+import csv
+import shutil
+
+import numpy as np
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.models.user_formula import read_formula
+from trainlaw.app.suggest.candidates import suggested_runs
+from trainlaw.app.suggest.front import StudiedFront, find_front
+from trainlaw.app.suggest.pool import SAME, pool_of_networks, whole_numbers, worth_measuring
+from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
+from trainlaw.datasets import built_in_gpus, load
+from trainlaw.datasets.profiler import read_plan
+from trainlaw.formulas import InputError, UnknownNameError, save_formula
+from typer.testing import CliRunner
+
+NETWORKS = "resnet18,vgg11,alexnet_mx,squeezenet1_1,mobilenet_v2"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["suggest", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return pool_of_networks(NETWORKS.split(","), (8, 32), (), gpus=built_in_gpus(), named=("T4",))
+
+
+@pytest.fixture
+def front(formula, tmp_path):
+    """A run folder as a study leaves it, its front made of three formulas, on few runs."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    save_formula(formula, folder / "formula.json")
+    (folder / "provenance.json").write_text("{}")
+    (folder / "study.toml").write_text('table = "runs.csv"\n')
+    load("default").where(source="lambda-tensorflow-benchmark").frame.to_csv(folder / "runs.csv", index=False)
+    (folder / "front.csv").write_text(
+        "complexity,loss,validation_loss,formula\n"
+        "3,0.5,0.6,20 * conv_output_memory_s\n"
+        "5,0.1,0.1,20 * conv_output_memory_s + 3 * total_compute_s\n"
+        "7,0.09,0.11,20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s\n"
+    )
+    return folder
+
+
+def test_the_front_of_a_run_folder(front, formula, tmp_path):
+    found = find_front(front, tmp_path)
+    assert found.chosen.expression == formula.expression
+    assert [law.text() for law in found.rivals] == [
+        "20 * conv_output_memory_s + 3 * total_compute_s",
+        "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
+    ]
+    assert len(found.measured) == 71
+    assert find_front(front / "formula.json", tmp_path).measured == found.measured
+
+
+def test_suggestions_say_why(front, pool, tmp_path):
+    found = suggested_runs(find_front(front, tmp_path), pool, 4)
+    assert len({member.row for member in found.members}) == 4
+    assert sum(member.represents for member in found.members) == pytest.approx(found.represented)
+    shares = [member.represents for member in found.members]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < found.represented <= 1 and 0 < found.removed <= 1
+    assert found.covered[0] <= found.covered[1] <= 1
+    for member in found.members:
+        assert member.cost_s == pytest.approx(30 * member.predicted_s)
+        assert member.uncertainty > 0 and member.disagreement > 0
+        assert all(factor > 1 for _, factor in member.new)
+    assert suggested_runs(find_front(front, tmp_path), pool, 4) == found
+
+
+def test_all_of_the_pool_represents_everything(front, pool, tmp_path):
+    found = suggested_runs(find_front(front, tmp_path), pool, len(pool))
+    assert found.represented == pytest.approx(1)
+    assert found.covered[1] == pytest.approx(1)
+    with pytest.raises(InputError, match="at most the 10"):
+        suggested_runs(find_front(front, tmp_path), pool, len(pool) + 1)
+
+
+def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):
+    left, told = worth_measuring(pool.merged(pool), [pool.where(cnn="vgg11")])
+    assert len(left) == 8
+    assert "without 12 measured already" in told
+    large = pool_of_networks(["vgg16"], (8, 4096), (), gpus=built_in_gpus(), named=("T4",))
+    left, told = worth_measuring(large, [])
+    assert left.frame["batch_per_gpu"].tolist() == [8]
+    assert "without 1 that cannot fit" in told
+    with pytest.raises(InputError, match="came none"):
+        worth_measuring(pool, [pool])
+
+
+def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
+    gpus = {"gpus": built_in_gpus(), "named": ("T4",)}
+    assert 50 < len(pool_of_networks([], (8,), (32,), **gpus)) < 200
+    with pytest.raises(InputError, match="vgg16"):
+        pool_of_networks(["vgg16"], (8,), (8,), **gpus)
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        pool_of_networks(["vgg61"], (8,), (), **gpus)
+    with pytest.raises(InputError, match="--gpu"):
+        pool_of_networks(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
+
+
+def test_a_law_of_layers(pool):
+    """Its features are those of layers; what counts is their sum over each run."""
+    law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layers")
+    table = load("default").where(source="profet", batch_per_gpu=[16])
+    measured = table.where(cnn=sorted(set(table.frame["cnn"]))[:4])
+    found = suggested_runs(StudiedFront(law, (), measured, "here"), pool, 2)
+    assert len(found.members) == 2
+    assert 0 < found.represented < 1
+    assert all(
+        name in ("compute_s", "output_memory_s", "launch_s") for m in found.members for name, _ in m.new
+    )
+
+
+@pytest.mark.parametrize("text", ["8;32", "-1", "8,x", "0"])
+def test_lists_of_numbers(text):
+    with pytest.raises(InputError, match="--batch"):
+        whole_numbers(text, "--batch")
+
+
+def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
+    shutil.copytree(front, "trainlaw-run")
+    (in_empty_folder / "configs.csv").write_text(
+        "cnn,batch_per_gpu,gpu,precision\n" + "".join(f"{cnn},16,T4,fp32\n" for cnn in NETWORKS.split(","))
+    )
+    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv")
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "trainlaw-run" in done.output and "plan.csv written" in done.output
+    planned = read_plan("plan.csv", device="cuda", threads=[0], processes=[1])
+    rows = list(csv.DictReader(open("plan.csv")))
+    assert [(each.cnn, each.batch) for each in planned] == [(row["cnn"], 16) for row in rows]
+    assert len(rows) == 3 and all(float(row["cost_s"]) > 0 for row in rows)
+    assert run("--pool", "configs.csv", "--out", "plan.csv").exit_code == 2
+
+
+def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
+    from trainlaw.datasets.profiler.machine_file import MachineFile
+    from trainlaw.datasets.profiler.processor import Processor
+
+    machine = MachineFile("runs.csv")
+    lines = ["gpu,cnn,batch_per_gpu,time_s"]
+    for threads in (1, 2):
+        row = Processor("Honest CPU", 2, 16, 2.5e9, 8e9, 32e6, 32e3).gpu_row(threads, 0.0, 1e10)
+        machine.add(row)
+        lines += [f'"{row["gpu"]}",{cnn},{b},{b / threads}' for cnn in ("resnet18", "vgg11") for b in (2, 8)]
+    (in_empty_folder / "runs.csv").write_text("\n".join(lines) + "\n")
+    (in_empty_folder / "pool.csv").write_text(
+        "cnn,batch_per_gpu\nresnet18,4\nalexnet_mx,1\nresnet18,2\nvgg11,1\n"
+    )
+    names = [option for n in ("1 thread", "2 threads") for option in ("--gpu", f"Honest CPU, {n}")]
+    own = ["--runs", "runs.csv", "--gpu-file", "runs-machine.csv", *names]
+    done = run("--pool", "pool.csv", *own, "-k", 2, "--out", "plan.csv")
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "6 configurations to choose from; without 2 measured already" in done.output
+    planned = read_plan("plan.csv", device="cpu", threads=[9], processes=[1])
+    assert len(planned) == 2 and {each.threads for each in planned} <= {1, 2}
+    (in_empty_folder / "pool.csv").write_text("cnn,batch_per_gpu\nresnet18,4\nvgg61,1\n")
+    assert "line 3" in run("--pool", "pool.csv", *own).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--simulate", "--gpu", "T4"), "leave out"),
+        (("--simulate", "--source", "proffet"), "did you mean 'profet'"),
+        (("--gpu", "T44"), "did you mean"),
+        (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
+        (("--pool", "none.csv",), "none.csv"),
+        (("--front", "xeon-phi-a", "--gpu", "T4"), "formula of runs"),
+        ((), "--pool"),
+    ],
+)  # fmt: skip
+def test_faults_are_one_line(in_empty_folder, arguments, words):
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert words in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.fixture(scope="module")
+def replay():
+    runs = load("default")
+    settings = ReplaySettings(sizes=(3, 6), seeds=3, draws=2, evaluations=600)
+    return replayed(runs, (runs.frame["source"] == "mxnet-docs").to_numpy(), settings)
+
+
+def test_a_replay_pairs_every_strategy_with_random_choice(replay):
+    table = replay.differences()
+    assert set(table["size"]) == {0, 3, 6}
+    assert (table.loc[table["strategy"] == RANDOM, "difference_percent"] == 0).all()
+    (row,) = table[(table["strategy"] == SUGGESTED) & (table["size"] == 3)].itertuples()
+    errors = replay.errors.set_index(["seed", "size", "strategy"])["error_percent"]
+    paired = [errors[seed, 3, SUGGESTED] - errors[seed, 3, RANDOM] for seed in range(3)]
+    assert row.difference_percent == pytest.approx(np.mean(paired))
+    assert row.low <= row.difference_percent <= row.high
+    assert replay.rows[0] == 116
+
+
+def test_held_out_runs_decide_nothing_before_they_are_predicted(replay):
+    """With other held-out times, start and choice stay: only errors change."""
+    from trainlaw.app.suggest import replay as module
+
+    runs = load("default").where(source="mxnet-docs")
+    own = module._runs_of(runs, "configuration")
+    first = module._stage(own, replay.form, (replay.form,), replay.settings, 0)
+    changed = own.y.copy()
+    changed[first.held_out] *= 7
+    second = module._stage(module._Runs(own.X, changed, own.groups, own.units), replay.form, (replay.form,),
+                           replay.settings, 0)  # fmt: skip
+    known = set(own.units[np.concatenate([first.measured, first.pool])])
+    assert not known & set(own.units[first.held_out])
+    for size in (3, 6):
+        assert module._choices(first, size, 1, 0) == module._choices(second, size, 1, 0)
+
+
+def test_kinds_of_held_out_runs_and_too_few_runs():
+    runs = load("default")
+    inside = (runs.frame["source"] == "cde-catapult").to_numpy()
+    with pytest.raises(UnknownNameError, match="configuration"):
+        replayed(runs, inside, ReplaySettings(held_out="config"))
+
+
+def test_columns_that_make_two_runs_the_same_are_those_of_the_schema(pool):
+    assert set(SAME) <= set(pool.frame.columns)

@@ -1,0 +1,614 @@
+"""The workbook, recalculated by force in LibreOffice: it equals `trainlaw predict` and follows changes."""
+
+import math
+import random
+import re
+import shutil
+import subprocess
+import warnings
+import zipfile
+from dataclasses import replace
+from io import BytesIO
+
+import openpyxl
+import pandas as pd
+import pytest
+from trainlaw.app.models.lookup_tables import cnn_label
+from trainlaw.app.models.multi_gpu import iteration_seconds
+from trainlaw.app.models.terms import with_named_constants
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.google import google_plan
+from trainlaw.app.sheets.ods import ods_bytes
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
+from trainlaw.app.workbook.model import FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
+from trainlaw.datasets import (
+    TARGET,
+    RunTable,
+    built_in_gpus,
+    cnn_table,
+    configuration,
+    feature_specs,
+    find_gpu,
+    link_table,
+    memory_needs,
+)
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.formulas import (
+    Formula,
+    GroupedConstant,
+    InputError,
+    UnknownNameError,
+    parse_text,
+    with_constants,
+)
+
+SOFFICE = shutil.which("soffice")
+needs_libreoffice = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
+
+# Mode 0 is "always"; without it LibreOffice shows the stored values and a check proves nothing.
+ITEM = (
+    '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
+    '<prop oor:name="{kind}RecalcMode" oor:op="fuse"><value>{mode}</value></prop></item>'
+)
+PROFILE = '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>'
+ALWAYS, NEVER = 0, 1
+SHEETS = [
+    "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
+]  # fmt: skip
+
+
+def read(file, values=True):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # openpyxl says that it drops bars inside cells
+        return openpyxl.load_workbook(file, data_only=values)
+
+
+def recalculated(files, folder, mode=ALWAYS):
+    """Sheets of values, by file name, of workbooks that LibreOffice has loaded and saved."""
+    profile = folder / f"profile-{mode}" / "user"
+    if not profile.exists():
+        profile.mkdir(parents=True)
+        items = "".join(ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
+        (profile / "registrymodifications.xcu").write_text(PROFILE.format(items))
+    source, target = folder / f"in-{mode}", folder / f"out-{mode}"
+    for path in (source, target):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+    for name, data in files.items():
+        (source / name).write_bytes(data)
+    home = f"-env:UserInstallation=file://{profile.parent}"
+    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *source.iterdir()]
+    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=240)
+    return {name: read(target / f"{name.rpartition('.')[0]}.xlsx") for name in files}
+
+
+def small_plan(formula):
+    """The workbook with few CNNs and without the sheet that no other one needs: many can be computed."""
+    plan = workbook_plan(formula)
+    cnns = next(sheet for sheet in plan.sheets if sheet.name == "CNNs")
+    kept = {4 + labels().index(cnn_label(**cnn)) for cnn in few_cnns()} | {2, 3}
+    for row, column in list(cnns.cells):
+        if row not in kept:
+            del cnns.cells[row, column]
+    return replace(plan, sheets=[sheet for sheet in plan.sheets if sheet.name != "Compare"])
+
+
+def cnn_keys():
+    return cnn_table()[["cnn", "input_size_px", "n_classes"]].to_dict("records")
+
+
+def labels():
+    return [cnn_label(**cnn) for cnn in cnn_keys()]
+
+
+def few_cnns():
+    first = dict(zip(("cnn", "input_size_px", "n_classes"), FIRST_CNN, strict=True))
+    return [first, *random.Random(2).sample(cnn_keys(), 15)]
+
+
+def with_values(plan, values):
+    """The plan with other values in cells: (sheet, row, column) or defined name -> value."""
+    sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells)) for sheet in plan.sheets}
+    for place, value in values.items():
+        sheet, row, column = located(plan, place) if isinstance(place, str) else place
+        cell = sheets[sheet].cells[row, column]
+        assert not cell.formula, place
+        sheets[sheet].cells[row, column] = cell._replace(value=value)
+    return replace(plan, sheets=list(sheets.values()))
+
+
+def located(plan, name):
+    sheet, cell = plan.names[name].split("!")
+    row, column = openpyxl.utils.cell.coordinate_to_tuple(cell.replace("$", ""))
+    return sheet.strip("'"), row - 1, column - 1
+
+
+def named_value(book, plan, name):
+    sheet, row, column = located(plan, name)
+    return book[sheet].cell(row + 1, column + 1).value
+
+
+def value_of(book, label, sheet="Predict"):
+    for row in book[sheet].iter_rows(values_only=True):
+        if row[0] == label:
+            return row[1]
+    raise AssertionError(f"no line {label!r} in sheet {sheet}")
+
+
+def all_gpus(book):
+    """The rows of the sheet All GPUs by card, each by the titles of its columns."""
+    rows = book["All GPUs"].iter_rows(min_row=3, values_only=True)
+    titles = next(rows)
+    return {row[0]: dict(zip(titles, row, strict=True)) for row in rows if row[0]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("libreoffice")
+
+
+@pytest.fixture(scope="module")
+def plan(formula):
+    return workbook_plan(formula)
+
+
+@pytest.fixture(scope="module")
+def small(formula):
+    return small_plan(formula)
+
+
+@pytest.fixture(scope="module")
+def data(plan):
+    return xlsx_bytes(plan)
+
+
+@pytest.fixture(scope="module")
+def books(plan, data, folder):
+    """What LibreOffice computes of the three forms of the whole workbook."""
+    files = {"plain.xlsx": data, "open.ods": ods_bytes(plan), "google.xlsx": xlsx_bytes(google_plan(plan))}
+    return recalculated(files, folder)
+
+
+def usable_gpus():
+    return [
+        gpu.gpu
+        for gpu in built_in_gpus().gpus
+        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
+    ]
+
+
+def random_choice(choose):
+    """The choices of sheet Predict and the arguments of `configuration`, for one random set-up."""
+    cnn = choose.choice(few_cnns())
+    gpu, batch = choose.choice(usable_gpus()), choose.choice([1, 3, 8, 32, 100, 512])
+    nodes = choose.choice([1, 1, 2, 3, 8])
+    n_gpus = nodes * choose.choice([1, 2, 3, 4, 8])
+    scopes = link_table().groupby("scope")["link"].apply(list)
+    link = choose.choice([None, *scopes["node"]])
+    network, algorithm = choose.choice(scopes["network"]), choose.choice(ALGORITHMS[1:])
+    precision = choose.choice(["fp32", "tf32", "amp"])
+    numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_n_nodes": float(nodes)}
+    cells = numbers | {
+        "tl_cnn": cnn_label(**cnn), "tl_gpu": gpu, "tl_precision": precision,
+        "tl_link": link or "own link of the card", "tl_network": network, "tl_algorithm": algorithm,
+    }  # fmt: skip
+    asked = {
+        **cnn, "gpu": gpu, "batch_per_gpu": batch, "precision": precision, "n_gpus": n_gpus, "n_nodes": nodes,
+        "link": link, "network": network, "algorithm": algorithm,
+    }  # fmt: skip
+    return cells, asked
+
+
+def on_gpus(asked, gpus):
+    """The runs of a configuration on several GPUs, one row each."""
+    runs = [configuration(**{**asked, "gpu": gpu}) for gpu in gpus]
+    return RunTable("gpus", pd.concat([run.frame for run in runs], ignore_index=True), runs[0].facts)
+
+
+@needs_libreoffice
+def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, folder):
+    choose, plan = random.Random(11), small
+    choices = {f"choice{number}.xlsx": random_choice(choose) for number in range(8)}
+    files = {name: xlsx_bytes(with_values(plan, cells)) for name, (cells, _) in choices.items()}
+    books = recalculated(files, folder)
+    for name, (_, asked) in choices.items():
+        expected = predict_runs(formula, configuration(**asked))[0]
+        assert named_value(books[name], plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
+        assert named_value(books[name], plan, "tl_exchange_s") == pytest.approx(expected.exchange_s, rel=1e-9)
+        rows = all_gpus(books[name])
+        gpus = choose.sample(usable_gpus(), 24)
+        runs = on_gpus(asked, gpus)
+        truths, fits = iteration_seconds(formula, runs), memory_needs(runs)["fits"]
+        for gpu, truth, fit in zip(gpus, truths, fits, strict=True):
+            shown = rows[gpu]["iteration time"]
+            assert (shown or math.nan) == pytest.approx(truth, rel=1e-9, nan_ok=True), (asked, gpu)
+            assert rows[gpu]["fits in memory"] == fit, (asked, gpu)
+        assert named_value(books[name], plan, "tl_memory_least") == expected.memory_least_bytes, asked
+        assert named_value(books[name], plan, "tl_memory_usual") == expected.memory_usual_bytes, asked
+        assert value_of(books[name], "enough memory") == expected.fits_in_memory
+        assert value_of(books[name], "self-check: computed here as by trainlaw") is True
+
+
+@needs_libreoffice
+def test_a_planted_wrong_value_is_corrected_only_by_force(plan, formula, folder):
+    """The test of the test: without force the wrong stored value stays, with force it goes."""
+    small = small_plan(formula)
+    sheet, row, column = located(small, "tl_time_s")
+    predict = next(item for item in small.sheets if item.name == sheet)
+    predict.cells[row, column] = predict.cells[row, column]._replace(value=123.5)
+    planted = {"planted.xlsx": xlsx_bytes(small), "open.ods": ods_bytes(small)}
+    truth = predict_runs(formula, first_choice())[0].time_s
+    assert named_value(recalculated(planted, folder, NEVER)["planted.xlsx"], plan, "tl_time_s") == 123.5
+    for book in recalculated(planted, folder, ALWAYS).values():
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
+
+
+GPU_FACTS = ("bandwidth_byte_per_s", "peak_fp32_flop_per_s", "base_clock_hz", "core_count")
+
+
+def edited(book, edits):
+    """The bytes of a workbook after edits by openpyxl, without stored values; the book is restored."""
+    before = {place: book[place[0]].cell(*place[1:]).value for place in edits}
+    for (sheet, row, column), value in edits.items():
+        book[sheet].cell(row, column).value = value
+    buffer = BytesIO()
+    book.save(buffer)
+    for (sheet, row, column), value in before.items():
+        book[sheet].cell(row, column).value = value
+    return buffer.getvalue()
+
+
+@needs_libreoffice
+def test_fifty_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
+    choose, plan = random.Random(5), small
+    book = read(BytesIO(xlsx_bytes(plan)), values=False)
+    constants = [constant.value for constant in with_named_constants(formula)[1]]
+    files, laws = {}, {}
+    for number in range(10):
+        changed = choose.randrange(len(constants))
+        factor = choose.uniform(0.5, 2.0)
+        sheet, row, column = located(plan, f"tl_constant_{changed + 1}")
+        files[f"constant{number}.xlsx"] = edited(
+            book, {(sheet, row + 1, column + 1): constants[changed] * factor}
+        )
+        values = [value * (factor if index == changed else 1.0) for index, value in enumerate(constants)]
+        laws[f"constant{number}.xlsx"] = replace(
+            formula, expression=with_constants(formula.expression, values)
+        )
+    places, cards = random_cards(choose, book, 40)
+    files["gpus.xlsx"] = edited(book, places)
+    books = recalculated(files, folder)
+    for name, law in laws.items():
+        truth = predict_runs(law, first_choice())[0].time_s
+        assert named_value(books[name], plan, "tl_time_s") == pytest.approx(truth, rel=1e-9), name
+    unchanged = predict_runs(formula, first_choice())[0].time_s
+    # A constant of the smaller argument of a maximum changes nothing.
+    moved = [named_value(book, plan, "tl_time_s") != unchanged for book in books.values()]
+    assert sum(moved) >= 6
+    rows = all_gpus(books["gpus.xlsx"])
+    cnn, size, classes = FIRST_CNN
+    for card in cards:
+        run = configuration(cnn=cnn, gpu=card, batch_per_gpu=64, input_size_px=size, n_classes=classes)
+        truth = predict_runs(formula, run)[0].time_s
+        assert rows[card.gpu]["iteration time"] == pytest.approx(truth, rel=1e-9), card.gpu
+
+
+def random_cards(choose, book, count):
+    """Edits of one fact of different cards, as cells of sheet GPUs and as cards."""
+    sheet = book["GPUs"]
+    header = [cell.value for cell in sheet[4]]
+    rows = {cells[0].value: cells[0].row for cells in sheet.iter_rows(min_row=5)}
+    places, cards = {}, []
+    for name in choose.sample(usable_gpus(), count):
+        fact = choose.choice(GPU_FACTS)
+        value = find_gpu(name).__getattribute__(fact) * choose.uniform(0.5, 2.0)
+        if not math.isfinite(value):
+            fact, value = "bandwidth_byte_per_s", find_gpu(name).bandwidth_byte_per_s * 1.5
+        places["GPUs", rows[name], header.index(fact) + 1] = value
+        cards.append(replace(find_gpu(name), **{fact: value}))
+    return places, cards
+
+
+def differing(stored, computed):
+    """Cells whose stored value is not the computed one."""
+    if isinstance(stored, int | float) and isinstance(computed, int | float):
+        return abs(stored - computed) > 1e-9 * abs(stored)
+    return (stored or "") != (computed or "")  # an empty text comes back as nothing
+
+
+@needs_libreoffice
+@pytest.mark.parametrize("form", ["plain.xlsx", "open.ods", "google.xlsx"])
+def test_no_cell_shows_an_error_and_stored_values_are_right(plan, books, form):
+    faults, checked = [], 0
+    for sheet in plan.sheets:
+        computed = books[form][sheet.name]
+        for (row, column), cell in sheet.cells.items():
+            if cell.formula:
+                shown = computed.cell(row + 1, column + 1).value
+                checked += 1
+                if str(shown).startswith(("#", "Err")) or differing(cell.value, shown):
+                    faults.append(f"{sheet.name} {row + 1} {column + 1}: {cell.value} {shown} {cell.formula}")
+    assert faults == [] and checked > 40_000
+
+
+def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
+    """No constant stands where a formula belongs: only tables and yellow cells hold numbers."""
+    live = {"Predict": {"input_count", "input_share", "input_money", "input"}, "All GPUs": set()}
+    live["Compare"] = {"input"}
+    live["Formula"] = {"constant", "seconds", "amount"}  # the ends of the training ranges
+    for sheet in plan.sheets:
+        for place, cell in sheet.cells.items():
+            for name in re.findall(r"\btl_\w+", cell.formula):
+                assert name in plan.names, (sheet.name, place, name)
+            if sheet.name in live and isinstance(cell.value, float) and not cell.formula:
+                assert cell.style in live[sheet.name], (sheet.name, place, cell)
+
+
+@needs_libreoffice
+def test_warnings_where_they_belong(small, folder):
+    plan = small
+    changes = {
+        "near": {},
+        "far": {"tl_batch_per_gpu": 1e7},
+        "half": {"tl_precision": "fp16"},
+        "broken": {"tl_n_gpus": 4.0, "tl_n_nodes": 3.0},
+        "unknown": {"tl_gpu": "B300"},
+    }
+    files = {f"{name}.xlsx": xlsx_bytes(with_values(plan, change)) for name, change in changes.items()}
+    empty = find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")
+    files["unknown.xlsx"] = xlsx_bytes(with_values(plan, {"tl_gpu": "B300", empty: None}))
+    books = recalculated(files, folder)
+    assert value_of(books["near.xlsx"], "training range") == "inside the range of the training runs"
+    assert value_of(books["near.xlsx"], "enough memory") == "fits"
+    assert value_of(books["far.xlsx"], "enough memory") == "cannot fit"
+    for name in ("far.xlsx", "half.xlsx"):
+        assert "do not trust" in value_of(books[name], "training range")
+    assert "multiple" in value_of(books["broken.xlsx"], "numbers of GPUs and nodes")
+    assert "enter" in value_of(books["broken.xlsx"], "numbers of GPUs and nodes")
+    assert value_of(books["unknown.xlsx"], "iteration time") == "not known"
+    assert all_gpus(books["unknown.xlsx"])["B300"]["iteration time"] is None
+
+
+def find_cell(plan, sheet, label, column):
+    cells = next(item for item in plan.sheets if item.name == sheet).cells
+    row = next(place[0] for place, cell in cells.items() if place[1] == 0 and cell.value == label)
+    return (
+        sheet,
+        row,
+        next(place[1] for place, cell in cells.items() if place[0] == 3 and cell.value == column),
+    )
+
+
+@needs_libreoffice
+@pytest.mark.usefixtures("few_networks")
+def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
+    book = read(BytesIO(workbook_bytes(formula)), values=False)
+    places = {}
+    for sheet, like, own in (("GPUs", "T4", "My card"), ("Links", "pcie4-x16", "My link")):
+        row = next(cells[0].row for cells in book[sheet].iter_rows() if cells[0].value == like)
+        last = max(cells[0].row for cells in book[sheet].iter_rows() if cells[0].value)
+        for column in range(1, book[sheet].max_column + 1):
+            book[sheet].cell(last + 1, column, book[sheet].cell(row, column).value)
+        book[sheet].cell(last + 1, 1, own)
+        places[sheet] = last + 1
+    for row in book["Predict"].iter_rows():
+        choice = {"GPU": "My card", "link between the GPUs of a node": "My link", "GPUs in all": 4}
+        if row[0].value in choice:
+            row[1].value = choice[row[0].value]
+    buffer = BytesIO()
+    book.save(buffer)
+    shown = recalculated({"added.xlsx": buffer.getvalue()}, folder)["added.xlsx"]
+    cnn, size, classes = FIRST_CNN
+    run = configuration(
+        cnn=cnn, gpu="T4", batch_per_gpu=64, input_size_px=size, n_classes=classes, n_gpus=4, link="pcie4-x16"
+    )
+    truth = predict_runs(formula, run)[0].time_s
+    assert value_of(shown, "iteration time") == pytest.approx(truth, rel=1e-9)
+    assert all_gpus(shown)["My card"]["iteration time"] == pytest.approx(truth, rel=1e-9)
+    header = [cell.value for cell in shown["Compare"][10]]
+    line = next(
+        row for row in shown["Compare"].iter_rows(values_only=True) if row[0] == cnn_label(*FIRST_CNN)
+    )
+    one = predict_runs(formula, configuration(cnn=cnn, gpu="T4", batch_per_gpu=64))[0].time_s
+    assert line[header.index("My card")] == pytest.approx(1000 * one, rel=1e-9)
+
+
+@needs_libreoffice
+def test_the_order_of_gpus_follows_prices_and_keeps_ties(small, folder):
+    plan = small
+    prices = {find_cell(plan, "GPUs", "T4", "price_usd_per_hour"): 0.001}
+    files = {
+        "cost.xlsx": with_values(plan, prices),
+        "time.xlsx": with_values(plan, {**prices, "tl_order": "iteration time"}),
+    }
+    books = recalculated({name: xlsx_bytes(item) for name, item in files.items()}, folder)
+    for name, column in (("cost.xlsx", 7), ("time.xlsx", 9)):
+        rows = [row for row in books[name]["Predict"].iter_rows(min_row=5, values_only=True) if row[6]]
+        assert (
+            len({row[6] for row in rows})
+            == len(rows)
+            == sum(row["place"] is not None for row in all_gpus(books[name]).values())
+        )
+        keys = [row[column] for row in rows]
+        assert keys == sorted(keys) and len(set(keys)) < len(keys)  # V100 cards tie
+        assert (rows[0][6] == "T4") == (name == "cost.xlsx")
+
+
+@needs_libreoffice
+def test_every_pair_of_compare_is_what_python_says(formula, books):
+    sheet, choose = books["plain.xlsx"]["Compare"], random.Random(3)
+    header = [cell.value for cell in sheet[10]]
+    lines = {row[0]: row for row in sheet.iter_rows(min_row=11, values_only=True) if row[0]}
+    for cnn in choose.sample(cnn_keys(), 40):
+        gpu = choose.choice(usable_gpus())
+        truth = predict_runs(formula, configuration(**cnn, gpu=gpu, batch_per_gpu=64))[0].time_s
+        shown = lines[cnn_label(**cnn)][header.index(gpu)]
+        assert (shown or math.nan) == pytest.approx(1000 * truth, rel=1e-9, nan_ok=True), (cnn, gpu)
+
+
+def grouped_formula():
+    text = "C[harness] * conv3x3_compute_s + 0.002 + communication_s"
+    constant = GroupedConstant("C[harness]", "harness", {"tf=1": 2.0, "mx": 3.0}, 1.5)
+    names = ["conv3x3_compute_s", "communication_s"]
+    return Formula(parse_text(text), feature_specs(names), TARGET, grouped=(constant,))
+
+
+@needs_libreoffice
+def test_grouped_constants_and_features_of_several_gpus(folder):
+    formula = grouped_formula()
+    plan = small_plan(formula)
+    several = {"tl_n_gpus": 8.0, "tl_n_nodes": 2.0, "tl_algorithm": "tree"}
+    labels = {"mx": "mx", "tf=1": "tf=1", "(any other)": "?"}
+    files = {
+        f"{number}.xlsx": xlsx_bytes(with_values(plan, {**several, "tl_label_harness": label}))
+        for number, label in enumerate(labels)
+    }
+    books = recalculated(files, folder)
+    cnn, size, classes = FIRST_CNN
+    run = configuration(
+        cnn=cnn, gpu=FIRST_GPU, batch_per_gpu=64, input_size_px=size, n_classes=classes,
+        n_gpus=8, n_nodes=2, algorithm="tree",
+    )  # fmt: skip
+    columns = dict(
+        zip(
+            ["conv3x3_compute_s", "communication_s"],
+            run.matrix(["conv3x3_compute_s", "communication_s"]).T,
+            strict=True,
+        )
+    )
+    for number, label in enumerate(labels.values()):
+        truth = formula.predict(columns, {"harness": [label]})[0]
+        assert named_value(books[f"{number}.xlsx"], plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
+        assert named_value(books[f"{number}.xlsx"], plan, "tl_exchange_s") == 0
+        assert all_gpus(books[f"{number}.xlsx"])[FIRST_GPU]["iteration time"] == pytest.approx(
+            truth, rel=1e-9
+        )
+
+
+@needs_libreoffice
+def test_a_term_that_no_cell_holds_is_split(folder):
+    parts = " + ".join(
+        f"{n}.123456789 * clock_ratio^0.{n} / (2 + exp(-clock_ratio * {n}))" for n in range(1, 160)
+    )
+    law = Formula(
+        parse_text(f"conv3x3_compute_s * max({parts}, 0.5)"),
+        feature_specs(["clock_ratio", "conv3x3_compute_s"]),
+        TARGET,
+    )
+    plan = small_plan(law)
+    assert any("step" in name for name in plan.names)
+    assert all(len(cell.formula) <= 8192 for sheet in plan.sheets for cell in sheet.cells.values())
+    book = recalculated({"long.xlsx": xlsx_bytes(plan)}, folder)["long.xlsx"]
+    truth = predict_runs(law, first_choice())[0].time_s
+    assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
+    assert all_gpus(book)[FIRST_GPU]["iteration time"] == pytest.approx(truth, rel=1e-9)
+    assert value_of(book, "equal", "Provenance") is True
+
+
+def test_same_formula_gives_the_same_bytes(formula, data, small):
+    assert workbook_bytes(formula) == data
+    assert ods_bytes(small_plan(formula)) == ods_bytes(small)
+
+
+NASTY = (
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1+cmd",
+    "@SUM(A1)",
+    "quote\"'",
+    "</script><script>",
+    "v2_x1_0",
+    "&amp;<b>",
+)
+
+
+@needs_libreoffice
+def test_texts_of_users_stay_texts(folder):
+    book = BookPlan("=title", "@comment")
+    sheet = SheetWriter(book, "Predict", (20,))
+    for row, text in enumerate(NASTY):
+        sheet.text(row, 0, text)
+        sheet.formula(row, 1, f"A{row + 1}", text)
+    assert all(
+        cell.data_type == "s" for cell in read(BytesIO(xlsx_bytes(book)), values=False)["Predict"]["A"]
+    )
+    computed = recalculated({"nasty.xlsx": xlsx_bytes(book), "nasty2.ods": ods_bytes(book)}, folder)
+    for shown in computed.values():
+        for row, text in enumerate(NASTY, start=1):
+            assert shown["Predict"].cell(row, 1).value == text
+            assert shown["Predict"].cell(row, 1).data_type == "s"
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
+    hostile = replace(
+        formula,
+        provenance={
+            "table": "=cmd|' /C calc'!A0",
+            "=key": "@SUM(A1)",
+            "list": ["+1", "-1"],
+            "precisions": ["fp32"],
+        },
+    )
+    book = read(BytesIO(workbook_bytes(hostile)), values=False)
+    assert all(name.startswith("tl_") for name in book.defined_names)
+    for row in book["Provenance"].iter_rows(max_row=8):
+        assert all(cell.data_type != "f" for cell in row)
+    assert book["Provenance"]["B4"].value == "=cmd|' /C calc'!A0"
+    content = zipfile.ZipFile(BytesIO(ods_bytes(workbook_plan(hostile)))).read("content.xml").decode()
+    assert "=cmd|" in content and 'table:formula="=cmd' not in content
+
+
+def test_every_sheet_and_its_choices_are_there(data):
+    book = read(BytesIO(data), values=False)
+    assert book.sheetnames == SHEETS
+    rules = {rule.formula1 for rule in book["Predict"].data_validations.dataValidation}
+    assert rules == {
+        "tl_gpus_listed", "tl_cnns_listed", "tl_links_listed", "tl_networks_listed", "tl_options_precision",
+        "tl_options_algorithm", "tl_options_order",
+    }  # fmt: skip
+    labels = [row[0] for row in book["CNNs"].iter_rows(min_row=5, values_only=True)]
+    assert len(set(labels)) == len(labels) == len(cnn_table())
+    assert len(book["Predict"]._charts) == 1
+
+
+def test_google_form_has_plain_ranges_only(plan):
+    safe = google_plan(plan)
+    assert not any("(" in place for place in safe.names.values())
+    lists = {listed for sheet in safe.sheets for listed in sheet.drop_downs.values()}
+    assert "GPUs!$A$5:$A$1004" in lists
+    broken = replace(
+        plan,
+        sheets=[
+            replace(plan.sheets[0], cells={(0, 0): plan.sheets[0].cells[4, 1]._replace(formula="LET(a,1,a)")})
+        ],
+    )
+    with pytest.raises(InputError, match="LET"):
+        google_plan(broken)
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_formula_without_errors_or_inputs_still_makes_a_workbook():
+    bare = Formula(parse_text("conv3x3_compute_s + 0.002"), feature_specs(["conv3x3_compute_s"]), TARGET)
+    book = read(BytesIO(workbook_bytes(bare)))
+    truth = predict_runs(bare, first_choice())[0].time_s
+    assert value_of(book, "iteration time") == pytest.approx(truth)
+    constant = Formula(parse_text("0.002"), (), TARGET)
+    assert workbook_model(constant).seconds == 0.002
+    assert value_of(read(BytesIO(workbook_bytes(constant))), "iteration time") == 0.002
+
+
+def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
+    with pytest.raises(UnknownNameError, match="feature of layers"):
+        workbook_bytes(replace(formula, summed_over="layer"))
+    two = (GroupedConstant("C[a]", "a", {}, 1.0), GroupedConstant("C_a_", "a", {}, 1.0))
+    specs = feature_specs(["conv3x3_compute_s"])
+    twin = Formula(parse_text("C[a] * C_a_ * conv3x3_compute_s"), specs, TARGET, grouped=two)
+    with pytest.raises(InputError, match="rename"):
+        workbook_bytes(twin)
+
+
+def test_cell_names():
+    assert cell_name("K80") == "tl_k80"

@@ -1,0 +1,213 @@
+"""The workbook of a law of layers, recalculated by force in LibreOffice, equals `trainlaw predict`."""
+
+import random
+from dataclasses import replace
+from io import BytesIO
+
+import numpy as np
+import pytest
+from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
+from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.user_formula import read_formula
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.google import google_plan
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.book import open_document_bytes, workbook_plan
+from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
+from trainlaw.app.workbook.model import FIRST_CNN
+from trainlaw.app.workbook.predict import ONE_GPU
+from trainlaw.datasets import cnn_table, configuration
+from trainlaw.datasets.measurements.cnn_layer_rows import layers_of_key
+from trainlaw.formulas import GroupedConstant, InputError, parse_text
+
+from .test_book import named_value, needs_libreoffice, read, recalculated, with_values
+
+KEYS = list(cnn_table()[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None))
+LABELS = {cnn_label(*key) for key in KEYS}
+TEXT = (
+    "1.25 * compute_s * (0.318 + 58.9 / columns) * exp(0.3 * wide_sm) + 4.62 * output_memory_s"
+    " + 1.47 * other_memory_s * (1 + reduction ^ -0.5) + 5.42 * launch_s + iteration_overhead_s"
+    " + 3 * optimizer_memory_s + max(input_copy_s, 0.1 * weight_compute_s) + 0.00001"
+)
+SHEETS = [
+    "Predict", "Layers", "Formula", "Errors", "GPUs", "CNNs", "Layer facts", "Links", "Options", "Provenance",
+]  # fmt: skip
+
+
+def ranges_of(formula, run):
+    columns = FormulaRows.of(formula, run).columns
+    names = [spec.name for spec in formula.used_features]
+    return {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
+
+
+@pytest.fixture(scope="module")
+def law():
+    formula = read_formula(TEXT, "layers")
+    run = configuration(cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64)
+    return replace(formula, ranges=ranges_of(formula, run), provenance={"trainlaw_version": "0.1.0"})
+
+
+@pytest.fixture(scope="module")
+def plan(law):
+    return workbook_plan(law)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("layers")
+
+
+def choices(count):
+    choose = random.Random(5)
+    cnns = cnn_table()[["cnn", "input_size_px", "n_classes"]].to_dict("records")
+    known = [name for name, row in gpu_rows().items() if row["core_count"] > 0]
+    return [
+        (
+            choose.choice(cnns),
+            choose.choice(known),
+            choose.choice([1, 8, 32, 100]),
+            float(choose.randint(0, 1)),
+        )
+        for _ in range(count)
+    ]
+
+
+def small(plan, labels, room=SLOTS):
+    """The plan with the rows of few networks, and with room for that many layers: many can be computed."""
+    sheets = [replace(sheet, cells=dict(sheet.cells)) for sheet in plan.sheets]
+    for sheet in sheets:
+        known = {row for (row, column), cell in sheet.cells.items() if column == 0 and cell.value in LABELS}
+        kept = {row for row, _ in sheet.cells if row not in known or sheet.cells[row, 0].value in labels}
+        if sheet.name == LIVE:
+            kept -= set(sorted(kept)[len(kept) - SLOTS + room :])
+        sheet.cells = {place: cell for place, cell in sheet.cells.items() if place[0] in kept}
+    return replace(plan, sheets=sheets)
+
+
+def chosen(plan, choice):
+    cnn, gpu, batch, copied = choice
+    values = {"cnn": cnn_label(**cnn), "gpu": gpu, "batch_per_gpu": float(batch), "has_input_copy": copied}
+    return with_values(plan, {f"tl_{name}": value for name, value in values.items()})
+
+
+def python_seconds(law, choice):
+    cnn, gpu, batch, copied = choice
+    parts = "forward+backward+optimizer" + "+copy" * int(copied)
+    run = configuration(**cnn, gpu=gpu, batch_per_gpu=batch, timed_parts=parts)
+    (prediction,) = predict_runs(law, run)
+    outside = sum("lies outside" in text for text in prediction.warnings)
+    return prediction.time_s, outside
+
+
+@needs_libreoffice
+def test_twenty_random_choices_equal_the_command(law, plan, folder):
+    picked = choices(20)
+    files = {}
+    for number, choice in enumerate(picked):
+        # Every tenth has all its rows for layers; of the others those that stay empty are left out.
+        room = SLOTS if number % 10 == 0 else len(layers_of_key(tuple(choice[0].values())).count)
+        book = small(plan, {cnn_label(**choice[0])}, room)
+        files[f"{number}.xlsx"] = xlsx_bytes(chosen(book, choice))
+    books = recalculated(files, folder)
+    for number, choice in enumerate(picked):
+        book = books[f"{number}.xlsx"]
+        seconds, outside = python_seconds(law, choice)
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(seconds, rel=1e-9), choice
+        flags = [cell.value for cell in book[LIVE][6]]
+        assert sum(flag for flag in flags if isinstance(flag, int | float)) == outside, choice
+        assert named_value(book, plan, "tl_self_check") is True
+
+
+@needs_libreoffice
+def test_stored_values_are_right_and_no_cell_shows_an_error(plan, folder):
+    plan = small(plan, {cnn_label(*FIRST_CNN)})
+    stored = read(BytesIO(xlsx_bytes(plan)))
+    computed = recalculated({"first.xlsx": xlsx_bytes(plan)}, folder)["first.xlsx"]
+    for sheet in plan.sheets:
+        for (row, column), cell in sheet.cells.items():
+            if not cell.formula:
+                continue
+            ours = stored[sheet.name].cell(row + 1, column + 1).value
+            theirs = computed[sheet.name].cell(row + 1, column + 1).value
+            assert not str(theirs).startswith(("#", "Err")), (sheet.name, row, column)
+            if isinstance(theirs, int | float) and not isinstance(theirs, bool):
+                assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-15), (sheet.name, row, column)
+            else:
+                assert (ours or None) == (theirs or None), (sheet.name, row, column)
+
+
+@needs_libreoffice
+def test_changed_constants_and_networks_that_a_person_adds(law, plan, folder):
+    lenet = cnn_label("lenet5", 32, 10)
+    plan = small(plan, {cnn_label(*FIRST_CNN), lenet})
+    facts = next(sheet for sheet in plan.sheets if sheet.name == FACTS)
+    last = max(row for row, _ in facts.cells)
+    mine = {(FACTS, row, column): cell for (row, column), cell in facts.cells.items()}
+    of_lenet = [row for (_, row, column), cell in mine.items() if column == 0 and cell.value == lenet]
+    added = with_values(plan, {"tl_cnn": "my own"})
+    sheets = {sheet.name: sheet for sheet in added.sheets}
+    for line, row in enumerate(of_lenet, start=last + 1):
+        for column in range(40):
+            if (FACTS, row, column) in mine:
+                sheets[FACTS].cells[line, column] = mine[FACTS, row, column]
+        sheets[FACTS].cells[line, 0] = mine[FACTS, row, 0]._replace(value="my own")
+    cnns = sheets["CNNs"]
+    end = max(row for row, _ in cnns.cells)
+    here = next(row for (row, column), cell in cnns.cells.items() if column == 0 and cell.value == lenet)
+    for (row, column), cell in list(cnns.cells.items()):
+        if row == here:
+            cnns.cells[end + 1, column] = cell if column else cell._replace(value="my own")
+    changed = with_values(plan, {"tl_constant_1": 2.5})
+    books = recalculated(
+        {"a.xlsx": xlsx_bytes(added), "b.xlsx": xlsx_bytes(changed)},
+        folder,
+    )
+    run = configuration(cnn="lenet5", gpu="V100-SXM2-16GB", batch_per_gpu=64)
+    assert named_value(books["a.xlsx"], plan, "tl_time_s") == pytest.approx(
+        predict_runs(law, run)[0].time_s, rel=1e-9
+    )
+    doubled = read_formula(TEXT.replace("1.25", "2.5"), "layers")
+    run = configuration(cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64)
+    assert named_value(books["b.xlsx"], plan, "tl_time_s") == pytest.approx(
+        predict_runs(doubled, run)[0].time_s, rel=1e-9
+    )
+
+
+def test_every_sheet_and_what_it_says(plan):
+    assert [sheet.name for sheet in plan.sheets] == SHEETS
+    predict = plan.sheets[0]
+    assert any(cell.value == ONE_GPU for cell in predict.cells.values())
+    facts = next(sheet for sheet in plan.sheets if sheet.name == FACTS)
+    sizes = [len(layers_of_key(key).count) for key in KEYS]
+    titles = 3
+    assert len({row for row, column in facts.cells if column == 0}) == sum(sizes) + titles
+    assert max(sizes) <= SLOTS
+
+
+def test_size_bytes_and_other_forms(law, plan):
+    few = {cnn_label(*FIRST_CNN)}
+    assert xlsx_bytes(small(plan, few)) == xlsx_bytes(small(workbook_plan(law), few))
+    assert len(xlsx_bytes(plan)) < 3e6
+    assert len(open_document_bytes(law)) < 5e6
+    assert google_plan(plan)
+
+
+@needs_libreoffice
+def test_long_terms_and_constants_by_group(folder):
+    long = " + ".join(f"{n}.5 * compute_s * exp(-rows / {n}e6) * columns ^ -0.{n}" for n in range(1, 90))
+    expression = parse_text(f"max({long}, compute_s) * C[harness]")
+    plain = read_formula("compute_s * rows * columns", "layers")
+    constant = GroupedConstant("C[harness]", "harness", {"profet": 2.0}, 3.0)
+    formula = replace(plain, expression=expression, grouped=(constant,))
+    room = len(layers_of_key(FIRST_CNN).count)
+    plan = small(workbook_plan(formula), {cnn_label(*FIRST_CNN)}, room)
+    run = configuration(cnn=FIRST_CNN[0], gpu="V100-SXM2-16GB", batch_per_gpu=64)
+    book = recalculated({"long.xlsx": xlsx_bytes(plan)}, folder)["long.xlsx"]
+    seconds = predict_runs(formula, run)[0].time_s
+    assert np.isfinite(seconds)
+    assert named_value(book, plan, "tl_time_s") == pytest.approx(seconds, rel=1e-9)
+
+
+def test_sums_over_anything_else_are_refused(law):
+    with pytest.raises(InputError, match="one of each kernel"):
+        workbook_plan(replace(law, summed_over="kernel"))

@@ -1,0 +1,142 @@
+"""The functions of torch as the reader follows them; no torch is needed, since only shapes matter."""
+
+import sys
+
+import pytest
+from trainlaw.datasets.cnns import read_torch
+from trainlaw.datasets.cnns.readers.tensors import GraphTracer
+from trainlaw.datasets.cnns.readers.torch_operations import OPERATIONS, Call, Weight
+from trainlaw.formulas.errors import InputError, MissingDependencyError
+
+SHAPE = (2, 6, 8, 8)
+
+
+def follow(name, arguments=(), shape=SHAPE, start=SHAPE, **options):
+    """Layers after the input, and the tensors that come out, of one function on an image."""
+    tracer = GraphTracer()
+    image = tracer.input(start)
+    made = OPERATIONS[name](Call(tracer, [image, *arguments], options, shape))
+    return tracer.net.layers[1:], made if isinstance(made, tuple) else (made,)
+
+
+def weight(*shape):
+    return Weight(shape, learned=True)
+
+
+CASES = {
+    "conv2d": ([weight(4, 3, 3, 3), None, 2, 1, 1, 2], (2, 4, 4, 4), "conv", 108),
+    "conv_transpose2d": ([weight(6, 2, 4, 4), weight(4), 2, 1, 0, 2], (2, 4, 16, 16), "conv_transpose", 196),
+    "max_pool2d": ([2], (2, 6, 4, 4), "max_pool", 0),
+    "avg_pool2d": ([3, 2, 1, True], (2, 6, 5, 5), "average_pool", 0),
+    "adaptive_avg_pool2d": ([4], (2, 6, 4, 4), "average_pool", 0),
+    "adaptive_max_pool2d": ([1], (2, 6, 1, 1), "max_pool", 0),
+    "mean": ([[2, 3], True], (2, 6, 1, 1), "average_pool", 0),
+    "amax": ([(-2, -1)], (2, 6), "max_pool", 0),
+    "batch_norm": ([None, None, weight(6), weight(6)], SHAPE, "batchnorm", 12),
+    "group_norm": ([2, weight(6), weight(6)], SHAPE, "groupnorm", 12),
+    "prelu": ([weight(6)], SHAPE, "prelu", 6),
+    "silu": ([], SHAPE, "silu", 0),
+    "mul": ([weight(6, 1, 1)], SHAPE, "scale", 6),
+    "add": ([3], SHAPE, "scale", 0),
+    "getitem": ([None], (2, 2, 8, 8), "slice", 0),
+    "pad": ([(1, 2, 3, 4)], (2, 6, 15, 11), "pad", 0),
+    "interpolate": ([None, 2.0], (2, 6, 16, 16), "upsample", 0),
+    "channel_shuffle": ([3], SHAPE, "channel_shuffle", 0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_function_makes_one_layer(name):
+    arguments, shape, kind, parameters = CASES[name]
+    (layer,), (made,) = follow(name, arguments, shape)
+    assert (layer.kind, layer.parameters, made.shape) == (kind, parameters, shape)
+    assert (layer.out_channels, layer.out_height, layer.out_width) == (*shape[1:], 1, 1)[:3]
+
+
+def test_parts_of_a_tensor():
+    layers, made = follow("chunk", [2, 1], (2, 3, 8, 8))
+    assert [layer.out_channels for layer in layers] == [3, 3]
+    assert [tensor.shape for tensor in made] == [(2, 3, 8, 8)] * 2
+    layers, _ = follow("split", [[1, 5], 1], (2, 1, 8, 8))
+    assert [layer.out_channels for layer in layers] == [1, 5]
+    layers, made = follow("chunk", [4, 1], (2, 2, 8, 8))
+    assert [tensor.shape[1] for tensor in made] == [2, 2, 2]
+
+
+def test_shapes_alone_make_no_layer():
+    for name, arguments, shape in (
+        ("flatten", [1], (2, 384)),
+        ("permute", [(0, 2, 3, 1)], (2, 8, 8, 6)),
+        ("permute", [0, 2, 3, 1], (2, 8, 8, 6)),
+    ):
+        layers, (made,) = follow(name, arguments, shape)
+        assert layers == ()
+        assert made.shape == shape
+
+
+def test_dense_layers_see_flat_input_or_channels_last():
+    tracer = GraphTracer()
+    image = tracer.input(SHAPE)
+    turned = OPERATIONS["permute"](Call(tracer, [image, (0, 2, 3, 1)], {}, (2, 8, 8, 6)))
+    mixed = OPERATIONS["linear"](Call(tracer, [turned, weight(5, 6), weight(5)], {}, (2, 8, 8, 5)))
+    back = OPERATIONS["permute"](Call(tracer, [mixed, (0, 3, 1, 2)], {}, (2, 5, 8, 8)))
+    flat = OPERATIONS["flatten"](Call(tracer, [back, 1], {}, (2, 320)))
+    both = OPERATIONS["cat"](Call(tracer, [[flat, flat], 1], {}, (2, 640)))
+    scores = OPERATIONS["linear"](Call(tracer, [both, weight(7, 640), None], {}, (2, 7)))
+    assert scores.shape == (2, 7)
+    assert [(layer.kind, layer.parameters) for layer in tracer.net.layers[1:]] == [
+        ("conv", 35),
+        ("concat", 0),
+        ("dense", 4480),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shape", "message"),
+    [
+        ("max_pool2d", [2, 2, 0, 2], SHAPE, "dilated"),
+        ("mean", [1], SHAPE, "height and width"),
+        ("getitem", [None], (6, 8, 8), "cannot follow one"),
+        ("pad", [(0, 0, 0, 0, 1, 1)], SHAPE, "height and width only"),
+        ("reshape", [], (2, 7), "cannot become"),
+        ("linear", [weight(5, 8), None], SHAPE, "channels last"),
+        ("permute", [(1, 0, 2, 3)], SHAPE, "keeps the batch"),
+        ("transpose", [0, 1], SHAPE, "keeps the batch"),
+        ("narrow", [0, 0, 1], (1, 6, 8, 8), "cannot follow one"),
+        ("interpolate", [], (2, 6, 70_000, 8), "pixels a side"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(name, arguments, shape, message):
+    with pytest.raises(InputError, match=message):
+        follow(name, arguments, shape)
+
+
+def test_joins_that_do_not_fit():
+    tracer = GraphTracer()
+    image = tracer.input(SHAPE)
+    flat = tracer.flatten(image)
+    with pytest.raises(InputError, match="channel axis"):
+        tracer.concat([image, image], 2)
+    with pytest.raises(InputError, match="channel axis"):
+        tracer.concat([image, flat], 1)
+    with pytest.raises(InputError, match="from the input"):
+        OPERATIONS["cat"](Call(tracer, [[image, weight(2, 1, 8, 8)], 1], {}, (2, 7, 8, 8)))
+    with pytest.raises(InputError, match="cannot follow one"):
+        tracer.slice(flat, (2, 10))
+    with pytest.raises(InputError, match="channels first"):
+        tracer.conv(flat, 3, 1)
+    with pytest.raises(InputError, match="expected an image of 6 channels"):
+        tracer.global_pool(flat, "max_pool")
+
+
+def test_inputs_have_limits():
+    with pytest.raises(InputError, match="input sides"):
+        GraphTracer().input((1, 3, 0, 8))
+    with pytest.raises(InputError, match="input sides"):
+        GraphTracer().input((1, 3, 8, 10**6))
+
+
+def test_without_torch_one_line_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"trainlaw\[profile\]"):
+        read_torch(object(), (3, 8, 8))

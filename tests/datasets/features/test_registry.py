@@ -1,0 +1,208 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import (
+    FEATURES,
+    LAYER_FEATURES,
+    STUDY_FEATURES,
+    TARGET,
+    configuration,
+    feature_specs,
+    load,
+    load_layers,
+)
+from trainlaw.datasets.features.layer_features import _ROWS as LAYER_ROWS
+from trainlaw.datasets.features.registry import _ROWS
+from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.formulas import constant_units, infer_unit, variables
+from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.formulas.units import SECOND
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("name", ["precisions", "multi"])
+def test_features_equal_the_golden_figures(name):
+    """Figures of the tables that the runs were taken from, for rows drawn at random."""
+    golden = pd.read_csv(HERE / f"golden_{name}.csv")
+    table = load(name)
+    mask = np.zeros(len(table), dtype=bool)
+    mask[golden["row"]] = True
+    chosen = table.where(mask)
+    assert chosen.seconds == pytest.approx(golden["time_s"].to_numpy(), rel=1e-12)
+    for column in golden.columns[2:]:
+        features = chosen.features([column])[column].to_numpy()
+        assert features == pytest.approx(golden[column].to_numpy(), rel=1e-12), column
+
+
+@pytest.mark.parametrize(("rows", "features"), [(_ROWS, FEATURES), (LAYER_ROWS, LAYER_FEATURES)])
+def test_names_and_symbols_are_unique(rows, features):
+    assert len({row.spec.name for row in features.values()}) == len(features) >= len(rows)
+    symbols = [row.spec.symbol for row in features.values()]
+    assert len(set(symbols)) == len(symbols)
+
+
+@pytest.mark.parametrize("row", FEATURES.values(), ids=FEATURES)
+def test_every_feature_says_what_it_is(row):
+    assert row.spec.meaning and row.spec.symbol
+    # The unit stands in the name of whatever is a time.
+    is_time = row.spec.name.endswith("_s") and not row.spec.name.endswith("per_s")
+    assert is_time == (row.spec.unit == SECOND)
+
+
+@pytest.mark.parametrize("name", ["precisions", "multi"])
+def test_features_are_finite_and_in_range(name):
+    usual, scaling = load(name).features(), [row.spec.name for row in SCALING_FEATURES]
+    assert [*usual, *scaling] == list(FEATURES)
+    of_facts = [other for other in FEATURES if other != SINGLE_GPU_TIME]
+    features = load(name).features(of_facts)
+    assert (features.dtypes == np.float64).all()
+    for column in features:
+        spec = FEATURES[column].spec
+        assert features[column].between(spec.low, spec.high).all(), column
+
+
+def test_study_features_are_features():
+    assert set(STUDY_FEATURES) <= set(FEATURES)
+    assert len(set(STUDY_FEATURES)) == len(STUDY_FEATURES)
+    assert TARGET.unit == SECOND
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, row in FEATURES.items() if row.spec.unit == SECOND and name != SINGLE_GPU_TIME],
+)
+def test_times_scale_with_the_work(name):
+    """Seconds never fall when the batch doubles, and never rise when the card is twice as fast."""
+    small = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=8, n_gpus=4)
+    large = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=16, n_gpus=4)
+    fast = configuration(
+        cnn="resnet18", gpu="V100-SXM2-16GB with 2x peak, 2x bandwidth", batch_per_gpu=8, n_gpus=4
+    )
+    assert large.matrix([name]).item() >= small.matrix([name]).item() >= fast.matrix([name]).item() >= 0
+
+
+def test_one_gpu_sends_nothing():
+    alone = configuration(cnn="resnet18", gpu="T4", batch_per_gpu=8)
+    names = [name for name in FEATURES if name.endswith(("ring_s", "tree_s", "butterfly_s", "server_s"))]
+    assert len(names) >= 6
+    assert not alone.matrix([*names, "communication_s", "data_parallel_s", "model_parallel_s"]).any()
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "butterfly", "parameter_server", "hierarchical_ring"])
+def test_communication_is_that_of_the_algorithm(algorithm):
+    run = configuration(
+        cnn="resnet18",
+        gpu="T4",
+        batch_per_gpu=8,
+        n_gpus=8,
+        n_nodes=2,
+        algorithm=algorithm,
+        network="ethernet-25g",
+    )
+    own, named = run.matrix(["communication_s", f"{algorithm}_s"])[0]
+    assert own == named > 0
+
+
+def test_slowest_link_rules_the_flat_ring():
+    run = configuration(
+        cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=8, n_gpus=16, n_nodes=2, network="ethernet-10g"
+    )
+    ring, gradient = run.matrix(["ring_transfer_s", "gradient_bytes"])[0]
+    assert ring == pytest.approx(2 * 15 / 16 * gradient / 1.25e9, rel=1e-12)
+
+
+def test_unknown_feature_is_refused():
+    with pytest.raises(UnknownNameError, match="conv_macs"):
+        feature_specs(["conv_mac"])
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        load("default").features(["conv_mac"])
+
+
+def test_layer_times_by_hand():
+    """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the card."""
+    layers = load_layers("neusight-layers")
+    frame = layers.frame.iloc[:1]
+    row = frame.iloc[0]
+    rows = row["batch"] * row["out_height_px"] ** 2
+    macs = rows * row["in_channels"] * 9 * row["out_channels"]
+    features = layers.features(["macs", "compute_s", "rows", "n_passes", "peak_flop_per_s"]).iloc[0]
+    assert features["macs"] == macs
+    assert features["n_passes"] == 1
+    assert features["compute_s"] == pytest.approx(2 * macs / features["peak_flop_per_s"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if not row.is_raw])
+def test_a_definition_has_the_unit_that_its_row_states(name):
+    """Constants take what unit is missing, such as 6 FLOP/MAC; sums and functions must agree."""
+    units = {other: row.spec.unit for other, row in FEATURES.items()}
+    row = FEATURES[name]
+    constant_units(row.expression, units, row.spec.unit)
+    assert infer_unit(row.expression, units) in (None, row.spec.unit)
+
+
+@pytest.mark.parametrize("features", [FEATURES, LAYER_FEATURES])
+def test_definitions_name_features_only(features):
+    for name, row in features.items():
+        assert set(variables(row.expression)) <= set(features), name
+        assert row.is_raw or name not in variables(row.expression)
+
+
+@pytest.mark.parametrize("name", STUDY_FEATURES)
+def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
+    """The definitions are read and evaluated; here they are written in numpy, operation by operation."""
+    table = load("default")
+    raw = table.features([other for other, row in FEATURES.items() if row.is_raw])
+    c = {other: raw[other].to_numpy() for other in raw}
+    b, e, peak, rate = (
+        c[other]
+        for other in ("batch_per_gpu", "bytes_per_element", "peak_flop_per_s", "bandwidth_byte_per_s")
+    )
+    three = c["conv1x1_macs"] + c["conv3x3_macs"] + c["conv5x5_macs"]
+    plain = c["batchnorm_output_elements"] + c["concat_elements"]
+    work = {
+        "conv3x3": c["conv3x3_macs"],
+        "conv1x1": c["conv1x1_macs"],
+        "conv5x5": c["conv5x5_macs"],
+        "conv_other": np.maximum(c["conv_macs"] - three, 0),
+        "grouped_conv": c["grouped_conv_macs"],
+        "dense": c["dense_macs"],
+        "im2col": c["im2col_elements"],
+        "conv_output": c["conv_output_elements"],
+        "depthwise_output": c["depthwise_output_elements"],
+        "batchnorm": c["batchnorm_output_elements"],
+        "elementwise": np.maximum(c["elementwise_elements"] - plain, 0),
+        "concat": c["concat_elements"],
+    }
+    kernels = c["n_conv"] + c["n_depthwise"] + c["n_dense"]
+    others = {
+        "conv_weight_compute_s": 6 * c["conv_params"] / peak,
+        "parameter_memory_s": 4 * c["params"] / rate,
+        "optimizer_memory_s": c["has_optimizer"] * (4 * c["params"] / rate),
+        "layer_launch_s": c["n_layers"] * 1e-5,
+        "kernel_launch_s": kernels * 1e-5,
+        "input_copy_s": c["has_input_copy"] * (4 * b * c["input_elements"]) / 1e10,
+        "iteration_overhead_s": np.full(len(table), 1e-3),
+        "wide_sm": (c["core_count"] > 128 * c["sm_count"]).astype(float),
+        "on_chip_ratio": c["l1_bytes_per_sm"] / 65536,
+    }
+    stem, _, kind = name.removesuffix("_s").rpartition("_")
+    if name in others:
+        expected = others[name]
+    else:
+        expected = 6 * b * work[stem] / peak if kind == "compute" else b * e * work[stem] / rate
+    assert np.array_equal(table.features([name])[name].to_numpy(), expected)
+
+
+# Counts of a whole batch: an image, a pixel and a weight count 1, so units do not say more.
+BATCH_COUNTS = {"rows", "weights", "input_elements", "output_elements", "macs"}
+
+
+@pytest.mark.parametrize("name", [name for name, row in LAYER_FEATURES.items() if name not in BATCH_COUNTS])
+def test_a_definition_of_a_layer_feature_has_its_unit(name):
+    units = {other: row.spec.unit for other, row in LAYER_FEATURES.items()}
+    row = LAYER_FEATURES[name]
+    constant_units(row.expression, units, row.spec.unit)
+    assert infer_unit(row.expression, units) in (None, row.spec.unit)

@@ -1,0 +1,55 @@
+import pytest
+from trainlaw.datasets import configuration, find_gpu
+from trainlaw.datasets.files.faults import FaultsError
+from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.formulas.errors import InputError
+
+HEADER = "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s"
+NEW = "Tensor Beast 9000,10,1280,1.5e9,3.84e12,8e9,2e11"
+
+
+def test_one_row_adds_a_card(write):
+    catalog = with_gpus(write(f"{HEADER}\n{NEW}\n", "gpus.csv"))
+    card = catalog.find("NVIDIA Tensor Beast 9000")
+    assert (card.sm_count, card.peak_fp16_flop_per_s, card.source) == (10.0, 3.84e12, "file gpus.csv")
+    assert card.gpu_group == "Tensor Beast 9000"
+    assert card.source_of("peak_bf16_flop_per_s") == "derived: the file gives none"
+    assert card.source_of("sm_count") == "file gpus.csv"
+    assert len(catalog.gpus) == len(with_gpus(write("gpu\nT4\n", "gpus.csv")).gpus) + 1
+    run = configuration(cnn="resnet18", gpu="Tensor Beast 9000", batch_per_gpu=4, gpus=catalog)
+    assert run.matrix(["bandwidth_byte_per_s"]).item() == 2e11
+
+
+def test_a_known_name_corrects_only_filled_cells(write):
+    card = with_gpus(write(f"{HEADER}\nT4,,,,,,3.3e11\n", "gpus.csv")).find("Tesla T4")
+    assert card.bandwidth_byte_per_s == 3.3e11
+    assert (card.sm_count, card.aliases) == (find_gpu("T4").sm_count, find_gpu("T4").aliases)
+    assert card.source_of("bandwidth_byte_per_s") == "file gpus.csv"
+    assert card.source_of("sm_count") == find_gpu("T4").source_of("sm_count")
+
+
+def test_aliases_are_found(write):
+    catalog = with_gpus(write(f"{HEADER},aliases\n{NEW},Beast PCIe;Beast OEM\n", "gpus.csv"))
+    assert catalog.find("beast oem").gpu == "Tensor Beast 9000"
+
+
+def test_a_card_that_is_not_known_needs_its_facts(write):
+    with pytest.raises(FaultsError) as caught:
+        with_gpus(write("gpu,sm_count,bandwidth_byte_per_s\nTensor Beast,10,-5\nT4,abc,\n", "gpus.csv"))
+    faults = [str(fault) for fault in caught.value.faults]
+    assert (
+        "row 1, column bandwidth_byte_per_s: expected a number from 1e+08 to 1e+15 B/s, came -5.0" in faults
+    )
+    assert "row 2, column sm_count: expected a whole number from 1 to 100000, came 'abc'" in faults
+    assert any(fault.startswith("row 1, column peak_fp32_flop_per_s") for fault in faults)
+    assert str(caught.value).startswith("gpus.csv: row 1")
+
+
+def test_a_misspelt_column_is_refused(write):
+    with pytest.raises(InputError, match="bandwidth_byte_per_s"):
+        with_gpus(write("gpu,bandwith_byte_per_s\nT4,3e11\n", "gpus.csv"))
+
+
+def test_a_file_without_names_is_refused(write):
+    with pytest.raises(InputError, match="column gpu"):
+        with_gpus(write("card,memory\nT4,16\n", "gpus.csv"))

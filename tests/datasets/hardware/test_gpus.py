@@ -1,0 +1,218 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainlaw.datasets import GpuCatalog, built_in_gpus, find_gpu, gpu_table, link_table
+from trainlaw.datasets.hardware.gpu_names import name_key, split_memory
+from trainlaw.formulas.errors import TrainlawError, UnknownNameError
+
+CARDS = built_in_gpus().gpus
+
+# As torch.cuda.get_device_name, nvidia-smi (name, query, -L), rocm-smi, sycl-ls and lscpu say it.
+AS_SOFTWARE_SAYS = {
+    "NVIDIA A100-SXM4-40GB": "A100-SXM4-40GB",
+    "NVIDIA A100-SXM4-80GB": "A100-SXM4-80GB",
+    "NVIDIA A100-PCIE-40GB": "A100-PCIE-40GB",
+    "NVIDIA A100 80GB PCIe": "A100-PCIE-80GB",
+    "A100-SXM4-40GB": "A100-SXM4-40GB",
+    "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c21c5c2-8e0a-4d5c-9d6e-0b8a5d1f1f11)": "A100-SXM4-40GB",
+    "Tesla V100-SXM2-16GB": "V100-SXM2-16GB",
+    "Tesla V100-SXM2-32GB": "V100-SXM2-32GB",
+    "Tesla V100-SXM3-32GB": "V100-SXM3-32GB",
+    "Tesla V100-PCIE-16GB": "V100-PCIE-16GB",
+    "Tesla V100-PCIE-32GB": "V100-PCIE-32GB",
+    "Tesla V100-DGXS-16GB": "V100-DGXS-16GB",
+    "Tesla V100S-PCIE-32GB": "V100S-PCIE-32GB",
+    "Tesla P100-PCIE-16GB": "P100-PCIE-16GB",
+    "Tesla P100-PCIE-12GB": "P100-PCIE-12GB",
+    "Tesla P100-SXM2-16GB": "P100-SXM2-16GB",
+    "Tesla T4": "T4",
+    "Tesla T4, 15360 MiB": "T4",
+    "Tesla K80": "K80",
+    "Tesla K40m": "K40",
+    "Tesla M60": "M60",
+    "Tesla P40": "P40",
+    "NVIDIA H100 80GB HBM3": "H100-SXM5-80GB",
+    "NVIDIA H100 PCIe": "H100-PCIE-80GB",
+    "NVIDIA H100 NVL": "H100-NVL-94GB",
+    "NVIDIA H200": "H200-SXM-141GB",
+    "NVIDIA GH200 480GB": "GH200-96GB",
+    "NVIDIA B200": "B200",
+    "NVIDIA L4": "L4",
+    "NVIDIA L40S": "L40S",
+    "NVIDIA A10G": "A10G",
+    "NVIDIA A30": "A30",
+    "NVIDIA RTX A6000": "RTX A6000",
+    "NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada",
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": "RTX PRO 6000 Blackwell",
+    "Quadro RTX 6000": "Quadro RTX 6000",
+    "Quadro P5000": "Quadro P5000",
+    "GeForce GTX 1080 Ti": "GTX 1080 Ti",
+    "GeForce GTX TITAN X": "Titan X (Maxwell)",
+    "TITAN X (Pascal)": "Titan X (Pascal)",
+    "TITAN Xp": "Titan Xp",
+    "NVIDIA TITAN RTX": "Titan RTX",
+    "GeForce RTX 2080 Ti": "RTX 2080 Ti",
+    "GeForce RTX 2070 with Max-Q Design": "RTX 2070 Max-Q",
+    "NVIDIA GeForce RTX 2070 SUPER": "RTX 2070 Super",
+    "NVIDIA GeForce RTX 3090": "RTX 3090",
+    "NVIDIA GeForce RTX 3090, 24576 MiB": "RTX 3090",
+    "NVIDIA GeForce RTX 3080, 12288 MiB": "RTX 3080 12GB",
+    "NVIDIA GeForce RTX 3080 Laptop GPU": "RTX 3080 Laptop",
+    "NVIDIA GeForce RTX 4060 Ti, 16380 MiB": "RTX 4060 Ti 16GB",
+    "NVIDIA GeForce RTX 4070 Ti SUPER": "RTX 4070 Ti Super",
+    "NVIDIA GeForce RTX 4090": "RTX 4090",
+    "NVIDIA GeForce RTX 5090": "RTX 5090",
+    "AMD Instinct MI250X": "Instinct MI250X",
+    "AMD Instinct MI300X": "Instinct MI300X",
+    "AMD Radeon RX 7900 XTX": "Radeon RX 7900 XTX",
+    "Intel(R) Arc(TM) A770 Graphics": "Arc A770 16GB",
+    "Intel(R) Data Center GPU Max 1550": "Data Center GPU Max 1550",
+    "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz": "Xeon Platinum 8380",
+    "Intel(R) Xeon Phi(TM) CPU 7210": "Xeon Phi 7210",
+    "AMD EPYC 7742 64-Core Processor": "EPYC 7742",
+}
+
+# Near misses, and a card that the refusal must suggest.
+REFUSED = {
+    "A100": "A100-SXM4-40GB",
+    "NVIDIA A100 40GB": "A100-SXM4-40GB",
+    "A100-SXM4": "A100-SXM4-80GB",
+    "V100": "V100-SXM2-16GB",
+    "Tesla V100-SXM2": "V100-SXM2-32GB",
+    "Tesla V100-SXM2-24GB": "V100-SXM2-16GB",
+    "H100": "H100-SXM5-80GB",
+    "TITAN X": "Titan X (Pascal)",
+    "RTX 6000": "RTX 6000 Ada",
+    "NVIDIA GeForce RTX 4060 Ti": "RTX 4060 Ti 16GB",
+    "NVIDIA GeForce RTX 3090 Laptop GPU": "RTX 3090",
+    "NVIDIA GeForce RTX 4080 Laptop GPU": "RTX 4080",
+    "GeForce RTX 2080 Ti with Max-Q Design": "RTX 2080 Max-Q",
+    "NVIDIA A100-SXM4-40GB MIG 3g.20gb": "A100-SXM4-40GB",
+    "GRID V100D-8Q": "V100-DGXS-16GB",
+    "NVIDIA GeForce RTX 3090, 12288 MiB": "RTX 3090",
+    "NVIDIA GeForce RTX 309": "RTX 3090",
+    "NVIDIA GeForce RTX 4090 D": "RTX 4090",
+    "GTX 1080Ti Super": "GTX 1080 Ti",
+    "Tesla T40": "T4",
+    "RTX A600": "RTX A6000",
+    "A1 00-SXM4-40GB": "A100-SXM4-40GB",
+    "MI 300": "Instinct MI300X",
+    "P100 16GB": "P100-SXM2-16GB",
+}
+
+
+@pytest.mark.parametrize("text", AS_SOFTWARE_SAYS)
+def test_device_strings_resolve(text):
+    assert find_gpu(text).gpu == AS_SOFTWARE_SAYS[text]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_near_misses_are_refused_with_the_right_suggestion(text):
+    with pytest.raises(UnknownNameError) as caught:
+        find_gpu(text)
+    assert repr(REFUSED[text]) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.gpu)
+def test_every_name_and_alias_finds_its_card(card):
+    for name in (card.gpu, *card.aliases, card.gpu.lower(), f"NVIDIA {card.gpu}"):
+        assert find_gpu(name) == card
+
+
+def contains_its_name(text, card):
+    words = name_key(split_memory(text)[0])
+    return any(name_key(split_memory(name)[0]) in words for name in (card.gpu, *card.aliases))
+
+
+def mutated(name, position, piece):
+    position %= len(name) + 1
+    return name[:position] + piece + name[position + len(piece) % 3 :]
+
+
+@given(
+    st.sampled_from([name for card in CARDS for name in (card.gpu, *card.aliases)]),
+    st.integers(0, 40),
+    st.text("0123456789 TiSuperXaAQGBmM-()with", max_size=6),
+)
+def test_no_string_resolves_to_a_card_whose_name_it_does_not_contain(name, position, piece):
+    text = mutated(name, position, piece)
+    try:
+        card = find_gpu(text)
+    except UnknownNameError:
+        return
+    assert contains_its_name(text, card)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_card_it_contains_or_refused(text):
+    try:
+        assert contains_its_name(text, find_gpu(text))
+    except UnknownNameError as error:
+        assert "\n" not in str(error)
+
+
+def test_names_are_unique_and_unambiguous():
+    owners = {}
+    for card in CARDS:
+        for name in (card.gpu, *card.aliases):
+            assert owners.setdefault(name_key(name), card.gpu) == card.gpu
+
+
+def test_table_has_the_cards_asked_for():
+    table = gpu_table()
+    assert len(table) >= 89
+    named = set(table["gpu"])
+    assert {"RTX 5090", "RTX 5080", "B200", "Instinct MI300X", "Instinct MI250X", "Arc B580"} <= named
+    assert {"Xeon Phi 7120P", "Xeon Phi 7210", "Xeon Phi 7250", "EPYC 9654", "K80", "M60"} <= named
+
+
+def test_facts_are_plausible():
+    table = gpu_table()
+    assert (table["peak_fp16_flop_per_s"] >= 0.99 * table["peak_fp32_flop_per_s"]).all()
+    assert (table["base_clock_hz"].fillna(0) <= table["boost_clock_hz"]).all()
+    # Two operations per lane and clock, four where lanes issue twice; processors state their base clock.
+    lanes = table["peak_fp32_flop_per_s"] / (2 * table["core_count"] * table["boost_clock_hz"])
+    assert lanes.between(0.5, 2.05).all()
+    assert (table["source"] != "").all()
+
+
+def test_links_of_cards_are_known():
+    known = set(link_table()["link"]) | {""}
+    assert all({card.host_link, card.gpu_link} <= known for card in CARDS)
+
+
+def test_dies_of_a_board_are_single():
+    assert find_gpu("K80").memory_bytes == 12e9
+    assert find_gpu("Tesla M60").memory_bytes == 8e9
+    assert find_gpu("MI250X").sm_count == 110
+
+
+def test_catalog_with_a_card_of_the_same_name_keeps_one():
+    card = find_gpu("T4")
+    catalog = GpuCatalog((card,)).with_gpu(card)
+    assert catalog.gpus == (card,)
+    assert list(catalog.frame()["gpu"]) == ["T4"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "NVIDIA", "x" * 201, "GPU 0:"])
+def test_no_name_is_refused(text):
+    with pytest.raises(TrainlawError, match="GPU"):
+        find_gpu(text)
+
+
+def test_memory_is_read_from_any_unit():
+    assert split_memory("T4 16 GB")[1] == 16e9
+    assert split_memory("T4 16384MiB")[1] == 16e9
+    assert split_memory("T4")[1] is None
+    assert re.sub(r"\s", "", split_memory("T4 16GB")[0]) == "T4"
+
+
+def test_frame_is_new_each_time():
+    table = gpu_table()
+    table["gpu"] = "changed"
+    assert "changed" not in set(gpu_table()["gpu"])
+    assert np.isfinite(gpu_table()["peak_fp32_flop_per_s"]).all()

@@ -1,0 +1,144 @@
+"""The layers of networks: they sum to what is counted of runs, and agree with the layers of a schedule."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import (
+    LAYER_FEATURES,
+    LAYER_STUDY_FEATURES,
+    NETWORK_LAYER_FEATURES,
+    CnnFacts,
+    Facts,
+    Networks,
+    RunTable,
+    built_in_gpus,
+    configuration,
+    find_cnn,
+    find_cnn_facts,
+    find_gpu,
+    layer_rows,
+    load,
+    network_layer_specs,
+)
+from trainlaw.datasets.features.cnn_features import ITERATION, LAYER_FACTS, DistinctLayers
+from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.formulas import InputError, UnknownNameError
+
+NETS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
+
+
+def summed(run, names):
+    rows = layer_rows(run)
+    return {name: rows.sums.apply(rows.features([name])[name].to_numpy())[0] for name in names}
+
+
+@pytest.mark.parametrize("cnn", NETS)
+def test_sums_over_layers_are_the_features_of_the_run(cnn):
+    graph = find_cnn(cnn)
+    run = configuration(
+        cnn=graph, gpu="V100-SXM2-16GB", batch_per_gpu=48, timed_parts="forward+backward+optimizer+copy"
+    )
+    same = ("conv3x3_compute_s", "conv1x1_compute_s", "grouped_conv_compute_s", "depthwise_compute_s")
+    same += ("dense_compute_s", "optimizer_memory_s", "input_copy_s", "iteration_overhead_s")
+    pairs = {name: name for name in same} | {"compute_s": "total_compute_s", "is_layer": "n_layers"}
+    found = summed(run, pairs)
+    expected = run.features(list(pairs.values())).iloc[0]
+    for ours, theirs in pairs.items():
+        assert found[ours] == pytest.approx(expected[theirs], rel=1e-12), ours
+
+
+@pytest.mark.parametrize("cnn", NETS)
+def test_layers_are_those_of_a_schedule(cnn):
+    columns = layer_columns(find_cnn(cnn), find_gpu("T4"), 32, 3)
+    run = configuration(cnn=cnn, gpu="T4", batch_per_gpu=32)
+    once = {"optimizer_memory_s", "input_copy_s", "iteration_overhead_s"}  # of a run, not of a layer
+    names = [name for name in columns if name.endswith("_s") and name not in once]
+    found = summed(run, names)
+    for name in names:
+        assert found[name] == pytest.approx(columns[name].sum(), rel=1e-12), name
+
+
+def test_names_and_units_are_those_of_measured_layers():
+    shared = [name for name in NETWORK_LAYER_FEATURES if name in LAYER_FEATURES]
+    assert {"compute_s", "rows", "reduction", "launch_s", "weights", "n_passes", "batch"} <= set(shared)
+    for name in shared:
+        assert NETWORK_LAYER_FEATURES[name].spec.unit == LAYER_FEATURES[name].spec.unit, name
+
+
+def test_an_ungrouped_square_layer_has_the_features_of_the_table_of_measured_layers():
+    rows = layer_rows(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
+    layer = rows.features(
+        ["kernel_px", "in_channels", "reduction", "rows", "out_channels", "weights", "macs"]
+    )
+    first = layer.iloc[0]
+    assert rows.kinds[0] == "conv"
+    assert first.tolist() == [3, 3, 27, 8 * 224 * 224, 64, 27 * 64, 8 * 224 * 224 * 27 * 64]
+
+
+def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one():
+    rows = layer_rows(configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8))
+    once = rows.features().iloc[-1]
+    assert rows.kinds[-1] == ITERATION
+    assert once[["compute_s", "launch_s", "other_memory_s", "weight_memory_s", "is_conv"]].tolist() == [0] * 5
+    assert once[["rows", "reduction", "columns", "kernel_px", "out_channels"]].tolist() == [1] * 5
+    assert once["iteration_overhead_s"] == 1e-3
+    assert (rows.features(["iteration_overhead_s"]).iloc[:-1] == 0).all(axis=None)
+
+
+def test_equal_layers_are_one_row_with_their_number():
+    network = find_cnn("resnet50")
+    layers = DistinctLayers.of(network)
+    assert layers.count.sum() == len(network.layers)  # an input less, the iteration more
+    assert len(layers.count) < len(network.layers) / 2
+    assert layers.facts.shape == (len(layers.count), len(LAYER_FACTS))
+
+
+def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
+    table = load("default")
+    rows = layer_rows(table)
+    assert rows.known.all()
+    assert rows.sums.amount == len(table)
+    features = rows.features(LAYER_STUDY_FEATURES)
+    assert np.isfinite(features.to_numpy()).all()
+    labels = rows.labels(table.labels())
+    assert labels["kind"][rows.sums.start[1:] - 1].tolist() == [ITERATION] * len(table)
+    assert (labels["cnn"][rows.sums.start[:-1]] == table.labels()["cnn"]).all()
+
+
+def test_networks_are_found_by_their_counts_alone():
+    table = load("default").where(source="profet")
+    ours, theirs = layer_rows(table), Networks.of(table).rows(table.features())
+    names = list(LAYER_STUDY_FEATURES)
+    assert (ours.features(names) == theirs.features(names)).all(axis=None)
+    assert (ours.sums.start == theirs.sums.start).all()
+
+
+def unknown_network():
+    facts = find_cnn_facts("lenet5")
+    mystery = CnnFacts("mystery", "mystery", "mystery", 32, 10, facts.counts)
+    rows = configuration(cnn=mystery, gpu="T4", batch_per_gpu=8).frame
+    known = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8).frame
+    both = pd.concat([rows, known], ignore_index=True)
+    return RunTable("both", both, Facts(built_in_gpus(), (mystery, find_cnn_facts("vgg16"))))
+
+
+def test_networks_without_layers_are_listed_or_left_out():
+    runs = unknown_network()
+    with pytest.raises(InputError, match="layers are known, came mystery"):
+        layer_rows(runs)
+    rows = layer_rows(runs, leave_out=True)
+    assert rows.known.tolist() == [False, True]
+    assert set(rows.run) == {1}
+    assert np.isnan(rows.per_run(np.array([2.0]))).tolist() == [True, False]
+    with pytest.raises(InputError, match="mystery"):
+        layer_rows(runs.where(cnn="mystery"), leave_out=True)
+
+
+def test_a_forward_pass_is_one_pass():
+    run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8, timed_parts="forward")
+    assert (layer_rows(run).features(["n_passes"]) == 1).all(axis=None)
+
+
+def test_unknown_features_are_named():
+    with pytest.raises(UnknownNameError, match="compute_s"):
+        network_layer_specs(["computes_s"])

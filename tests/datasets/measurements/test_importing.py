@@ -1,0 +1,262 @@
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import GpuCatalog, find_gpu, load
+from trainlaw.datasets.files.faults import FaultsError
+from trainlaw.datasets.measurements.importing import check_runs, import_runs
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
+
+GOOD = "gpu,cnn,batch_per_gpu,time_s\nNVIDIA GeForce RTX 3090,ResNet-50,32,0.1\nTesla T4,vgg16,16,0.2\n"
+
+
+def faults(path, **options):
+    return [str(fault) for fault in check_runs(path, **options)]
+
+
+def test_four_columns_are_enough(write):
+    runs = import_runs(write(GOOD))
+    frame = runs.frame
+    assert frame[["gpu", "cnn", "input_size_px", "n_classes"]].to_numpy().tolist() == [
+        ["RTX 3090", "resnet50", 224, 1000],
+        ["T4", "vgg16", 224, 1000],
+    ]
+    assert runs.name == "runs.csv"
+    assert runs.features(["conv_compute_s"]).notna().all().all()
+
+
+@pytest.mark.parametrize("name", ["precisions", "multi"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+def test_built_in_runs_come_back_from_a_file(name, ending, tmp_path):
+    runs, path = load(name), tmp_path / f"runs.{ending}"
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+        runs.frame.to_parquet(path)
+    else:
+        runs.frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    assert import_runs(path) == runs
+
+
+def test_built_in_runs_come_back_from_excel(tmp_path):
+    pytest.importorskip("openpyxl")
+    runs = load("multi").where(source="pycls")
+    runs.frame.to_excel(tmp_path / "runs.xlsx", index=False)
+    back = import_runs(tmp_path / "runs.xlsx")
+    # Excel keeps 15 digits.
+    assert back.seconds == pytest.approx(runs.seconds, rel=1e-14)
+    texts = ["gpu", "cnn", "framework", "framework_version", "source_commit"]
+    assert (back.frame[texts] == runs.frame[texts]).all().all()
+
+
+def test_semicolons_and_a_byte_order_mark_are_read(write):
+    assert len(import_runs(write("\ufeff" + GOOD.replace(",", ";")))) == 2
+
+
+def test_repeats_are_kept(write):
+    assert len(import_runs(write(GOOD + GOOD.partition("\n")[2]))) == 4
+
+
+def test_imported_runs_merge_with_built_in_ones(write):
+    merged = load("default").merged(import_runs(write(GOOD)))
+    assert len(merged) == 1732
+    assert merged.features().shape[0] == 1732
+
+
+def test_own_cards_are_known_when_given(write):
+    own = GpuCatalog((find_gpu("T4"),))
+    assert len(import_runs(write(GOOD.replace("NVIDIA GeForce RTX 3090", "Tesla T4")), gpus=own)) == 2
+    assert "column gpu" in faults(write(GOOD), gpus=own)[0]
+
+
+def test_mapping_renames_and_converts_units(write):
+    path = write("device,model,bs,latency_ms\nTesla T4,resnet18,8,250\n")
+    names = {"gpu": "device", "cnn": "model", "batch_per_gpu": "bs", "time_s": "latency_ms"}
+    assert import_runs(path, names).seconds.tolist() == [0.25]
+    assert import_runs(
+        write("gpu,cnn,batch_per_gpu,t\nT4,vgg16,8,2\n"), {"time_s": "t"}
+    ).seconds.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("ending", "factor"), [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("min", 60), ("h", 3600)]
+)
+def test_a_wrong_unit_is_recognised_and_the_message_says_what_to_do(write, ending, factor):
+    path = write(f"gpu,cnn,batch_per_gpu,time_{ending}\nT4,vgg16,8,200\n")
+    assert faults(path) == [
+        f"column time_{ending}: expected seconds in time_s; "
+        f"map it with time_s=time_{ending}, which converts the unit"
+    ]
+    assert import_runs(path, {"time_s": f"time_{ending}"}).seconds == pytest.approx([200 * factor])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gpu,cnn,time_s\nT4,vgg16,1\n", "column batch_per_gpu: expected this column"),
+        ("device,cnn,batch_per_gpu,time_s\nT4,vgg16,8,1\n", "map it with gpu=device"),
+        ("gpu,cnn,batch_per_gpu,step_time_ms\nT4,vgg16,8,1\n", "map it with time_s=step_time_ms"),
+        (
+            GOOD.replace("0.1", "-0.1"),
+            "row 1, column time_s: expected a number from 1e-09 to 1e+07 s, came -0.1",
+        ),
+        (GOOD.replace("0.2", "0,2").replace("16,0,2", '16,"0,2"'), "row 2, column time_s: expected a number"),
+        (
+            GOOD.replace("0.2", "soon"),
+            "row 2, column time_s: expected a number from 1e-09 to 1e+07 s, came 'soon'",
+        ),
+        (GOOD.replace("0.2", ""), "row 2, column time_s: expected a number"),
+        (GOOD.replace("0.2", "inf"), "row 2, column time_s"),
+        (GOOD.replace("0.2", "nan"), "row 2, column time_s"),
+        (GOOD.replace("32", "1.5"), "row 1, column batch_per_gpu: expected a whole number"),
+        (GOOD.replace("RTX 3090", "RTX 3091"), "did you mean 'RTX 3090'"),
+        (GOOD.replace("ResNet-50", "resnet51"), "did you mean 'resnet50'"),
+        (GOOD.replace("ResNet-50", "=cmd|'/c calc'!A1"), "column cnn: expected text of 1 to 300 printable"),
+        (GOOD.replace("ResNet-50", "../../etc/passwd"), "row 1, column cnn: expected a known name"),
+        (GOOD.replace("ResNet-50", "x" * 301), "row 1, column cnn: expected text of 1 to 300"),
+        (GOOD.partition("\n")[0] + "\n", "expected at least one row"),
+    ],
+)
+def test_each_fault_is_one_line_with_row_column_value_and_what_was_expected(write, text, expected):
+    found = faults(write(text))
+    assert any(expected in line for line in found)
+    assert not any("\n" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "expected"),
+    [
+        ("n_gpus,n_nodes", "3,2", "column n_gpus: expected a multiple of n_nodes"),
+        ("n_gpus", "4", "column link: expected a link where a node has several GPUs"),
+        ("n_gpus,n_nodes,algorithm", "4,4,ring", "column network: expected a network"),
+        ("n_gpus,link", "4,pcie3-x16", "column algorithm: expected an algorithm for several GPUs"),
+        ("n_gpus,link,algorithm", "4,pcie9,ring", "column link: expected a known name (did you mean 'pcie"),
+        ("algorithm", "gossip", "column algorithm: expected one of none, ring"),
+        ("precision", "fp31", "column precision: expected one of fp32, tf32"),
+        ("timed_parts", "all", "column timed_parts: expected one of forward"),
+        ("time_min_s", "0.9", "column time_min_s: expected at most time_s"),
+        ("time_max_s", "0.1", "column time_max_s: expected at least time_s"),
+        ("input_size_px", "9000", "column input_size_px: expected a whole number from 1 to 8192 px"),
+        ("bench_year", "1492", "column bench_year: expected a whole number from 2000 to 2100"),
+    ],
+)
+def test_columns_that_contradict_each_other(write, columns, cells, expected):
+    path = write(f"gpu,cnn,batch_per_gpu,time_s,{columns}\nT4,vgg16,8,0.5,{cells}\n")
+    assert any(expected in line for line in faults(path))
+
+
+def test_a_size_that_cannot_be_built_is_a_fault(write):
+    path = write("gpu,cnn,batch_per_gpu,time_s,input_size_px\nT4,vgg16,8,0.5,2\n")
+    assert faults(path)[0].startswith("row 1, column input_size_px: expected a size at which it can be built")
+
+
+def test_many_faults_are_listed_in_order_and_cut_short(write):
+    rows = "".join(f"T4,vgg16,{-row},{-row}\n" for row in range(1, 1000))
+    found = check_runs(write("gpu,cnn,batch_per_gpu,time_s\n" + rows))
+    assert len(found) <= 50
+    assert found[0].row is None and "more such rows" in str(found[0])
+    numbered = [fault.row for fault in found if fault.row]
+    assert numbered == sorted(numbered)
+
+
+def test_thousands_of_unknown_names_do_not_take_hours(write):
+    rows = "".join(f"card {row},net {row},8,1\n" for row in range(5000))
+    found = check_runs(write("gpu,cnn,batch_per_gpu,time_s\n" + rows))
+    assert 20 <= len(found) <= 50
+
+
+def test_thousands_of_sizes_are_refused(write):
+    rows = "".join(f"T4,resnet18,8,1,{size}\n" for size in range(32, 2100))
+    found = faults(write("gpu,cnn,batch_per_gpu,time_s,input_size_px\n" + rows))
+    assert found == ["column cnn: expected at most 2000 different networks and sizes, came 2068"]
+
+
+def test_the_error_tells_the_first_fault_and_how_many(write):
+    with pytest.raises(FaultsError) as caught:
+        import_runs(write(GOOD.replace("0.1", "-1").replace("0.2", "-2")))
+    first = "runs.csv: row 1, column time_s: expected a number from 1e-09 to 1e+07 s, came -1.0"
+    assert str(caught.value) == f"{first} (and 1 more faults)"
+    assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"\x00" * 1000,
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
+        np.random.default_rng(0).bytes(10_000_000),
+        b"A" * 10_000_000,
+        b"," * 10_000_000,
+        b'"' * 10_000_000,
+        GOOD.encode() + b"," * 10_000_000,
+        GOOD.encode() + b'"' + b"x" * 10_000_000,
+        GOOD.encode() + b"T4,vgg16,8,1,2,3\n",
+        b"gpu,cnn,batch_per_gpu,time_s\nT4,vgg16,8,1,2,3\n",
+        b"gpu,gpu,batch_per_gpu,time_s\nT4,vgg16,8,1\n",
+        b"gpu,,batch_per_gpu,time_s\nT4,vgg16,8,1\n",
+        b",".join(b"c%d" % number for number in range(501)) + b"\n",
+        b'gpu,cnn\n"T4,vgg16\n',
+    ],
+    ids=lambda content: f"{content[:12]!r}.{len(content)}",
+)
+def test_no_table_is_one_clear_line(write, content):
+    with pytest.raises(InputError) as caught:
+        import_runs(write(content))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path, write):
+    for path in (
+        tmp_path / "none.csv",
+        tmp_path,
+        tmp_path / "a\0b.csv",
+        write(GOOD, "runs.doc"),
+        write(GOOD, "runs"),
+    ):
+        with pytest.raises(TrainlawError) as caught:
+            import_runs(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mapping", [{"speed_s": "time_s"}, {"time": "time_s"}])
+def test_mapping_to_an_unknown_column_is_refused(write, mapping):
+    with pytest.raises(UnknownNameError, match="column of the schema"):
+        import_runs(write(GOOD), mapping)
+
+
+def test_mapping_from_an_absent_column_is_refused(write):
+    with pytest.raises(InputError, match="time_s=latency"):
+        import_runs(write(GOOD), {"time_s": "latency"})
+
+
+def test_numbers_in_text_columns_stay_text(write):
+    path = write("gpu,cnn,batch_per_gpu,time_s,framework_version\nT4,vgg16,8,1,1.10\n")
+    assert import_runs(path).frame["framework_version"].item() == "1.10"
+
+
+def test_a_large_table_is_read_and_turned_into_features(tmp_path):
+    """A twentieth of the million rows that must pass in 20 s and 3 GiB; memory is that of the columns."""
+    frame = load("precisions").frame
+    large = frame.iloc[np.random.default_rng(0).integers(0, len(frame), 50_000)]
+    large.to_csv(tmp_path / "large.csv", index=False)
+    runs = import_runs(tmp_path / "large.csv")
+    features = runs.features()
+    assert features.shape[0] == len(runs) == 50_000
+    assert features.memory_usage(index=False).sum() == features.size * 8
+    assert isinstance(features, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "value"),
+    [
+        ("image_size", "input_size_px", "64"),
+        ("precison", "precision", "fp16"),
+        ("frame_work", "framework", "x"),
+    ],
+)
+def test_an_optional_column_in_another_spelling_is_not_lost(write, theirs, ours, value):
+    path = write(f"gpu,cnn,batch_per_gpu,time_s,{theirs},my_note\nT4,resnet50,8,0.1,{value},x\n")
+    (fault,) = check_runs(path)
+    assert fault.column == theirs and f"map it with {ours}={theirs}" in str(fault)
+    assert check_runs(path, {ours: theirs}) == []

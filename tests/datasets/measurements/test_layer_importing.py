@@ -1,0 +1,70 @@
+"""Layers in a file of a user, as the profiler writes them: read as they are, or refused cell by cell."""
+
+import pandas as pd
+import pytest
+from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.files.faults import FaultsError
+from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.measurements.layer_importing import import_layers
+from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.profiler import Configuration
+from trainlaw.datasets.profiler.layer_rows import LAYER_FILE_COLUMNS, LayerTime, schema_rows
+from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.processor import Processor
+
+DEVICE = "Toy CPU, 1 thread"
+
+
+@pytest.fixture
+def rows():
+    cnn = build("lenet5", 32, 10)
+    times = [
+        LayerTime(place, 1e-3, 2e-3, 3e-3, 5e-4, 6.5e-3, (9e-4, 2e-3), (6e-3, 8e-3), 20)
+        for place, layer in enumerate(cnn.layers)
+        if layer.kind in ("conv", "dense")
+    ]
+    measured = schema_rows(cnn, times, Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 8), DEVICE)
+    return pd.DataFrame(measured, columns=LAYER_FILE_COLUMNS)
+
+
+@pytest.fixture
+def gpus(tmp_path):
+    machine = MachineFile(tmp_path / "runs.csv")
+    machine.add(Processor("Toy CPU", 2, 16, 2.5e9, 8e9, 32e6, 48e3).gpu_row(1, 1e11, 1e10))
+    return with_gpus(machine.path)
+
+
+def test_rows_of_the_profiler_are_layers(rows, gpus, tmp_path):
+    path = tmp_path / "runs-layers.csv"
+    rows.to_csv(path, index=False)
+    table = import_layers(path, gpus)
+    assert list(table.frame) == [column.name for column in LAYER_COLUMNS]
+    assert table.name == "runs-layers.csv" and len(table) == len(rows)
+    assert (table.features(["peak_flop_per_s"]) == 1.6e11).all(axis=None)
+    assert table.frame["batch"].dtype == "int64"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"gpu": "Toy CPU, 3 threads"}, "row 1, column gpu: expected a known name"),
+        ({"kind": "pool"}, "column kind: expected"),
+        ({"time_s": -1.0}, "column time_s"),
+        ({"batch": None}, "column batch"),
+    ],
+)
+def test_faulty_layers_are_refused(rows, gpus, tmp_path, change, words):
+    path = tmp_path / "layers.csv"
+    rows.assign(**change).to_csv(path, index=False)
+    with pytest.raises(FaultsError, match=words):
+        import_layers(path, gpus)
+
+
+def test_a_table_without_layers_or_columns_is_refused(rows, tmp_path):
+    path = tmp_path / "layers.csv"
+    rows.iloc[:0].to_csv(path, index=False)
+    with pytest.raises(FaultsError, match="at least one row"):
+        import_layers(path)
+    rows.drop(columns="kernel_px").to_csv(path, index=False)
+    with pytest.raises(FaultsError, match="kernel_px"):
+        import_layers(path)

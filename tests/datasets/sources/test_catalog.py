@@ -1,0 +1,122 @@
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from trainlaw.datasets import DATASETS, built_in_gpus, gpu_table, load, load_layers, load_pairs
+from trainlaw.datasets.cnns.facts import shipped_facts
+from trainlaw.datasets.files.checks import typed_frame, value_faults
+from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS, gpu_table_schema
+from trainlaw.datasets.hardware.links import links
+from trainlaw.datasets.measurements.importing import runs_of_frame
+from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS, layer_table_schema
+from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, run_table_schema
+from trainlaw.formulas.errors import UnknownNameError
+
+LOADERS = {"runs": load, "layers": load_layers, "pairs": load_pairs}
+RUN_SETS = [name for name, dataset in DATASETS.items() if dataset.kind == "runs"]
+LAYER_SETS = [name for name, dataset in DATASETS.items() if dataset.kind == "layers"]
+NOTICE = Path(__file__).parents[3] / "NOTICE"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("default", 1730),
+        ("single-fp32", 1770),
+        ("precisions", 1986),
+        ("multi", 1218),
+        ("profet-pairs", 3684),
+        ("cde-layers", 60_000),
+        ("neusight-layers", 32_916),
+    ],
+)
+def test_sets_have_their_rows(name, rows):
+    assert len(LOADERS[DATASETS[name].kind](name)) == rows
+
+
+def test_every_set_is_listed_above():
+    assert len(DATASETS) == 7
+
+
+@pytest.mark.parametrize("dataset", DATASETS.values(), ids=DATASETS)
+def test_every_set_says_what_to_know(dataset):
+    texts = (dataset.title, dataset.coverage, dataset.licence, dataset.commit, dataset.noise_floor)
+    assert all(text.strip() for text in (*texts, *dataset.anomalies))
+    assert dataset.anomalies
+
+
+@pytest.mark.parametrize("name", RUN_SETS)
+def test_runs_keep_their_schema(name):
+    frame = load(name).frame
+    assert list(frame) == [column.name for column in RUN_COLUMNS]
+    typed, faults = typed_frame(frame, RUN_COLUMNS)
+    assert faults + value_faults(typed, RUN_COLUMNS) == []
+    assert runs_of_frame(frame, name) == load(name)
+
+
+@pytest.mark.parametrize("name", RUN_SETS)
+def test_runs_name_known_facts(name):
+    frame = load(name).frame
+    assert set(frame["gpu"]) <= {card.gpu for card in built_in_gpus().gpus}
+    assert set(frame["link"]) | set(frame["network"]) <= set(links())
+    keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
+    assert set(keys) <= set(shipped_facts())
+
+
+@pytest.mark.parametrize("name", [*RUN_SETS, *LAYER_SETS])
+def test_each_row_has_source_commit_place_and_licence(name):
+    frame = LOADERS[DATASETS[name].kind](name).frame
+    for column in ("source", "source_commit", "source_path", "licence"):
+        assert frame[column].notna().all()
+        assert (frame[column].str.len() > 0).all()
+    commits = ";".join(set(frame["source_commit"])).split(";")
+    # One source was handed on without its commit, and says so.
+    assert all(re.fullmatch("[0-9a-f]{40}|not recorded", commit) for commit in commits)
+    assert (frame["source_commit"] == "not recorded").any() == (name == "neusight-layers")
+
+
+def test_notice_lists_every_source_with_its_licence():
+    notice = NOTICE.read_text(encoding="utf-8")
+    for name in DATASETS:
+        frame = LOADERS[DATASETS[name].kind](name).frame
+        for source, licence in frame[["source", "licence"]].drop_duplicates().itertuples(index=False):
+            entry = notice[notice.index(f"  {source}") :]
+            assert re.split(r"[ /(]", licence)[0] in entry[:400], source
+
+
+@pytest.mark.parametrize("name", LAYER_SETS)
+def test_layers_keep_their_schema(name):
+    frame = load_layers(name).frame
+    assert list(frame) == [column.name for column in LAYER_COLUMNS]
+    typed, faults = typed_frame(frame, LAYER_COLUMNS)
+    assert faults + value_faults(typed, LAYER_COLUMNS) == []
+
+
+def test_gpus_keep_their_schema():
+    table = gpu_table().replace("", None)
+    typed, faults = typed_frame(table, GPU_COLUMNS)
+    faults += value_faults(typed, GPU_COLUMNS)
+    # Two integrated cards use the host's memory, so they have none of their own.
+    shared = {"Radeon 680M", "Radeon 780M"}
+    assert {table["gpu"][fault.row - 1] for fault in faults} <= shared
+    assert {fault.column for fault in faults} <= {"memory_bytes", "bandwidth_byte_per_s"}
+
+
+@pytest.mark.parametrize(
+    ("file", "schema"),
+    [("runs", run_table_schema()), ("layers", layer_table_schema()), ("gpus", gpu_table_schema())],
+)
+def test_shipped_table_schemas_are_current(file, schema):
+    text = files("trainlaw.datasets.data").joinpath(f"{file}.schema.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json.loads(json.dumps(schema))
+
+
+def test_unknown_and_wrong_kind_of_set():
+    with pytest.raises(UnknownNameError, match="did you mean 'default'"):
+        load("defaults")
+    with pytest.raises(UnknownNameError, match="load_layers"):
+        load("cde-layers")
+    with pytest.raises(UnknownNameError, match="load_pairs"):
+        load_layers("profet-pairs")
