@@ -70,14 +70,14 @@ def load_state(problem: Problem, path: Path) -> SearchState:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["fingerprint"] != fingerprint(problem):
             raise InputError(
-                f"expected the checkpoint of this search, came one of other data or settings in {path}: "
+                f"expected the checkpoint of this search, got one of other data or settings in {path}: "
                 "name another file"
             )
         islands = [island_of(island, problem) for island in content["islands"]]
         return SearchState(islands, content["seconds"])
     except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            f"expected a checkpoint, came something else in {path} ({error}): delete it"
+            f"expected a checkpoint, got something else in {path} ({error}): delete it"
         ) from None
 
 

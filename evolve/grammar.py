@@ -192,7 +192,7 @@ def _check_reachable(depth: float, target: FeatureSpec) -> None:
     """Raise InputError where no tree of any depth has the target's unit."""
     if not np.isfinite(depth):
         raise InputError(
-            f"expected features from which {target.unit} can be made, came none: add some or set typed=False"
+            f"expected features from which {target.unit} can be made, got none: add some or set typed=False"
         )
 
 

@@ -117,7 +117,7 @@ class FormulaRegressor:
         known = inspect.signature(type(self)).parameters
         for name, value in params.items():
             if name not in known:
-                raise InputError(f"expected a parameter of {', '.join(known)}, came {name!r}")
+                raise InputError(f"expected a parameter of {', '.join(known)}, got {name!r}")
             setattr(self, name, value)
         return self
 
@@ -169,7 +169,7 @@ class FormulaRegressor:
         weight = None if sample_weight is None else _weights(sample_weight, truth.size)
         group = None if groups is None else np.asarray(groups).astype(str)
         if group is not None and group.shape != truth.shape:
-            raise InputError(f"expected {truth.size} group labels, one per row, came shape {group.shape}")
+            raise InputError(f"expected {truth.size} group labels, one per row, got shape {group.shape}")
         return {
             "X": columns, "y": truth, "features": self.features_, "target": self.target_,
             "settings": settings, "groups": group, "sample_weight": weight,
@@ -181,7 +181,7 @@ class FormulaRegressor:
         self.candidates_: list[Candidate] = finish(state, problem)
         if not self.candidates_:
             raise InputError(
-                "expected at least one valid formula, came none: allow more operators or a larger budget"
+                "expected at least one valid formula, got none: allow more operators or a larger budget"
             )
         chosen = choose(self.candidates_, problem.settings.choice, problem.columns.shape[1])
         settings = problem.settings
@@ -208,7 +208,7 @@ def _matrix(X: ArrayLike, features: tuple[FeatureSpec, ...] | None, fitting: boo
     if hasattr(X, "columns") and features is not None:
         missing = [spec.name for spec in features if spec.name not in X.columns]
         if missing and (fitting or len(X.columns) != len(features)):
-            raise InputError(f"expected a column per feature, came a table without {', '.join(missing[:5])}")
+            raise InputError(f"expected a column per feature, got a table without {', '.join(missing[:5])}")
         if not missing:
             X = X[[spec.name for spec in features]]
     if hasattr(X, "toarray"):
@@ -219,7 +219,7 @@ def _matrix(X: ArrayLike, features: tuple[FeatureSpec, ...] | None, fitting: boo
     array = array.astype(np.float64)
     if array.ndim != 2:
         raise InputError(
-            f"expected a table of rows and features, came {array.ndim} dimension(s). Reshape your data"
+            f"expected a table of rows and features, got {array.ndim} dimension(s). Reshape your data"
         )
     if array.shape[0] < 1:
         raise InputError(
@@ -230,9 +230,9 @@ def _matrix(X: ArrayLike, features: tuple[FeatureSpec, ...] | None, fitting: boo
             f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
         )
     if fitting and features is not None and array.shape[1] != len(features):
-        raise InputError(f"expected one column per feature ({len(features)}), came {array.shape[1]} columns")
+        raise InputError(f"expected one column per feature ({len(features)}), got {array.shape[1]} columns")
     if not np.all(np.isfinite(array)):
-        raise InputError("expected finite numbers in X, came NaN or inf: leave such rows out")
+        raise InputError("expected finite numbers in X, got NaN or inf: leave such rows out")
     return array
 
 
@@ -247,20 +247,18 @@ def _target(y: ArrayLike, rows: int) -> NDArray[np.float64]:
         _warn_column()
         array = array[:, 0]
     if array.shape != (rows,):
-        raise InputError(f"expected one target per row ({rows}), came shape {array.shape}")
+        raise InputError(f"expected one target per row ({rows}), got shape {array.shape}")
     if not np.all(np.isfinite(array)):
-        raise InputError("expected finite numbers in y, came NaN or inf: leave such rows out")
+        raise InputError("expected finite numbers in y, got NaN or inf: leave such rows out")
     return array
 
 
 def _weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (rows,) or not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
-        raise InputError(f"expected {rows} finite weights, none negative, came shape {weight.shape}")
+        raise InputError(f"expected {rows} finite weights, none negative, got shape {weight.shape}")
     if not np.any(weight > 0.0):
-        raise InputError(
-            "expected a weight that is not zero, came only zero weights: leave sample_weight out"
-        )
+        raise InputError("expected a weight that is not zero, got only zero weights: leave sample_weight out")
     return weight
 
 

@@ -120,11 +120,11 @@ class SearchSettings:
             raise unknown_name("choice", self.choice, CHOICES)
         for name, low, high in self.constant_ranges:
             if not low <= high:
-                raise InputError(f"expected low <= high as range of {name!r}, came {low} and {high}")
+                raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
         if self.evaluations is None and self.limit_seconds is None:
-            raise InputError("expected a budget, came none: set evaluations or limit_seconds")
+            raise InputError("expected a budget, got none: set evaluations or limit_seconds")
         if self.max_nodes is not None and not 1 <= self.max_nodes <= 200:
-            raise InputError(f"expected max_nodes from 1 to 200, came {self.max_nodes}")
+            raise InputError(f"expected max_nodes from 1 to 200, got {self.max_nodes}")
         for name, low, high in (
             ("population", 4, 1_000_000),
             ("islands", 1, 1_000),
@@ -133,7 +133,7 @@ class SearchSettings:
             ("threads", 1, 1_024),
         ):
             if not low <= getattr(self, name) <= high:
-                raise InputError(f"expected {name} from {low} to {high}, came {getattr(self, name)}")
+                raise InputError(f"expected {name} from {low} to {high}, got {getattr(self, name)}")
 
     def resolved(self, *, grouped: bool) -> "SearchSettings":
         """The settings with what was left open decided, for rows with or without groups.

@@ -39,7 +39,7 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
             raise unknown_name("variable with a range", name, box)
         low, high = (float(end) for end in box[name])
         if not low <= high:
-            raise InputError(f"expected low <= high as range of {shown(name)}, came {low} and {high}")
+            raise InputError(f"expected low <= high as range of {shown(name)}, got {low} and {high}")
         found[name] = low, high
     return found
 

@@ -1,4 +1,4 @@
-"""The errors that trainlaw raises on purpose: in one line what was expected, what came and what to do."""
+"""Errors that trainlaw raises: one line says what was expected, what was found and how to fix it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

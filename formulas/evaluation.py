@@ -49,5 +49,5 @@ def _common_shape(columns: Mapping[str, NDArray[np.float64]]) -> tuple[int]:
     """Return the shape (n,) of all columns."""
     lengths = {name: np.size(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise InputError(f"expected columns of one length, came rows: {shown(lengths, limit=200)}")
+        raise InputError(f"expected columns of one length, got rows: {shown(lengths, limit=200)}")
     return (next(iter(lengths.values()), 1),)

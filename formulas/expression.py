@@ -106,7 +106,7 @@ def with_constants(expression: Expression, values: Sequence[float]) -> Expressio
     """
     expected = len(constants(expression))
     if len(values) != expected:
-        raise InputError(f"expected {expected} constants for this expression, came {len(values)}")
+        raise InputError(f"expected {expected} constants for this expression, got {len(values)}")
     following = iter(values)
     return fold(
         expression,
@@ -168,8 +168,8 @@ def check_size(expression: Expression) -> Expression:
     """Return `expression` itself; raises InputError when it has too many nodes or is nested too deeply."""
     count = count_nodes(expression)
     if count > MAX_NODES:
-        raise InputError(f"expected a formula of at most {MAX_NODES} nodes, came {count}: it is too long")
+        raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got {count}: it is too long")
     levels = depth(expression)
     if levels > MAX_DEPTH:
-        raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, came {levels}")
+        raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got {levels}")
     return expression

@@ -30,10 +30,10 @@ class FeatureSpec:
     def __post_init__(self) -> None:
         """Check the fields that a slip would leave wrong without notice."""
         if not self.name:
-            raise InputError("expected a feature with a name, came an empty name")
+            raise InputError("expected a feature with a name, got an empty name")
         if not self.low <= self.high:
             raise InputError(
-                f"expected low <= high for feature {shown(self.name)}, came {self.low} and {self.high}"
+                f"expected low <= high for feature {shown(self.name)}, got {self.low} and {self.high}"
             )
 
     def to_json(self) -> dict[str, Any]:

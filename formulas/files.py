@@ -53,8 +53,8 @@ def text_of(data: bytes, limit_bytes: int, place: Path) -> str:
     or another text.
     """
     if len(data) > limit_bytes:
-        raise InputError(f"expected at most {limit_bytes} bytes in {place}, came more: is it the right file?")
+        raise InputError(f"expected at most {limit_bytes} bytes in {place}, got more: is it the right file?")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8 text in {place}, came another byte at {error.start}") from None
+        raise InputError(f"expected UTF-8 text in {place}, got another byte at {error.start}") from None

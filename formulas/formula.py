@@ -84,7 +84,7 @@ class Formula:
         known = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]
         twice = {name for name in known if known.count(name) > 1}
         if twice:
-            raise InputError(f"expected each name of a feature once, came twice: {', '.join(sorted(twice))}")
+            raise InputError(f"expected each name of a feature once, got twice: {', '.join(sorted(twice))}")
         for name in variables(self.expression):
             if name not in known:
                 raise unknown_name("variable of the formula", name, known)
@@ -163,10 +163,10 @@ class Formula:
         fields = JsonFields(value, "formula")
         version = fields.take("format", str)
         if version != FORMAT:
-            raise InputError(f"expected a formula of format {FORMAT!r}, came {shown(version)}")
+            raise InputError(f"expected a formula of format {FORMAT!r}, got {shown(version)}")
         text, expression = fields.take("text", str), from_json(fields.take("expression", object))
         if parse_text(text) != expression:
-            raise InputError("expected one formula, came a 'text' other than its 'expression': correct one")
+            raise InputError("expected one formula, got a 'text' other than its 'expression': correct one")
         formula = cls(
             expression=expression,
             features=tuple(FeatureSpec.from_json(item) for item in fields.take("features", list)),

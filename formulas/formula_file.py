@@ -33,7 +33,7 @@ def load_formula(path: str | os.PathLike[str]) -> Formula:
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except RecursionError:
-        raise InputError(f"expected a formula in {path}, came JSON that is nested too deeply") from None
+        raise InputError(f"expected a formula in {path}, got JSON that is nested too deeply") from None
     except InputError as error:
         raise InputError(f"{error} (in {path})") from None
     except ValueError as error:
@@ -45,11 +45,11 @@ def load_formula(path: str | os.PathLike[str]) -> Formula:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"expected finite numbers, came {name}")
+    raise InputError(f"expected finite numbers, got {name}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise InputError("expected each field once in a JSON object, came one twice")
+        raise InputError("expected each field once in a JSON object, got one twice")
     return found

@@ -15,7 +15,7 @@ class JsonFields:
     def __init__(self, value: object, kind: str) -> None:
         """Take the object `value`."""
         if not isinstance(value, dict):
-            raise InputError(f"expected a JSON object for a {kind}, came {shown(value)}")
+            raise InputError(f"expected a JSON object for a {kind}, got {shown(value)}")
         self.value = value
         self.kind = kind
         self.left = set(value)
@@ -27,7 +27,7 @@ class JsonFields:
         self.left.discard(name)
         value = self.value[name]
         if not isinstance(value, kind):
-            raise InputError(f"expected {kind.__name__} as {name!r} of a {self.kind}, came {shown(value)}")
+            raise InputError(f"expected {kind.__name__} as {name!r} of a {self.kind}, got {shown(value)}")
         return value
 
     def take_optional(self, name: str, kind: type, missing: Any) -> Any:
@@ -52,12 +52,12 @@ class JsonFields:
 def finite_number(value: object, place: str) -> float:
     """Return a JSON number as float; raises InputError, naming the place, when it is none or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**1024:
-        raise InputError(f"expected a finite number as {place}, came {shown(value)}")
+        raise InputError(f"expected a finite number as {place}, got {shown(value)}")
     return float(value)
 
 
 def number_pair(value: object, place: str) -> tuple[float, float]:
     """Return a JSON list [low, high] as two floats; raises InputError, naming the place, when it is none."""
     if not isinstance(value, list) or len(value) != 2:
-        raise InputError(f"expected [low, high] as {place}, came {shown(value)}")
+        raise InputError(f"expected [low, high] as {place}, got {shown(value)}")
     return finite_number(value[0], place), finite_number(value[1], place)

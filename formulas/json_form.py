@@ -36,12 +36,12 @@ def from_json(value: object) -> Expression:
     while pending:
         item, level = pending.pop()
         if level > MAX_DEPTH:
-            raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, came more")
+            raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got more")
         if isinstance(item, list):
             pending.extend((argument, level + 1) for argument in item[1:])
         found.append(_head(item))
         if len(found) + len(pending) > MAX_NODES:
-            raise InputError(f"expected a formula of at most {MAX_NODES} nodes, came more")
+            raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got more")
     return _assemble(found)
 
 
@@ -50,13 +50,13 @@ def _head(item: object) -> Constant | Variable | tuple[str, int]:
     if isinstance(item, list) and item and isinstance(item[0], str):
         operator = operator_named(item[0])
         if len(item) - 1 != operator.arity:
-            raise InputError(f"expected {operator.arity} arguments of {operator.name!r}, came {shown(item)}")
+            raise InputError(f"expected {operator.arity} arguments of {operator.name!r}, got {shown(item)}")
         return operator.name, operator.arity
     if isinstance(item, str) and 0 < len(item) <= MAX_NAME:
         return Variable(item)
     if isinstance(item, int | float):
         return Constant(finite_number(item, "a constant of a formula"))
-    raise InputError(f"expected a number, a name or a list [operator, argument, ...], came {shown(item)}")
+    raise InputError(f"expected a number, a name or a list [operator, argument, ...], got {shown(item)}")
 
 
 def _assemble(found: list[Constant | Variable | tuple[str, int]]) -> Expression:

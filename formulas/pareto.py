@@ -34,7 +34,7 @@ class ParetoFront:
         for simple, complex_ in zip(self.members, self.members[1:], strict=False):
             if not (simple.complexity < complex_.complexity and simple.loss > complex_.loss):
                 raise InputError(
-                    "expected rising complexity and falling loss in a Pareto front, came "
+                    "expected rising complexity and falling loss in a Pareto front, got "
                     f"({simple.complexity}, {simple.loss}) before ({complex_.complexity}, {complex_.loss})"
                 )
 
@@ -81,7 +81,7 @@ class ParetoFront:
         if rule not in ("validation", "loss"):
             raise unknown_name("rule", rule, ("validation", "loss"))
         if not self.members:
-            raise InputError("expected a Pareto front with at least one formula, came an empty one")
+            raise InputError("expected a Pareto front with at least one formula, got an empty one")
         validated = [member for member in self.members if member.validation_loss is not None]
         if rule == "loss" or not validated:
             return self.members[-1]

@@ -27,10 +27,10 @@ class RowSums:
     def __post_init__(self) -> None:
         """Check that the three arrays describe one ragged table."""
         if self.start.size < 2 or self.start[0] != 0 or np.any(np.diff(self.start) < 1):
-            raise InputError("expected sums over at least one row each, came an empty one: leave it out")
+            raise InputError("expected sums over at least one row each, got an empty one: leave it out")
         if self.start[-1] != self.row.size or self.row.size != self.count.size:
             raise InputError(
-                f"expected as many counts as rows, {self.start[-1]}, came {self.row.size} rows and "
+                f"expected as many counts as rows, {self.start[-1]}, got {self.row.size} rows and "
                 f"{self.count.size} counts"
             )
 

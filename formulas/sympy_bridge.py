@@ -74,7 +74,7 @@ def _from_node(node: Any, arguments: list[Expression]) -> Expression:
         return Apply(operator, (arguments[0],)) if operator else Apply("pow", tuple(arguments))
     operator = _operators_by_function().get(node.func.__name__)
     if operator is None:
-        raise InputError(f"expected operators of the table, came sympy's {shown(node.func.__name__)}")
+        raise InputError(f"expected operators of the table, got sympy's {shown(node.func.__name__)}")
     # sympy's maximum takes any number of arguments, and its step function carries its value at the jump.
     return Apply(operator, (arguments[0],)) if OPERATORS[operator].arity == 1 else _chain(operator, arguments)
 
@@ -87,7 +87,7 @@ def _chain(operator: str, arguments: list[Expression]) -> Expression:
 def _number(node: Any) -> Expression:
     """Return the constant of a sympy number; raises InputError for one that is complex or infinite."""
     if not (node.is_real and node.is_finite):
-        raise InputError(f"expected real, finite numbers, came sympy's {shown(str(node))}")
+        raise InputError(f"expected real, finite numbers, got sympy's {shown(str(node))}")
     return Constant(float(node))
 
 

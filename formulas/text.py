@@ -103,7 +103,7 @@ def parse_text(text: str) -> Expression:
     Apply(operator='mul', arguments=(Constant(value=2.0), Variable(name='x')))
     """
     if len(text) > MAX_LENGTH:
-        raise InputError(f"expected a formula of at most {MAX_LENGTH} characters, came {len(text)}")
+        raise InputError(f"expected a formula of at most {MAX_LENGTH} characters, got {len(text)}")
     return check_size(_Parser(text).parse())
 
 
@@ -136,9 +136,9 @@ class _Parser:
 
     def fault(self, expected: str, token: _Token) -> InputError:
         """Return the error that `token` stands where something else was expected."""
-        came = "the end" if token.kind == "end" else shown(token.text)
+        found = "the end" if token.kind == "end" else shown(token.text)
         return InputError(
-            f"expected {expected}, came {came} at character {token.start + 1} of {shown(self.text)}"
+            f"expected {expected}, got {found} at character {token.start + 1} of {shown(self.text)}"
         )
 
     def tokenize(self) -> Iterator[_Token]:
@@ -159,7 +159,7 @@ class _Parser:
             read = self.read_value if expects_value else self.read_after_value
             position, expects_value = read(position)
             if len(self.values) + len(self.pending) > 2 * MAX_NODES:
-                raise InputError(f"expected a formula of at most {MAX_NODES} nodes, came more")
+                raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got more")
         return self.values[0]
 
     def read_value(self, position: int) -> tuple[int, bool]:

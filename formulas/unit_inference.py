@@ -102,9 +102,9 @@ class _System:
             rest = difference.times(_Power(DIMENSIONLESS, {index: exponent}), Fraction(-1))
             self.solved[index] = NO_UNIT.times(rest, -1 / exponent)
         elif not difference.unit.is_dimensionless:
-            came, wanted = self.known(one), self.known(other)
-            detail = f"{came} and {wanted}" if came and wanted else f"they differ by {difference.unit}"
-            raise UnitError(f"expected units that agree in '{to_text(place, digits=4)}', came {detail}")
+            found, wanted = self.known(one), self.known(other)
+            detail = f"{found} and {wanted}" if found and wanted else f"they differ by {difference.unit}"
+            raise UnitError(f"expected units that agree in '{to_text(place, digits=4)}', got {detail}")
 
 
 def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, _Power]:

@@ -30,7 +30,7 @@ class Unit:
         Raises UnitError when the text is no such product.
         """
         if len(text) > MAX_LENGTH:
-            raise UnitError(f"expected a unit of at most {MAX_LENGTH} characters, came {shown(text)}")
+            raise UnitError(f"expected a unit of at most {MAX_LENGTH} characters, got {shown(text)}")
         return _UnitReader(text).read()
 
     @property
@@ -79,7 +79,7 @@ class _UnitReader:
         while text[position:].strip():
             match = _TOKEN.match(text, position)
             if match is None:
-                raise self.fault(f"came {text[position]!r}")
+                raise self.fault(f"got {text[position]!r}")
             self.tokens.append(match.group().strip())
             position = match.end()
 
@@ -97,7 +97,7 @@ class _UnitReader:
         """Return the unit of the whole text."""
         unit = self.product()
         if self.tokens:
-            raise self.fault(f"came {self.tokens[0]!r}")
+            raise self.fault(f"got {self.tokens[0]!r}")
         return unit
 
     def product(self) -> Unit:
@@ -119,7 +119,7 @@ class _UnitReader:
         elif token in BASES:
             unit = Unit(tuple(Fraction(base == token) for base in BASES))
         else:
-            raise self.fault(f"came {token!r}" if token else "it ends early")
+            raise self.fault(f"got {token!r}" if token else "it ends early")
         if self.tokens and self.tokens[0] == "^":
             self.take()
             unit = unit ** self.exponent()
@@ -134,7 +134,7 @@ class _UnitReader:
         try:
             value = Fraction(token)
         except (ValueError, ZeroDivisionError):
-            raise self.fault(f"came the exponent {token!r}") from None
+            raise self.fault(f"got the exponent {token!r}") from None
         if enclosed and self.take() != ")":
             raise self.fault("a ')' is missing")
         return value

@@ -49,7 +49,7 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
         _json_rows(text, path) if path.suffix.lower() == ".json" else list(csv.DictReader(io.StringIO(text)))
     )
     if not rows:
-        raise InputError(f"{path}: expected at least one row of achieved rates, came none")
+        raise InputError(f"{path}: expected at least one row of achieved rates, got none")
     rates = tuple(_rates(row, f"{path} row {number}") for number, row in enumerate(rows, start=1))
     keys = [(row.gpu, row.precision) for row in rates]
     for key in keys:
@@ -74,7 +74,7 @@ def _rates(row: Mapping[str, object], where: str) -> MeasuredRates:
             raise unknown_name(f"column of {where}", str(name), (*_TEXT_COLUMNS, *RATE_COLUMNS))
     gpu = str(row.get("gpu") or "").strip()
     if not gpu:
-        raise InputError(f"{where}: expected a GPU in column gpu, came nothing")
+        raise InputError(f"{where}: expected a GPU in column gpu, got nothing")
     numbers = {name: _positive(row.get(name), f"{where}, {name}") for name in RATE_COLUMNS}
     return MeasuredRates(gpu, str(row.get("precision") or "fp32"), **numbers)
 
@@ -87,5 +87,5 @@ def _positive(value: object, where: str) -> float | None:
     except (TypeError, ValueError):
         number = float("nan")
     if not 0 < number < float("inf"):
-        raise InputError(f"{where}: expected a positive number, came {str(value)[:40]!r}")
+        raise InputError(f"{where}: expected a positive number, got {str(value)[:40]!r}")
     return number

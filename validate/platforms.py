@@ -39,10 +39,10 @@ def cross_platform(
     names = np.asarray(platforms, dtype=str)
     found, sizes = np.unique(names, return_counts=True)
     if len(found) < 2:
-        raise InputError(f"expected runs on at least two platforms, came only {str(found[0])!r}")
+        raise InputError(f"expected runs on at least two platforms, got only {str(found[0])!r}")
     trained = [name for name, size in zip(found, sizes, strict=True) if size >= least_runs]
     if not trained:
-        raise InputError(f"expected at least {least_runs} runs on one platform, came at most {sizes.max()}")
+        raise InputError(f"expected at least {least_runs} runs on one platform, got at most {sizes.max()}")
     rows: list[dict[str, object]] = []
     for train in trained:
         inside = np.flatnonzero(names == train)

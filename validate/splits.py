@@ -120,9 +120,9 @@ def leave_pairs_out(groups: Sequence[object], others: Sequence[object]) -> tuple
 def newest_out(
     groups: Sequence[object], years: Sequence[float], first_held_out_year: float
 ) -> tuple[Split, ...]:
-    """Return one split: train on the past, test on the groups that came in `first_held_out_year` or later.
+    """Return one split: train on the past, test on the groups released in `first_held_out_year` or later.
 
-    `years`, shape (n_runs,), is the year in which the GPU of each run came out; a group takes its newest.
+    `years`, shape (n_runs,), is the year in which the GPU of each run was released; a group takes its newest.
     """
     labels = _labels(groups, "group")
     # One chip can be on cards of several years; the newest decides, so that none is in both parts.
@@ -136,7 +136,7 @@ def newest_out(
 def newest_gpus_out(groups: Sequence[object], years: Sequence[float]) -> tuple[Split, ...]:
     """Return one split that holds out the newest years of GPUs: at least a fifth of the runs.
 
-    Arguments as for `newest_out`; InputError where all GPUs came in one year or a year is missing.
+    Arguments as for `newest_out`; InputError where all GPUs are of one year or a year is missing.
     """
     labels = _labels(groups, "group")
     newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).transform("max").to_numpy()

@@ -161,7 +161,7 @@ def _tasks(
 def _assembled(
     runs: _Runs, splits: Sequence[Split], estimators: tuple[str, ...], outcomes: Sequence[FoldOutcome]
 ) -> StudyResult:
-    """Return the result of the splits that every estimator has finished, in order, whatever came first."""
+    """Return the result of the splits that every estimator has finished, in order, whichever finished first."""
     # A split that one estimator lacks would compare the estimators on different rows.
     found = {(outcome.split, outcome.estimator): outcome for outcome in outcomes}
     finished = [split for split in splits if all((split.name, name) in found for name in estimators)]

@@ -33,5 +33,5 @@ def compare_command(
 
     names = [name.strip() for name in estimators.split(",")]
     if len(names) > 2 or not all(names):
-        raise InputError(f"--estimators: expected one name, or two with a comma, came {estimators!r}")
+        raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
     print(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))

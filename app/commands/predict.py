@@ -152,7 +152,7 @@ def _from_anchor(
     from trainlaw.formulas import InputError
 
     if None in (asked["file"], asked["anchor"], asked["target"]):
-        raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, came only some of them")
+        raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, got only some of them")
     if others:
         raise InputError(
             "--anchor-profile predicts one step on one GPU: leave out options of several, and --from"

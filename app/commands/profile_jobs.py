@@ -56,7 +56,7 @@ class ProfileOptions:
 def run_profile(options: ProfileOptions) -> str:
     """Do what the options ask for, return what to print; MissingDependencyError without torch, InputError."""
     if options.layers and options.micro:
-        raise InputError("expected --layers or --micro, came both")
+        raise InputError("expected --layers or --micro, got both")
     if "TORCHELASTIC_RUN_ID" in os.environ:
         raise InputError(
             "this command starts its processes itself: call it without torchrun, with --processes and --nodes"

@@ -177,12 +177,12 @@ def _run_of_row(
 def _text(row: Mapping[str, str | None], column: str) -> str:
     value = (row.get(column) or "").strip()
     if not value:
-        raise InputError(f"expected a value in column {column}, came nothing")
+        raise InputError(f"expected a value in column {column}, got nothing")
     return value
 
 
 def _whole_number(row: Mapping[str, str | None], column: str) -> int:
     value = _text(row, column)
     if not value.isdecimal() or len(value) > 9 or not int(value):
-        raise InputError(f"expected a whole number of at least 1 in column {column}, came {value[:40]!r}")
+        raise InputError(f"expected a whole number of at least 1 in column {column}, got {value[:40]!r}")
     return int(value)

@@ -18,7 +18,7 @@ def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path
     table = any_table(text, gpu_file=gpu_file, cnn_files=cnn_files)
     if (table.frame["n_gpus"] > 1).any():
         raise InputError(
-            f"{text}: expected runs on one GPU each, came runs on several; keep the rows with n_gpus = 1, or "
+            f"{text}: expected runs on one GPU each, got runs on several; keep the rows with n_gpus = 1, or "
             "study laws of several GPUs: trainlaw study --of multi"
         )
     return table
@@ -104,7 +104,7 @@ def columns_of_options(options: list[str] | None) -> dict[str, str]:
     pairs = [option.split("=") for option in options or []]
     for option, pair in zip(options or [], pairs, strict=True):
         if len(pair) != 2 or not all(pair):
-            raise InputError(f"expected --column OURS=YOURS, came {option!r}")
+            raise InputError(f"expected --column OURS=YOURS, got {option!r}")
     return {ours: yours for ours, yours in pairs}
 
 

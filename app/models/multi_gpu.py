@@ -60,7 +60,7 @@ def check_law_of_several(law: Formula, origin: str) -> Formula:
     if unknown or law.summed_over or not needs_single_gpu_time(law):
         raise InputError(
             f"{origin}: expected a law of several GPUs, with the feature {SINGLE_GPU_TIME}, as "
-            "`trainlaw study --of multi` finds; came another"
+            "`trainlaw study --of multi` finds; got another"
         )
     return law
 

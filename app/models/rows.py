@@ -22,7 +22,7 @@ def is_of_layers(formula: Formula) -> bool:
         return False
     if formula.summed_over != LAYER:
         raise InputError(
-            f"expected a formula of runs or of each {LAYER}, came one of each {formula.summed_over}: export "
+            f"expected a formula of runs or of each {LAYER}, got one of each {formula.summed_over}: export "
             "it to .py, .c, .js, .sql, .onnx or .json"
         )
     for spec in formula.used_features:

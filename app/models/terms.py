@@ -44,7 +44,7 @@ def check_of_runs(formula: Formula) -> None:
     """Raise InputError for a formula of parts of a run, whose features no configuration has."""
     if formula.summed_over:
         raise InputError(
-            f"expected a formula of whole runs, came one of each {formula.summed_over}, to be summed; "
+            f"expected a formula of whole runs, got one of each {formula.summed_over}, to be summed; "
             "export it to .xlsx, .ods, .csv, .py, .c, .js, .sql, .onnx or .json"
         )
 

@@ -123,7 +123,7 @@ def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path
         )
         number = "several" if found else "none"
         raise InputError(
-            f"expected one profile in {file} of that --cnn, --batch and --pixels, came {number}; it has "
+            f"expected one profile in {file} of that --cnn, --batch and --pixels, got {number}; it has "
             f"{'; '.join(have[:6])}{'; ...' if len(have) > 6 else ''}"
         )
     return found[0]
@@ -141,9 +141,7 @@ def _completed(workload: Workload, profile: OperationProfile) -> Workload:
 
 def _law(cards: Sequence[str], known: bool, formula: Path | None) -> tuple[Formula, str]:
     if cards[0] == cards[1]:
-        raise InputError(
-            f"expected two GPUs, came {cards[0]} as anchor and target: its time is the profile's"
-        )
+        raise InputError(f"expected two GPUs, got {cards[0]} as anchor and target: its time is the profile's")
     if formula is not None:
         path = formula / "formula.json" if formula.is_dir() else formula
         return load_formula(path), str(path)

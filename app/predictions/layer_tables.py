@@ -30,7 +30,7 @@ def pair_predictions(
         known = known or bool(found)
         yield cnn, found
     if not known:
-        raise InputError("expected networks whose layers are known, came none")
+        raise InputError("expected networks whose layers are known, got none")
 
 
 def _on_all(run: RunTable, gpus: Collection[str]) -> RunTable:

@@ -81,7 +81,7 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     """The formula to use: the given file, else the newest run's in `folder`, else the built-in one.
 
     given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
-    Returns the formula and where it came from, in words.
+    Returns the formula and its origin.
     Raises InputError where there is none or the file is faulty.
     """
     named = None if given is None or given.exists() else formula_named(given)
@@ -109,7 +109,7 @@ def labels_of_options(options: Sequence[str] | None) -> dict[str, str]:
     pairs = [option.partition("=") for option in options or ()]
     for option, pair in zip(options or (), pairs, strict=True):
         if not all(pair):
-            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, came {option!r}")
+            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {option!r}")
     return {label.strip(): group.strip() for label, _, group in pairs}
 
 
@@ -251,7 +251,7 @@ def _law_that_speaks(law: Formula | None, runs: RunTable) -> Formula:
     """Return the law; InputError where it does not speak for the way of exchanging of every run."""
     if law is None:
         raise InputError(
-            "expected a law of several GPUs beside a measured time on one, came the textbook: leave one out"
+            "expected a law of several GPUs beside a measured time on one, got the textbook: leave one out"
         )
     if not by_law(law, runs).all():
         known = ", ".join(law.provenance.get(ALGORITHMS, ()))

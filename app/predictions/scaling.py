@@ -71,7 +71,7 @@ def gpu_counts(most: int, gpus_per_node: int) -> tuple[tuple[int, int], ...]:
     ((1, 1), (2, 1), (3, 1), (4, 1), (8, 2), (12, 3), (16, 4))
     """
     if not (1 <= most <= MOST_GPUS and 1 <= gpus_per_node <= MOST_GPUS):
-        raise InputError(f"expected 1 to {MOST_GPUS:,} GPUs, came {most} in all and {gpus_per_node} a node")
+        raise InputError(f"expected 1 to {MOST_GPUS:,} GPUs, got {most} in all and {gpus_per_node} a node")
     first = range(1, min(most, gpus_per_node) + 1)
     whole = range(2 * gpus_per_node, most + 1, gpus_per_node)
     return tuple((count, 1) for count in first) + tuple((count, count // gpus_per_node) for count in whole)
@@ -101,7 +101,7 @@ def scaling_curve(
     check_of_runs(formula)
     check_needs_no_time(formula)
     if not 0 <= hidden_share <= 1:
-        raise InputError(f"expected a hidden share of 0 to 1, came {hidden_share}")
+        raise InputError(f"expected a hidden share of 0 to 1, got {hidden_share}")
     if hidden_share and law is not None:
         raise InputError(
             "a law of several GPUs knows what is hidden: a hidden share goes with --law textbook"

@@ -86,7 +86,7 @@ def plan_streams(
     if phase not in PHASES:
         raise unknown_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
-        raise InputError(f"expected 1 to {MOST_STREAMS} streams, came {streams}")
+        raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
     law = law or load_formula(LAW_OF_LAYERS)
     check_law_of_layers(law)
     layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law)
@@ -126,7 +126,7 @@ def check_law_of_layers(law: Formula) -> None:
     """Raise InputError for a law that is not of each layer of a network, or UnknownNameError for a feature."""
     if not is_of_layers(law):
         raise InputError(
-            "expected a law of each layer of a network, as `trainlaw study --of layers` finds; came one of "
+            "expected a law of each layer of a network, as `trainlaw study --of layers` finds; got one of "
             "whole runs or of one kind of layer alone"
         )
 

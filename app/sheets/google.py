@@ -43,6 +43,6 @@ def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
         missing = missing_functions(cell.formula) if cell.formula else []
         if missing:
             where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
-            raise InputError(f"expected functions that Google Sheets has, came {where}: export to .xlsx")
+            raise InputError(f"expected functions that Google Sheets has, got {where}: export to .xlsx")
     drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
     return replace(sheet, drop_downs=drop_downs, bars=[])

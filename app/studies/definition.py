@@ -79,7 +79,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     for name, (least, most) in _LIMITS.items():
         if not least <= getattr(definition, name) <= most:
             value = getattr(definition, name)
-            raise InputError(f"{where}: {name}: expected {least} to {most}, came {value}")
+            raise InputError(f"{where}: {name}: expected {least} to {most}, got {value}")
     return _of_known_names(definition, kind, where)
 
 
@@ -98,10 +98,10 @@ def _of_known_names(definition: StudyDefinition, kind: StudyKind, where: str) ->
                     f"{what} of {where}", name, [*known, *(("all",) if what == "rival" else ())]
                 )
     if definition.by and not kind.platform_rivals:
-        raise InputError(f"{where}: expected a law of runs for a study by platforms, came one of {kind.name}")
+        raise InputError(f"{where}: expected a law of runs for a study by platforms, got one of {kind.name}")
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
-            f"{where}: the split {OWN_LIST!r} and a file held_out go together; came only one of them"
+            f"{where}: the split {OWN_LIST!r} and a file held_out go together; got only one of them"
         )
     return replace(definition, split=split, against=tuple(dict.fromkeys(against)))
 
@@ -115,7 +115,7 @@ def _checked(where: str, value: object, kind: type) -> object:
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) and kind is not tuple:
         return value
     words = {str: "a text", int: "a whole number", bool: "true or false", tuple: "a list of texts"}
-    raise InputError(f"{where}: expected {words[kind]}, came {str(value)[:40]!r}")
+    raise InputError(f"{where}: expected {words[kind]}, got {str(value)[:40]!r}")
 
 
 def read_definition(path: Path) -> Mapping[str, object]:

@@ -128,7 +128,7 @@ def _facts(
 def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) -> None:
     """Raise InputError, naming the first run that has no time."""
     if not formula.used_features:
-        raise InputError("expected a formula with at least one feature, came one that is the same for all")
+        raise InputError("expected a formula with at least one feature, got one that is the same for all")
     times = rows.predict(formula)
     wrong = ~(np.isfinite(times) & (times > 0))
     if wrong.any():

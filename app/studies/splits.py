@@ -27,7 +27,7 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
     if groups < 2:
         advice = "; on one GPU hold out CNNs: --split cnn" if what == "GPU" else ""
         raise InputError(
-            f"{name}: expected runs on at least two kinds of {what}, to hold one out; came {groups}{advice}"
+            f"{name}: expected runs on at least two kinds of {what}, to hold one out; got {groups}{advice}"
         )
     if definition.split in (GPU_FOLDS, CNN_FOLDS):
         keys = labels["gpu_group" if definition.split == GPU_FOLDS else "cnn_base"]
@@ -87,5 +87,5 @@ def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:
     """Return the platform of each run, text, shape (n_runs,); InputError where there is only one."""
     values = labels[by].to_numpy(dtype=str)
     if len(np.unique(values)) < 2:
-        raise InputError(f"by {by}: expected runs on at least two, came only {str(values[0])!r}")
+        raise InputError(f"by {by}: expected runs on at least two, got only {str(values[0])!r}")
     return values

@@ -140,9 +140,7 @@ def suggested_runs(
     measured run or a configuration, or the pool is smaller than `size`.
     """
     if size > len(pool):
-        raise InputError(
-            f"expected to choose at most the {len(pool)} configurations of the pool, came {size}"
-        )
+        raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
     both = front.measured.merged(pool)
     layout = Layout(Networks.of(both) if is_of_layers(front.chosen) else None)
     X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)

@@ -22,7 +22,7 @@ _MAX_BYTES = 10_000_000
 @dataclass(frozen=True, eq=False)
 class StudiedFront:
     """A chosen formula, further ones of its front that are about as good, the runs that are measured, and
-    where all this came from, in words.
+    origin of all this.
     """
 
     chosen: Formula
@@ -46,7 +46,7 @@ def find_front(
     chosen, origin = find_formula(given, folder)
     for spec in chosen.used_features:
         if not is_of_layers(chosen) and spec.name not in FEATURES:
-            raise InputError(f"{origin}: expected a formula of runs, came one in {spec.name}")
+            raise InputError(f"{origin}: expected a formula of runs, got one in {spec.name}")
     place = _run_folder(given, folder)
     rivals = _rivals(place / "front.csv", chosen) if place else ()
     if runs is not None:
@@ -71,7 +71,7 @@ def _rivals(path: Path, chosen: Formula) -> tuple[Formula, ...]:
     try:
         held_out = {row["formula"].lstrip("'"): float(row["validation_loss"] or "inf") for row in rows}
     except (KeyError, ValueError, AttributeError):
-        raise InputError(f"{path}: expected the front.csv of a study, came another table") from None
+        raise InputError(f"{path}: expected the front.csv of a study, got another table") from None
     nearest = sorted(held_out, key=lambda text: held_out[text])[:_MOST]
     good = [text for text in nearest if held_out[text] <= _NEAR * held_out[nearest[0]]]
     return tuple(_like(chosen, text) for text in good)

@@ -45,7 +45,7 @@ def pool_of_networks(
     cards = [wanted_gpu(name, gpus) for name in named]
     facts = [known for name in cnns or zoo_names() for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(facts) * len(batches) * len(cards) <= _MOST:
-        raise InputError(f"expected 1 to {_MOST:,} configurations, came {len(facts) * len(batches):,}")
+        raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(facts) * len(batches):,}")
     frames = [
         configuration(cnn=known, gpu=card, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
         for known, batch, card in product(facts, batches, cards)
@@ -69,7 +69,7 @@ def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnFacts]:
 
 def _small_enough(pool: RunTable) -> RunTable:
     if len(pool) > _MOST:
-        raise InputError(f"expected at most {_MOST:,} configurations, came {len(pool):,}")
+        raise InputError(f"expected at most {_MOST:,} configurations, got {len(pool):,}")
     return pool
 
 
@@ -87,7 +87,7 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
     for number, words in ((old.sum(), "measured already"), ((large & ~old).sum(), "that cannot fit")):
         told += f"; without {int(number):,} {words}" if number else ""
     if not len(left):
-        raise InputError(f"expected configurations that can be measured, came none ({told})")
+        raise InputError(f"expected configurations that can be measured, got none ({told})")
     return left, told
 
 
@@ -104,5 +104,5 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
-        raise InputError(f"{option}: expected whole numbers with commas, such as 8,32, came {text[:40]!r}")
+        raise InputError(f"{option}: expected whole numbers with commas, such as 8,32, got {text[:40]!r}")
     return tuple(np.unique([int(part) for part in parts]).tolist())

@@ -119,7 +119,7 @@ def replayed(
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)
     if len(own.y) < 3 * least:
-        raise InputError(f"expected at least {3 * least} runs to replay on, came {len(own.y)}")
+        raise InputError(f"expected at least {3 * least} runs to replay on, got {len(own.y)}")
     rows: list[tuple[int, int, str, float, float]] = []
     for seed in range(settings.seeds):
         stage = _stage(own, form, rivals, settings, seed)

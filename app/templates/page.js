@@ -134,7 +134,7 @@ const faultOf = (choice) => {
   }
   const spread = choice.gpus % choice.nodes === 0;
   field("nodes").setAttribute("aria-invalid", String(!spread));
-  return spread ? "" : `Expected GPUs spread evenly over the nodes; came ${choice.gpus} on ${choice.nodes}.`;
+  return spread ? "" : `Expected GPUs spread evenly over the nodes; got ${choice.gpus} on ${choice.nodes}.`;
 };
 const addressOf = (choice) => {
   const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));

@@ -28,7 +28,7 @@ def counts_of(text: str, option: str) -> list[int]:
     """
     words = words_of(text)
     if not words or not all(word.isdecimal() and 1 <= int(word[:9]) <= _MOST for word in words):
-        raise InputError(f"expected {option} with whole numbers separated by commas, came {shown(text)}")
+        raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
     return [int(word) for word in words]
 
 

@@ -169,7 +169,7 @@ def workbook_model(formula: Formula) -> Model:
     """
     if formula.summed_over:
         raise InputError(
-            f"expected a formula of a whole run, came one of each {formula.summed_over}: export to .py, "
+            f"expected a formula of a whole run, got one of each {formula.summed_over}: export to .py, "
             ".xlsx, .ods or .json"
         )
     # As features the grouped constants stay in the expression, each a cell of its own.
@@ -186,7 +186,7 @@ def workbook_model(formula: Formula) -> Model:
             )
     names = [cell_name(name) for name in {*model.raw, *features, *model.numbers}]
     if len(set(names)) < len(names):
-        raise InputError("expected names that differ in letters or digits, came two that do not: rename one")
+        raise InputError("expected names that differ in letters or digits, got two that do not: rename one")
     return model
 
 

@@ -36,10 +36,10 @@ class Tasks:
             if not (0 <= seconds < math.inf and 0 < demand <= 1):
                 raise InputError(
                     f"task {number}: expected a time of at least 0 s and a demand above 0 and at most 1, "
-                    f"came {seconds} s and {demand}"
+                    f"got {seconds} s and {demand}"
                 )
             if any(not 0 <= other < number for other in waits_for):
-                raise InputError(f"task {number}: expected to wait for earlier tasks only, came {waits_for}")
+                raise InputError(f"task {number}: expected to wait for earlier tasks only, got {waits_for}")
 
     def __len__(self) -> int:
         """Return the number of tasks."""
@@ -146,7 +146,7 @@ def list_schedule(tasks: Tasks, streams: int, event_s: float = 0.0) -> Schedule:
     """
     if streams < 1 or not 0 <= event_s < math.inf:
         raise InputError(
-            f"expected at least one stream and an event of at least 0 s, came {streams}, {event_s}"
+            f"expected at least one stream and an event of at least 0 s, got {streams}, {event_s}"
         )
     state = _Running(tasks, streams, event_s)
     while state.left:

@@ -124,4 +124,4 @@ def _faults(column: Column, values: pd.Series) -> list[Fault]:
 
 
 def _wanted(column: Column, value: object) -> str:
-    return f"{column.expected}, came an empty cell" if pd.isna(value) else column.expected
+    return f"{column.expected}, got an empty cell" if pd.isna(value) else column.expected

@@ -1,4 +1,4 @@
-"""One fault of a table: where it is, what came and what was expected."""
+"""One fault of a table: where it is, what was expected and what was found."""
 
 import os
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ class Fault:
     """One fault; `row` counts from 1 below the header and is None when the whole column or table is meant.
 
     >>> print(Fault(3, "time_s", -0.5, "a number from 1e-09 to 1e+07 s"))
-    row 3, column time_s: expected a number from 1e-09 to 1e+07 s, came -0.5
+    row 3, column time_s: expected a number from 1e-09 to 1e+07 s, got -0.5
     """
 
     row: int | None
@@ -28,8 +28,8 @@ class Fault:
             f"column {self.column}" if self.column else "",
         ]
         where = ", ".join(place for place in places if place)
-        came = f", came {shown(self.value)}" if self.value is not None else ""
-        return f"{where + ': ' if where else ''}expected {self.expected}{came}"
+        found = f", got {shown(self.value)}" if self.value is not None else ""
+        return f"{where + ': ' if where else ''}expected {self.expected}{found}"
 
 
 class FaultsError(InputError):

@@ -38,11 +38,11 @@ def read_data_file(name: str) -> bytes:
         raise InputError(
             f"cannot read the shipped data file {name}: {error.strerror}; install trainlaw again"
         ) from None
-    came, expected = hashlib.sha256(data).hexdigest(), registered_files()[name]
-    if came != expected:
+    found, expected = hashlib.sha256(data).hexdigest(), registered_files()[name]
+    if found != expected:
         raise InputError(
             f"the shipped data file {name} was altered: expected sha256 {expected[:12]}..., "
-            f"came {came[:12]}...; install trainlaw again"
+            f"got {found[:12]}...; install trainlaw again"
         )
     return data
 

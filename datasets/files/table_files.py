@@ -38,14 +38,12 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     endings = [ending.lower() for ending in place.suffixes[-2:]]
     kind = endings[0] if len(endings) == 2 and endings[1] == ".gz" else "".join(endings[-1:])
     if kind not in _READERS:
-        raise InputError(
-            f"expected a table in {place} ({', '.join(_READERS)}), came the ending {shown(kind)}"
-        )
+        raise InputError(f"expected a table in {place} ({', '.join(_READERS)}), got the ending {shown(kind)}")
     _check_size(place)
     table = _READERS[kind](place, tuple(text_columns))
     if len(table.columns) > MAX_COLUMNS or len(table) > MAX_ROWS:
         raise InputError(
-            f"expected at most {MAX_COLUMNS} columns and {MAX_ROWS} rows in {place}, came {table.shape}"
+            f"expected at most {MAX_COLUMNS} columns and {MAX_ROWS} rows in {place}, got {table.shape}"
         )
     return table
 
@@ -53,14 +51,14 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
 def _check_size(place: Path) -> None:
     try:
         if not place.is_file():
-            raise InputError(f"expected a file, came {place}: there is none")
+            raise InputError(f"expected a file, got {place}: there is none")
         size = place.stat().st_size
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {shown(str(place))}: {error}") from None
     if size > MAX_BYTES:
-        raise InputError(f"expected at most {MAX_BYTES} bytes in {place}, came {size}: is it the right file?")
+        raise InputError(f"expected at most {MAX_BYTES} bytes in {place}, got {size}: is it the right file?")
     if size == 0:
-        raise InputError(f"expected a table in {place}, came an empty file")
+        raise InputError(f"expected a table in {place}, got an empty file")
 
 
 def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
@@ -113,7 +111,7 @@ def _scanned_header(place: Path, zipped: bool) -> str:
                 if len(line) > MAX_LINE_CELLS and _is_too_long(line):
                     raise InputError(f"{place} is not a CSV table: line {number} is too long")
                 if unpacked > MAX_BYTES:
-                    raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came more")
+                    raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got more")
         text = first.decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{place} is not a CSV table in UTF-8: {_one_line(error)}") from None
@@ -129,12 +127,12 @@ def _is_too_long(line: bytes) -> bool:
 
 def _check_names(names: list[str], place: Path) -> None:
     if not names or not all(name.strip() for name in names):
-        raise InputError(f"expected a name for each column in the first line of {place}, came {shown(names)}")
+        raise InputError(f"expected a name for each column in the first line of {place}, got {shown(names)}")
     if len(names) > MAX_COLUMNS:
-        raise InputError(f"expected at most {MAX_COLUMNS} columns in {place}, came {len(names)}")
+        raise InputError(f"expected at most {MAX_COLUMNS} columns in {place}, got {len(names)}")
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise InputError(f"expected each column once in {place}, came {shown(min(twice))} more than once")
+        raise InputError(f"expected each column once in {place}, got {shown(min(twice))} more than once")
 
 
 def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
@@ -143,7 +141,7 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         with zipfile.ZipFile(place) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > MAX_BYTES:
-            raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, came {unpacked}")
+            raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
         table = list(_filled_rows(book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS), place))
         book.close()
@@ -178,7 +176,7 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             rows, columns = file.metadata.num_rows, file.metadata.num_columns
             if rows > MAX_ROWS or columns > MAX_COLUMNS:
                 raise InputError(
-                    f"expected at most {MAX_ROWS} rows in {place}, came {rows} and {columns} columns"
+                    f"expected at most {MAX_ROWS} rows in {place}, got {rows} and {columns} columns"
                 )
             frame = file.read().to_pandas()
     except InputError:

@@ -116,7 +116,7 @@ class GpuCatalog:
         if text in self._by_name:
             return self._by_name[text]
         if not name_key(text) or len(text) > MAX_NAME_LENGTH:
-            raise UnknownNameError(f"expected the name of a GPU, came {shown(text)}")
+            raise UnknownNameError(f"expected the name of a GPU, got {shown(text)}")
         if name_key(text) in self._by_key:
             return self._by_key[name_key(text)]
         if hard_stop(text):

@@ -38,7 +38,7 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
     """
     parts = _WORD.split(text, maxsplit=1)
     if len(parts) != 2 or len(text) > 500:
-        raise InputError(f"expected a card with changes, such as 'T4 with 2x bandwidth', came {shown(text)}")
+        raise InputError(f"expected a card with changes, such as 'T4 with 2x bandwidth', got {shown(text)}")
     card = (gpus or built_in_gpus()).find(parts[0].strip())
     changes: dict[str, float] = {}
     for change in parts[1].split(","):
@@ -51,7 +51,7 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
 def _changed(card: Gpu, change: str) -> dict[str, float]:
     match = _CHANGE.fullmatch(change)
     if match is None:
-        raise InputError(f"expected a change such as 'bandwidth=2x' or '2x bandwidth', came {shown(change)}")
+        raise InputError(f"expected a change such as 'bandwidth=2x' or '2x bandwidth', got {shown(change)}")
     word, value, times, factor, other = match.groups()
     try:
         number = float(value or factor)
@@ -61,7 +61,7 @@ def _changed(card: Gpu, change: str) -> dict[str, float]:
     scaled = bool(times or factor)
     if len(facts) > 1 and not scaled:
         raise InputError(
-            f"expected one fact in the change {shown(change)}, came {', '.join(facts)}: name one in full"
+            f"expected one fact in the change {shown(change)}, got {', '.join(facts)}: name one in full"
         )
     changed = {fact: number * getattr(card, fact) if scaled else number for fact in facts}
     for fact, result in changed.items():

@@ -204,7 +204,7 @@ def _refuse_unknown(names: Sequence[str]) -> None:
         listed = ", ".join(sorted(set(names))[:_SHOWN])
         more = f" and {len(set(names)) - _SHOWN} more" if len(set(names)) > _SHOWN else ""
         raise InputError(
-            f"expected networks whose layers are known, came {listed}{more}: choose networks of "
+            f"expected networks whose layers are known, got {listed}{more}: choose networks of "
             "`trainlaw cnn list`, or give a file of the network"
         )
 
@@ -237,7 +237,7 @@ def _rows(layers: Sequence[DistinctLayers | None], of_runs: Mapping[str, np.ndar
     known = np.array([item is not None for item in layers])
     present = [item for item in layers if item is not None]
     if not present:
-        raise InputError("expected at least one run of a network whose layers are known, came none")
+        raise InputError("expected at least one run of a network whose layers are known, got none")
     sizes = np.array([len(item.count) for item in present])
     start = np.concatenate([[0], np.cumsum(sizes)])
     sums = RowSums(start, np.arange(start[-1]), np.concatenate([item.count for item in present]))

@@ -96,6 +96,6 @@ def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
 def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:
     for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
         if not isinstance(value, int) or not 1 <= value <= 10_000_000:
-            raise InputError(f"expected {name} as a whole number of at least 1, came {shown(value)}")
+            raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
     if n_gpus % n_nodes:
-        raise InputError(f"expected n_gpus as a multiple of n_nodes, came {n_gpus} GPUs on {n_nodes} nodes")
+        raise InputError(f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes")

@@ -141,7 +141,7 @@ def read_plan(
     refuse(name, faults)
     if not planned:
         others = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
-        raise InputError(f"{name}: expected a row for a device of this machine, came rows for {others} only")
+        raise InputError(f"{name}: expected a row for a device of this machine, got rows for {others} only")
     return list(planned)
 
 

@@ -26,7 +26,7 @@ class MachineFile:
         if self.path.exists():
             reader = csv.DictReader(io.StringIO(read_text(self.path, _MAX_BYTES), newline=""))
             if "gpu" not in (reader.fieldnames or ()):
-                raise InputError(f"expected a file in the GPU schema, came {self.path} without a column gpu")
+                raise InputError(f"expected a file in the GPU schema, got {self.path} without a column gpu")
             self._rows = {row["gpu"]: dict(row) for row in reader}
 
     @property

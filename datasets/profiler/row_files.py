@@ -59,7 +59,7 @@ class RowFile:
     def _cells(self, row: Mapping[str, object]) -> dict[str, str]:
         strange = row.keys() - set(self.columns)
         if strange:
-            raise InputError(f"{self.path}: expected the columns of the file, came {sorted(strange)}")
+            raise InputError(f"{self.path}: expected the columns of the file, got {sorted(strange)}")
         return {name: _cell(row.get(name)) for name in self.columns}
 
     def _read(self) -> list[dict[str, str]]:
@@ -72,7 +72,7 @@ class RowFile:
         reader = csv.DictReader(io.StringIO(whole, newline=""))
         if tuple(reader.fieldnames or ()) != self.columns:
             raise InputError(
-                f"expected a file that this command wrote, came {self.path} with other columns; "
+                f"expected a file that this command wrote, got {self.path} with other columns; "
                 "choose another --out"
             )
         return [{name: row[name] or "" for name in self.columns} for row in reader]

@@ -42,7 +42,7 @@ class Means:
 def check_meeting(processes: int, nodes: int, means: Means) -> None:
     """Raise InputError where so many processes do not share so many hosts evenly, or hosts cannot meet."""
     if processes % nodes:
-        raise InputError(f"expected a multiple of {nodes} hosts, came {processes} processes")
+        raise InputError(f"expected a multiple of {nodes} hosts, got {processes} processes")
     if nodes > 1 and not (means.network and means.rendezvous):
         raise InputError(
             "several hosts need --network NAME (the link between them) and --rendezvous HOST:PORT"

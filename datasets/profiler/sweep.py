@@ -47,7 +47,7 @@ class SweepFiles:
         """Open the files; raises InputError where they are not such files."""
         path = Path(runs)
         if path.suffix != ".csv":
-            raise InputError(f"expected the name of a CSV file, came {path}: choose --out NAME.csv")
+            raise InputError(f"expected the name of a CSV file, got {path}: choose --out NAME.csv")
         if not path.parent.is_dir():
             raise InputError(f"expected an existing folder for {path}, there is no {path.parent}")
         self.runs = RowFile(path, RUN_FILE_COLUMNS)
@@ -61,7 +61,7 @@ class SweepFiles:
             }
         except ValueError:
             raise InputError(
-                f"expected a file that this command wrote, came {self.runs.path} with other values; "
+                f"expected a file that this command wrote, got {self.runs.path} with other values; "
                 "choose another --out"
             ) from None
 

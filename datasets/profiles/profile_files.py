@@ -59,7 +59,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
     text = text.removeprefix("\ufeff")
     if not 1 <= steps <= 1_000_000:
-        raise InputError(f"expected 1 to 1000000 steps of a profile, came {steps}")
+        raise InputError(f"expected 1 to 1000000 steps of a profile, got {steps}")
     try:
         profiles = _reader_of(text, place)(text, place, steps)
     except (csv.Error, OverflowError) as error:
@@ -72,7 +72,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
 def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[OperationProfile, ...]]":
     start = text.lstrip()[:1]
     if not start:
-        raise InputError(f"expected a profile in {place}, came an empty file")
+        raise InputError(f"expected a profile in {place}, got an empty file")
     if start in "{[":
         return _read_trace
     head = text[:20_000]
@@ -95,13 +95,13 @@ def _unpacked(place: Path) -> str:
 def _check(profile: OperationProfile, place: Path) -> None:
     for name, seconds in (*profile.device.items(), *profile.host.items()):
         if not 0.0 <= seconds <= MAX_SECONDS:
-            raise InputError(f"{place}: expected 0 to {MAX_SECONDS:g} s for {shown(name)}, came {seconds:g}")
+            raise InputError(f"{place}: expected 0 to {MAX_SECONDS:g} s for {shown(name)}, got {seconds:g}")
     if len(profile.device) > MAX_OPERATIONS:
-        raise InputError(f"{place}: expected at most {MAX_OPERATIONS} operations, came {len(profile.device)}")
+        raise InputError(f"{place}: expected at most {MAX_OPERATIONS} operations, got {len(profile.device)}")
     if not profile.total_s > 0.0:
-        raise InputError(f"expected times of operations in {place}, came none")
+        raise InputError(f"expected times of operations in {place}, got none")
     if not (math.isnan(profile.step_s) or 0.0 < profile.step_s <= MAX_SECONDS):
-        raise InputError(f"{place}: expected a step above 0 s, came {profile.step_s:g}")
+        raise InputError(f"{place}: expected a step above 0 s, got {profile.step_s:g}")
 
 
 def _one_line(error: BaseException) -> str:
@@ -119,11 +119,11 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
         raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
-        raise InputError(f"expected a trace with a list traceEvents in {place}, came other JSON")
+        raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")
     found = operations_of_trace(events)
     if not found.seconds:
         raise InputError(
-            f"expected events of operations with ph X, name and dur in the trace {place}, came none"
+            f"expected events of operations with ph X, name and dur in the trace {place}, got none"
         )
     counted = found.steps or steps
     return (
@@ -143,7 +143,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
     lines = text.splitlines()
     rulers = [number for number, line in enumerate(lines) if re.fullmatch(r"\s*-{3,}(\s+-{3,}){3,}\s*", line)]
     if len(rulers) < 2:
-        raise InputError(f"expected lines of dashes around the heads of the table in {place}, came none")
+        raise InputError(f"expected lines of dashes around the heads of the table in {place}, got none")
     spans = [match.span() for match in re.finditer("-+", lines[rulers[0]])]
     header = _cells(lines[rulers[1] - 1], spans)
     body = lines[rulers[1] + 1 : rulers[2] if len(rulers) > 2 else None]
@@ -151,7 +151,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
     column = next((name for name in ("Self CUDA", "Self XPU", "Self CPU") if name in header), None)
     if "Name" not in header or column is None:
         raise InputError(
-            f"expected the columns Name and Self CPU in the table of {place}, came {shown(header)}"
+            f"expected the columns Name and Self CPU in the table of {place}, got {shown(header)}"
         )
     seconds: dict[str, float] = {}
     counted, whole_s = steps, math.nan
@@ -172,7 +172,7 @@ def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
 
 def _count(text: str, place: Path) -> int:
     if not text.isdecimal() or len(text) > 9 or not int(text):
-        raise InputError(f"{place}: expected the number of steps, came {shown(text)}")
+        raise InputError(f"{place}: expected the number of steps, got {shown(text)}")
     return int(text)
 
 
@@ -184,7 +184,7 @@ def _seconds(text: str, place: Path) -> float:
             return float(match[1]) * _UNITS_S[match[2]]
     except ValueError:
         pass
-    raise InputError(f"{place}: expected a time such as 12.5ms, came {shown(text)}")
+    raise InputError(f"{place}: expected a time such as 12.5ms, got {shown(text)}")
 
 
 # --- tables with a row per operation ------------------------------------------------------------------
@@ -204,13 +204,13 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
     if name is None or time is None:
         raise InputError(
             f"expected a profile in {place}: PyTorch's table, a Chrome trace, or a CSV with the columns "
-            f"operation and total_time_us; came the columns {shown(', '.join(header))}"
+            f"operation and total_time_us; got the columns {shown(', '.join(header))}"
         )
     unit, where = _unit_of(header[time]), _column(plain, _PLACE)
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, came {len(row)}")
+            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(row)}")
         seconds = _number(row[time], f"{place} line {line}") * unit
         on_host = where is not None and row[where].strip().lower() == "host"
         operation = _operation(row[name])
@@ -224,7 +224,7 @@ def _csv_rows(text: str, place: Path) -> list[list[str]]:
     separator = max(",;\t", key=first.count)
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
     if len(rows) < 2:
-        raise InputError(f"expected a row per operation under the header of {place}, came none")
+        raise InputError(f"expected a row per operation under the header of {place}, got none")
     return rows
 
 
@@ -254,7 +254,7 @@ def _number(text: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: expected a number, came {shown(text)}")
+        raise InputError(f"{where}: expected a number, got {shown(text)}")
     return value
 
 
@@ -273,7 +273,7 @@ def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...
     header, found = rows[0], []
     for line, cells in enumerate(rows[1:], start=2):
         if len(cells) != len(header):
-            raise InputError(f"{place} line {line}: expected {len(header)} cells, came {len(cells)}")
+            raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(cells)}")
         row, where = dict(zip(header, cells, strict=True)), f"{place} line {line}"
         parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
         for column, cell in row.items():

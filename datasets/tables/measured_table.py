@@ -82,7 +82,7 @@ class MeasuredTable:
         chosen = np.ones(len(self), dtype=bool) if mask is None else np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
             raise InputError(
-                f"expected a bool mask of shape ({len(self)},), came {chosen.dtype} {chosen.shape}"
+                f"expected a bool mask of shape ({len(self)},), got {chosen.dtype} {chosen.shape}"
             )
         for column, value in values.items():
             if column not in self._rows:

@@ -172,7 +172,7 @@ def _levels(
             raise unknown_name("label of a grouped constant", name, list(labels or ()))
         values = np.asarray(labels[name]).astype(str)
         if values.shape != (count,):
-            raise InputError(f"expected {count} values of the label {name!r}, came shape {values.shape}")
+            raise InputError(f"expected {count} values of the label {name!r}, got shape {values.shape}")
         known, number = np.unique(values, return_inverse=True)
         levels[name] = tuple(known.tolist())
         numbers.append(number.astype(np.float64))
@@ -250,7 +250,7 @@ def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float
         return "soft_l1_log" if measured and positive else "squares"
     if settings.loss != "squares" and not positive:
         raise InputError(
-            f"expected a positive target for the loss {settings.loss!r}, came {y.min():g}: use loss='squares'"
+            f"expected a positive target for the loss {settings.loss!r}, got {y.min():g}: use loss='squares'"
         )
     return settings.loss
 

@@ -51,7 +51,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     if settings.template is None:
         return Structure((), settings.nesting_limits)
     if not any(name.startswith(HOLE) for name in variables(settings.template)):
-        raise InputError("expected a template with a hole, came none: name a variable 'hole'")
+        raise InputError("expected a template with a hole, got none: name a variable 'hole'")
     nodes = nodes_of(settings.template, grammar.target, grammar, _hole)
     if nodes is None:
         raise InputError(

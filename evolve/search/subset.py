@@ -59,7 +59,7 @@ def evolve_subsets(
     [Subset(rows=(1, 3), scores=(9.0,))]
     """
     if not 1 <= size <= row_count:
-        raise InputError(f"expected to choose 1 to {row_count} of {row_count} rows, came {size}")
+        raise InputError(f"expected to choose 1 to {row_count} of {row_count} rows, got {size}")
     generator = np.random.default_rng(random_seed)
     known: dict[tuple[int, ...], _Set] = {}
     for start in starts:

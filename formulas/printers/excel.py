@@ -103,7 +103,7 @@ def excel_expression(expression: Expression, names: Mapping[str, str]) -> str:
     text = EXCEL.write(EXCEL.known(expression), names)
     if not _fits(text):
         raise InputError(
-            f"expected at most {MAX_LENGTH} characters and {MAX_LEVELS} levels in a cell, came {len(text)} "
+            f"expected at most {MAX_LENGTH} characters and {MAX_LEVELS} levels in a cell, got {len(text)} "
             f"and {_levels(text)}: split_for_excel spreads the formula over helper cells"
         )
     return text

@@ -54,7 +54,7 @@ def print_google_sheets(formula: Formula | Expression) -> str:
     missing = missing_functions("".join(row[1] for row in rows))
     if missing:
         raise InputError(
-            f"expected functions that Google Sheets has, came {', '.join(missing)}: use print_excel"
+            f"expected functions that Google Sheets has, got {', '.join(missing)}: use print_excel"
         )
     lines = ["\t".join([_plain(name), value, *map(_plain, rest)]) for name, value, *rest in rows]
     return "".join(f"{line}\n" for line in [*comments, *lines])

@@ -46,7 +46,7 @@ def test_constants_are_in_prefix_order():
 
 
 def test_with_constants_counts():
-    with pytest.raises(InputError, match=r"expected 1 constants .* came 2"):
+    with pytest.raises(InputError, match=r"expected 1 constants .* got 2"):
         with_constants(parse_text("2 * x"), [1, 2])
 
 

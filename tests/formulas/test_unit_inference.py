@@ -72,7 +72,7 @@ def test_each_constant_gets_its_unit(text, units):
 
 
 def test_target_must_be_reachable():
-    with pytest.raises(UnitError, match=r"'size / rate', came s and B"):
+    with pytest.raises(UnitError, match=r"'size / rate', got s and B"):
         constant_units(parse_text("size / rate"), UNITS, Unit.parse("B"))
 
 

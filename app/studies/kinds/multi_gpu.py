@@ -80,7 +80,7 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     if not usable.any():
         raise InputError(
             f"{text}: expected runs on several GPUs with the time of the same configuration on one in the "
-            f"column {SINGLE_GPU_TIME}, came none; `trainlaw study --of multi` alone takes the built-in table"
+            f"column {SINGLE_GPU_TIME}, got none; `trainlaw study --of multi` alone takes the built-in table"
         )
     return table.where(usable.to_numpy(dtype=bool))
 

@@ -105,7 +105,7 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
     one, several = frame["n_gpus"] == 1, (frame["n_gpus"] > 1) & frame[SINGLE_GPU_TIME].notna()
     if not (one.any() and several.any()):
         raise InputError(
-            f"{text}: expected runs on one GPU and on several, these with the column {SINGLE_GPU_TIME}; came "
+            f"{text}: expected runs on one GPU and on several, these with the column {SINGLE_GPU_TIME}; got "
             f"{int(one.sum())} and {int(several.sum())}"
         )
     return whole.where((one | several).to_numpy(dtype=bool))

@@ -115,7 +115,7 @@ def test_layers_and_micro_are_jobs_of_their_own(jobs, tmp_path):
     assert "achieved rates, 1 new row\n" in text
     assert [job[0] for job in jobs] == ["profile_layers", "profile_micro"]
     assert jobs[1][1] == ("cpu", [1, 2], ["fp32", "bf16"], 2)
-    with pytest.raises(InputError, match="came both"):
+    with pytest.raises(InputError, match="got both"):
         run_profile(options(tmp_path, layers=True, micro=True))
 
 

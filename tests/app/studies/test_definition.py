@@ -55,9 +55,9 @@ def test_all_means_every_rival():
         ({"split": "leave-one-gpu"}, "leave-one-gpu|gpu"),
         ({"against": "cf8"}, "'cf9'|cf5"),
         ({"by": "harnes"}, "harness"),
-        ({"seed": "one"}, "expected a whole number, came 'one'"),
+        ({"seed": "one"}, "expected a whole number, got 'one'"),
         ({"seed": True}, "expected a whole number"),
-        ({"folds": 1}, "expected 2 to 1000, came 1"),
+        ({"folds": 1}, "expected 2 to 1000, got 1"),
         ({"against": 3}, "a list of texts"),
         ({"split": "list"}, "go together"),
         ({"held_out": "mine.toml"}, "go together"),
@@ -146,5 +146,5 @@ def test_faulty_lists(labels, tmp_path, text, fault):
 
 def test_platforms(labels):
     assert set(platforms_of(labels, "vendor")) == {"AMD", "NVIDIA"}
-    with pytest.raises(InputError, match="at least two, came only 'GPU'"):
+    with pytest.raises(InputError, match="at least two, got only 'GPU'"):
         platforms_of(labels, "device")

@@ -88,7 +88,7 @@ def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):
     left, told = worth_measuring(large, [])
     assert left.frame["batch_per_gpu"].tolist() == [8]
     assert "without 1 that cannot fit" in told
-    with pytest.raises(InputError, match="came none"):
+    with pytest.raises(InputError, match="got none"):
         worth_measuring(pool, [pool])
 
 

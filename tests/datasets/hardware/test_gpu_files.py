@@ -37,10 +37,8 @@ def test_a_card_that_is_not_known_needs_its_facts(write):
     with pytest.raises(FaultsError) as caught:
         with_gpus(write("gpu,sm_count,bandwidth_byte_per_s\nTensor Beast,10,-5\nT4,abc,\n", "gpus.csv"))
     faults = [str(fault) for fault in caught.value.faults]
-    assert (
-        "row 1, column bandwidth_byte_per_s: expected a number from 1e+08 to 1e+15 B/s, came -5.0" in faults
-    )
-    assert "row 2, column sm_count: expected a whole number from 1 to 100000, came 'abc'" in faults
+    assert "row 1, column bandwidth_byte_per_s: expected a number from 1e+08 to 1e+15 B/s, got -5.0" in faults
+    assert "row 2, column sm_count: expected a whole number from 1 to 100000, got 'abc'" in faults
     assert any(fault.startswith("row 1, column peak_fp32_flop_per_s") for fault in faults)
     assert str(caught.value).startswith("gpus.csv: row 1")
 

@@ -124,7 +124,7 @@ def unknown_network():
 
 def test_networks_without_layers_are_listed_or_left_out():
     runs = unknown_network()
-    with pytest.raises(InputError, match="layers are known, came mystery"):
+    with pytest.raises(InputError, match="layers are known, got mystery"):
         layer_rows(runs)
     rows = layer_rows(runs, leave_out=True)
     assert rows.known.tolist() == [False, True]

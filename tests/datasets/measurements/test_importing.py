@@ -96,12 +96,12 @@ def test_a_wrong_unit_is_recognised_and_the_message_says_what_to_do(write, endin
         ("gpu,cnn,batch_per_gpu,step_time_ms\nT4,vgg16,8,1\n", "map it with time_s=step_time_ms"),
         (
             GOOD.replace("0.1", "-0.1"),
-            "row 1, column time_s: expected a number from 1e-09 to 1e+07 s, came -0.1",
+            "row 1, column time_s: expected a number from 1e-09 to 1e+07 s, got -0.1",
         ),
         (GOOD.replace("0.2", "0,2").replace("16,0,2", '16,"0,2"'), "row 2, column time_s: expected a number"),
         (
             GOOD.replace("0.2", "soon"),
-            "row 2, column time_s: expected a number from 1e-09 to 1e+07 s, came 'soon'",
+            "row 2, column time_s: expected a number from 1e-09 to 1e+07 s, got 'soon'",
         ),
         (GOOD.replace("0.2", ""), "row 2, column time_s: expected a number"),
         (GOOD.replace("0.2", "inf"), "row 2, column time_s"),
@@ -166,13 +166,13 @@ def test_thousands_of_unknown_names_do_not_take_hours(write):
 def test_thousands_of_sizes_are_refused(write):
     rows = "".join(f"T4,resnet18,8,1,{size}\n" for size in range(32, 2100))
     found = faults(write("gpu,cnn,batch_per_gpu,time_s,input_size_px\n" + rows))
-    assert found == ["column cnn: expected at most 2000 different networks and sizes, came 2068"]
+    assert found == ["column cnn: expected at most 2000 different networks and sizes, got 2068"]
 
 
 def test_the_error_tells_the_first_fault_and_how_many(write):
     with pytest.raises(FaultsError) as caught:
         import_runs(write(GOOD.replace("0.1", "-1").replace("0.2", "-2")))
-    first = "runs.csv: row 1, column time_s: expected a number from 1e-09 to 1e+07 s, came -1.0"
+    first = "runs.csv: row 1, column time_s: expected a number from 1e-09 to 1e+07 s, got -1.0"
     assert str(caught.value) == f"{first} (and 1 more faults)"
     assert len(caught.value.faults) == 2
 

@@ -71,7 +71,7 @@ def test_rows_for_other_devices_are_left_to_those(tmp_path):
 
     found = read_plan(plan, **PLACES, is_here=is_here)
     assert [(each.batch, each.threads) for each in found] == [(2, 2), (3, 1), (3, 2), (4, 2)]
-    with pytest.raises(InputError, match="came rows for T4, Toy 2 only"):
+    with pytest.raises(InputError, match="got rows for T4, Toy 2 only"):
         plan.write_text("cnn,batch_per_gpu,gpu\nlenet5,1,T4\nlenet5,1,T4\nlenet5,2,Toy 2\n")
         read_plan(plan, **PLACES, is_here=lambda gpu, threads: False)
 
@@ -87,7 +87,7 @@ def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
     [
         ("cnn\nlenet5\n", "batch_per_gpu"),
         ("cnn,batch_per_gpu\nlenet5,0\n", "row 1, column batch_per_gpu"),
-        ("cnn,batch_per_gpu\nlenet5,eight\n", "came 'eight'"),
+        ("cnn,batch_per_gpu\nlenet5,eight\n", "got 'eight'"),
         ("cnn,batch_per_gpu\nlenet9,1\n", "row 1, column cnn.*lenet"),
         ("cnn,batch_per_gpu,precision\nlenet5,1,fp8\n", "fp32, tf32, amp, bf16"),
         ("cnn,batch_per_gpu\n", "1 to 100000 configurations"),

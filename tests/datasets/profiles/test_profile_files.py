@@ -198,7 +198,7 @@ def test_grouped_seconds_keep_the_total():
         ("table.csv", "op,time_us\nConv2D,-5\n", "expected 0 to"),
         ("table.csv", "op,time_us\nConv2D,1e300\n", "expected 0 to"),
         ("table.csv", "op,time_us\nConv2D,1,2\n", "expected 2 cells"),
-        ("table.csv", "op,time_us\nConv2D,0\n", "came none"),
+        ("table.csv", "op,time_us\nConv2D,0\n", "got none"),
         ("table.txt", TORCH.replace("13.426ms", "13.4 apples"), "a time such as 12.5ms"),
         ("table.txt", TORCH.replace("-", ""), "lines of dashes"),
         ("own.csv", OWN.replace("0.4", "many"), "line 3: expected a number"),

@@ -86,7 +86,7 @@ def judge(points):
         first = int(np.argmax(wrong))
         place = {name: column[first] for name, column in points.items()}
         assert not wrong.any(), (
-            f"{to_text(expression)} at {place}: {values[first]} {valid[first]}, came {printed[first]}"
+            f"{to_text(expression)} at {place}: {values[first]} {valid[first]}, got {printed[first]}"
         )
         return int(both.sum()), int((~valid & ~np.isfinite(printed)).sum())
 
