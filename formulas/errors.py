@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
 
 
 class TrainlawError(Exception):
@@ -22,6 +24,20 @@ class UnitError(TrainlawError, ValueError):
 
 class MissingDependencyError(TrainlawError, ImportError):
     """An optional package is needed and not installed; the message names the extra that brings it."""
+
+
+def optional_package(module: str, extra: str) -> ModuleType:
+    """Return an optional module, imported when it is first needed.
+
+    Raises MissingDependencyError, which names the extra of trainlaw that installs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(
+            f"this needs the package {package}: pip install 'trainlaw[{extra}]'"
+        ) from None
 
 
 def shown(value: object, limit: int = 60) -> str:

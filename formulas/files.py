@@ -1,10 +1,18 @@
-"""Files that are either whole or not there: written beside the goal, then moved onto it."""
+"""Untrusted text files read within a size limit, and files written whole or not at all."""
 
+import csv
+import io
+import json
 import os
 import secrets
+import tomllib
 from pathlib import Path
 
 from trainlaw.formulas.errors import InputError
+
+# A thousand times a usual formula, study or layer table: a wrong file is refused before it fills the memory
+# (Python needs up to 25 bytes for a byte of JSON).
+MAX_TEXT_BYTES = 16 * 2**20
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -34,8 +42,8 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
-def read_text(path: str | os.PathLike[str], limit_bytes: int) -> str:
-    """Return the UTF-8 text of the file at `path`.
+def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -> str:
+    """Return the UTF-8 text of the file at `path`, without a byte order mark, which spreadsheets write.
 
     Raises InputError when it cannot be read, holds more than `limit_bytes` bytes, or is not UTF-8.
     """
@@ -55,6 +63,43 @@ def text_of(data: bytes, limit_bytes: int, place: Path) -> str:
     if len(data) > limit_bytes:
         raise InputError(f"expected at most {limit_bytes} bytes in {place}, got more: is it the right file?")
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise InputError(f"expected UTF-8 text in {place}, got another byte at {error.start}") from None
+
+
+def read_json(path: str | os.PathLike[str]) -> object:
+    """Return the value of the JSON file at `path`; InputError as `read_text`, or where it is no JSON."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"expected JSON in {path}, got something else at {place} ({error.msg})") from None
+    except RecursionError:
+        raise InputError(f"expected JSON in {path}, got JSON that is nested too deeply") from None
+    # Python refuses to convert a number of thousands of digits.
+    except ValueError as error:
+        raise InputError(f"expected JSON in {path}: {error}") from None
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
+    """Return the entries of the TOML file at `path`; InputError as `read_text`, or where it is no TOML."""
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected TOML in {path}: {error}") from None
+
+
+def read_csv(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    """Return the header of the CSV file at `path` and its rows, by column; "" where a row has no cell.
+
+    Raises InputError as `read_text`, or where it is no CSV table.
+    """
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), restval="")
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise InputError(f"expected a CSV table in {path}: {error}") from None
+    return tuple(reader.fieldnames or ()), rows

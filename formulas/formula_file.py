@@ -8,8 +8,6 @@ from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files import read_text, write_text_atomically
 from trainlaw.formulas.formula import Formula
 
-MAX_BYTES = 10_000_000
-
 
 def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:
     """Write the formula as a JSON file, whole or not at all; the same formula gives the same bytes.
@@ -29,7 +27,7 @@ def load_formula(path: str | os.PathLike[str]) -> Formula:
     Raises InputError, naming the file, when it is none: too large, no JSON, a number that is not finite, a
     field that is wrong; UnknownNameError for an unknown operator.
     """
-    text = read_text(path, MAX_BYTES)
+    text = read_text(path)
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except RecursionError:

@@ -1,16 +1,12 @@
 """Achieved rates of GPUs, as micro-benchmarks measure them: a small table, CSV or JSON."""
 
-import csv
-import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, unknown_name
-from trainlaw.formulas.files import read_text
+from trainlaw.formulas.files import read_csv, read_json
 
-_MAX_BYTES = 10_000_000
 #: Columns of numbers, each with its unit in its name; every one may be left out or empty.
 RATE_COLUMNS = (
     "achieved_matmul_flop_per_s",
@@ -44,10 +40,7 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
     InputError that names file and line for an unknown column, a missing GPU, a GPU twice in one precision, or
     a rate that is no positive number.
     """
-    text = read_text(path, _MAX_BYTES)
-    rows = (
-        _json_rows(text, path) if path.suffix.lower() == ".json" else list(csv.DictReader(io.StringIO(text)))
-    )
+    rows = _json_rows(path) if path.suffix.lower() == ".json" else read_csv(path)[1]
     if not rows:
         raise InputError(f"{path}: expected at least one row of achieved rates, got none")
     rates = tuple(_rates(row, f"{path} row {number}") for number, row in enumerate(rows, start=1))
@@ -58,11 +51,8 @@ def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
     return rates
 
 
-def _json_rows(text: str, path: Path) -> list[Mapping[str, object]]:
-    try:
-        rows = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path}: expected JSON, {error}") from None
+def _json_rows(path: Path) -> list[Mapping[str, object]]:
+    rows = read_json(path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: expected a list of objects, one per GPU")
     return rows

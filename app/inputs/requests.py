@@ -1,7 +1,5 @@
 """The configurations that a person asks a prediction for, from names or from a CSV file."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,9 +7,9 @@ import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, notes_of, unknown_facts
 from trainlaw.datasets import CnnFacts, Facts, Gpu, GpuCatalog, RunTable, configuration, wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
-from trainlaw.formulas import InputError, TrainlawError, read_text
+from trainlaw.formulas import InputError, TrainlawError
+from trainlaw.formulas.files import read_csv
 
-_MAX_BYTES = 10_000_000
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Columns that a file may have beside those, as arguments of `configuration`.
 _TEXTS = ("precision", "link", "network", "algorithm", "timed_parts")
@@ -111,12 +109,8 @@ def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = 
     that stand in for a column gpu that is not there: each row on each of them.
     Raises InputError for a file that is no such table, with the row and column of the first fault.
     """
-    reader = csv.DictReader(io.StringIO(read_text(path, _MAX_BYTES)))
-    try:
-        rows, header = list(reader), list(reader.fieldnames or [])
-    except csv.Error as error:
-        raise InputError(f"expected a CSV table in {path}: {error}") from None
-    numbered = list(enumerate(rows, start=2))
+    columns, rows = read_csv(path)
+    numbered, header = list(enumerate(rows, start=2)), list(columns)
     if on and "gpu" not in header:
         numbered, header = [(n, {**row, "gpu": gpu}) for n, row in numbered for gpu in on], [*header, "gpu"]
     missing = [name for name in _NEEDED if name not in header]

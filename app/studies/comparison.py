@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from trainlaw.app.models.errors import OURS
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import InputError, unknown_name
-from trainlaw.formulas.files import read_text
+from trainlaw.formulas.files import read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies, title_of
 from trainlaw.validate.result import CONFIGURATION, MEASURED
 
-_MAX_BYTES = 500_000_000
+_MAX_PREDICTIONS_BYTES = 512 * 2**20  # a row per run, split and repeat
 _LABELS_END = MEASURED  # estimators are the columns after it
 
 
@@ -36,7 +35,7 @@ def read_run(folder: Path) -> StoredRun:
         raise InputError(
             f"{folder}: expected a run folder with predictions.csv, as `trainlaw study` writes it"
         )
-    rows = list(csv.reader(io.StringIO(read_text(path, _MAX_BYTES))))
+    rows = list(csv.reader(io.StringIO(read_text(path, _MAX_PREDICTIONS_BYTES))))
     if (
         len(rows) < 2
         or not {"row", "split", MEASURED} <= set(rows[0])
@@ -51,7 +50,7 @@ def read_run(folder: Path) -> StoredRun:
         table["row"] = table["row"].astype(np.int64)
         for name in (MEASURED, *estimators):
             table[name] = pd.to_numeric(table[name].replace("", "nan")).astype(float)
-        facts = json.loads(read_text(folder / "provenance.json", _MAX_BYTES))
+        facts = read_json(folder / "provenance.json")
     except ValueError as error:
         raise InputError(f"{folder}: a file of the run was altered: {error}") from None
     if not isinstance(facts, dict):

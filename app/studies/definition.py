@@ -1,7 +1,6 @@
 """What a study is: table, what is held out, budget, rivals, platforms. One small TOML file says it all."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from trainlaw.app.models.rows import RUNS
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, STUDY_KINDS, StudyKind
 from trainlaw.formulas import InputError, unknown_name
-from trainlaw.formulas.files import read_text
+from trainlaw.formulas.files import read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
 RIVALS = ("null_compute", "roofline", "random_forest", "cf9")
@@ -25,7 +24,6 @@ _ALSO = {
     "newest-gpus-out": "newest",
 }
 _PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
-_MAX_BYTES = 1_000_000
 _LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**9), "repeats": (0, 100)}
 
 
@@ -123,10 +121,7 @@ def read_definition(path: Path) -> Mapping[str, object]:
 
     Paths inside are taken from the file's own folder, or from here where a file is only here.
     """
-    try:
-        values = tomllib.loads(read_text(path, _MAX_BYTES))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: expected TOML: {error}") from None
+    values = read_toml(path)
     return {name: _beside(path, value, name) if name in _PATHS else value for name, value in values.items()}
 
 

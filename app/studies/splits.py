@@ -1,6 +1,5 @@
 """The splits and platforms of a study, from its definition and the labels of its runs."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +9,8 @@ import pandas as pd
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST
 from trainlaw.formulas import InputError, unknown_name
-from trainlaw.formulas.files import read_text
+from trainlaw.formulas.files import read_toml
 from trainlaw.validate import Split, grouped_k_fold, listed_splits, splits_by_name
-
-_MAX_BYTES = 1_000_000
 
 
 def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
@@ -58,10 +55,7 @@ def judged_splits(
 
 def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
     """Return the splits of a person's own list: `label = "gpu"` and `[held_out]` with the names of each."""
-    try:
-        value = tomllib.loads(read_text(path, _MAX_BYTES))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: expected TOML: {error}") from None
+    value = read_toml(path)
     for entry in value:
         if entry not in ("label", "held_out"):
             raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))

@@ -1,7 +1,5 @@
 """What a suggestion starts from: a study's formula and its rivals on the front, and the runs behind them."""
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +10,11 @@ from trainlaw.app.models.rows import is_of_layers
 from trainlaw.app.predictions.predict import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.datasets import DATASETS, FEATURES, RunTable
-from trainlaw.formulas import Formula, InputError, parse_text, read_text, variables
+from trainlaw.formulas import Formula, InputError, parse_text, variables
+from trainlaw.formulas.files import read_csv
 
 # Formulas of the front whose loss on held-out groups is near the best one's, and at most how many of them.
 _NEAR, _MOST = 1.25, 6
-_MAX_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +65,7 @@ def _rivals(path: Path, chosen: Formula) -> tuple[Formula, ...]:
     """The formulas of a front.csv that held out about as well as the best, the best first."""
     if not path.is_file():
         return ()
-    rows = list(csv.DictReader(io.StringIO(read_text(path, _MAX_BYTES))))
+    _, rows = read_csv(path)
     try:
         held_out = {row["formula"].lstrip("'"): float(row["validation_loss"] or "inf") for row in rows}
     except (KeyError, ValueError, AttributeError):

@@ -7,14 +7,13 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
 from trainlaw.datasets.files.storage import EXACT_FLOATS
-from trainlaw.formulas.errors import InputError, MissingDependencyError, shown
+from trainlaw.formulas.errors import InputError, optional_package, shown
 
 MAX_BYTES = 512 * 2**20
 MAX_LINE_BYTES = 2**18
@@ -136,7 +135,7 @@ def _check_names(names: list[str], place: Path) -> None:
 
 
 def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
-    openpyxl = _package("openpyxl", "Excel")
+    openpyxl = optional_package("openpyxl", "data")
     try:
         with zipfile.ZipFile(place) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -170,7 +169,7 @@ def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tu
 
 
 def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
-    parquet = _package("pyarrow.parquet", "Parquet")
+    parquet = optional_package("pyarrow.parquet", "data")
     try:
         with parquet.ParquetFile(place) as file:
             rows, columns = file.metadata.num_rows, file.metadata.num_columns
@@ -186,15 +185,6 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         raise InputError(f"{place} is not a Parquet table: {_one_line(error)}") from None
     _check_names([str(name) for name in frame.columns], place)
     return frame.reset_index(drop=True)
-
-
-def _package(name: str, what: str):
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MissingDependencyError(
-            f"{what} files need {name.partition('.')[0]}: install it with `pip install trainlaw[data]`"
-        ) from None
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,5 +1,8 @@
 """The runs schema: one row per measured configuration of a CNN's training on one or more GPUs."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.columns import Column, table_schema
@@ -7,6 +10,9 @@ from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 
 _PARTS = ("forward+backward", "forward+backward+optimizer")
+LAYOUTS = ("nchw", "channels_last", "unknown")
+COMPILATIONS = ("eager", "xla", "inductor", "unknown")
+DATA_KINDS = ("synthetic", "real", "unknown")
 TIMED_PARTS = ("forward", *_PARTS, *(part + "+copy" for part in _PARTS))
 _TIME_LIMITS = {"unit": "s", "low": 1e-9, "high": 1e7}
 _MAX_COUNT = 1e7
@@ -64,6 +70,46 @@ RUN_COLUMNS: tuple[Column, ...] = (
         "bench_year", "integer", "year of the measurement", "", 2000, 2100, default=np.nan, may_be_empty=True
     ),
     Column("pool", "integer", "1 where fit for pooling with other sources, else 0", "", 0, 1, default=1),
+    Column("pool_reason", "text", "why a run is not pooled", default="none"),
+    Column(
+        "layout",
+        "text",
+        "order of the dimensions of activations in memory: channels first (nchw) or last",
+        allowed=LAYOUTS,
+        default="unknown",
+    ),
+    Column(
+        "compilation",
+        "text",
+        "eager: one kernel per operation; xla, inductor: fused by that compiler",
+        allowed=COMPILATIONS,
+        default="unknown",
+    ),
+    Column(
+        "data",
+        "text",
+        "synthetic: images made once, in memory; real: images read through an input pipeline",
+        allowed=DATA_KINDS,
+        default="unknown",
+    ),
+    Column("tuned", "integer", "1 for a container that a vendor tuned, with fused kernels", "", 0, 1, default=0),
+    Column(
+        "memory_bytes",
+        "number",
+        "measured peak memory of the process on one GPU",
+        "B",
+        1e6,
+        1e14,
+        default=np.nan,
+        may_be_empty=True,
+    ),
+)
+# Columns that tables lacked at first. At their defaults they do not change the identity of a table.
+OPTIONAL_COLUMNS: Mapping[str, object] = MappingProxyType(
+    {
+        column.name: column.default
+        for column in RUN_COLUMNS[[column.name for column in RUN_COLUMNS].index("pool_reason") :]
+    }
 )
 
 
@@ -76,3 +122,13 @@ def with_defaults(runs: pd.DataFrame) -> pd.DataFrame:
 def run_table_schema() -> dict[str, object]:
     """Return the runs schema as a Frictionless Table Schema, ready for JSON."""
     return table_schema(RUN_COLUMNS, "trainlaw runs")
+
+
+def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return `runs` without the optional columns that hold nothing but their default."""
+    plain = [name for name, default in OPTIONAL_COLUMNS.items() if name in runs and _holds_only(runs[name], default)]
+    return runs.drop(columns=plain)
+
+
+def _holds_only(values: pd.Series, default: object) -> bool:
+    return bool((values.isna() if pd.isna(default) else values == default).all())

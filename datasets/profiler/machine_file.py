@@ -9,10 +9,9 @@ from pathlib import Path
 
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import read_csv, write_text_atomically
 
 _COLUMNS = tuple(column.name for column in GPU_COLUMNS)
-_MAX_BYTES = 2**20
 
 
 class MachineFile:
@@ -24,10 +23,10 @@ class MachineFile:
         self.path = place.with_name(f"{place.stem}-machine.csv")
         self._rows: dict[str, dict[str, str]] = {}
         if self.path.exists():
-            reader = csv.DictReader(io.StringIO(read_text(self.path, _MAX_BYTES), newline=""))
-            if "gpu" not in (reader.fieldnames or ()):
+            header, rows = read_csv(self.path)
+            if "gpu" not in header:
                 raise InputError(f"expected a file in the GPU schema, got {self.path} without a column gpu")
-            self._rows = {row["gpu"]: dict(row) for row in reader}
+            self._rows = {row["gpu"]: row for row in rows}
 
     @property
     def names(self) -> tuple[str, ...]:

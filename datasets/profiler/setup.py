@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trainlaw.datasets.cnns.readers.foreign import optional_package
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.profiler.device_rows import card_host, cpu_host
 from trainlaw.datasets.profiler.devices import choose_device, known_card
@@ -16,7 +15,7 @@ from trainlaw.datasets.profiler.processor import read_processor, usable_cores
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Host
 from trainlaw.datasets.profiler.sweep import Progress
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, optional_package
 
 OnProgress = Callable[[Progress], None]
 # No row of the link table is the memory of one host; this one is the nearest in rate to gloo over loopback.

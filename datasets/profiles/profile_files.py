@@ -57,7 +57,6 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     """
     place = Path(path)
     text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
-    text = text.removeprefix("\ufeff")
     if not 1 <= steps <= 1_000_000:
         raise InputError(f"expected 1 to 1000000 steps of a profile, got {steps}")
     try:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.measurements.layer_tables import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
+from trainlaw.datasets.measurements.run_schema import with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.sources.cde_layers import CDE_LAYERS
 from trainlaw.datasets.sources.dataset import Dataset
@@ -29,7 +30,7 @@ def load(name: str = "default") -> RunTable:
     >>> len(load("default"))
     1730
     """
-    return RunTable(name, _rows_of(name, "runs"))
+    return RunTable(name, with_defaults(_rows_of(name, "runs")))
 
 
 def load_layers(name: str) -> LayerTable:

@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from trainlaw.formulas.errors import MissingDependencyError
+from trainlaw.formulas.errors import optional_package
 from trainlaw.formulas.expression import Apply, Expression, fold
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula, GroupedConstant
@@ -59,15 +59,9 @@ def print_onnx(formula: Formula | Expression) -> bytes:
 
 
 def _onnx() -> ModuleType:
-    try:
-        import onnx  # noqa: PLC0415 (optional, and half a second to load)
-        import onnx.checker  # noqa: PLC0415
-        import onnx.helper  # noqa: PLC0415
-    except ImportError:
-        raise MissingDependencyError(
-            "writing .onnx needs the package onnx: pip install 'trainlaw[cnn]'"
-        ) from None
-    return onnx
+    for part in ("onnx.checker", "onnx.helper"):
+        optional_package(part, "cnn")
+    return optional_package("onnx", "cnn")
 
 
 class _Writer:

@@ -1,7 +1,15 @@
 import os
 
 import pytest
-from trainlaw.formulas import InputError, read_text, write_bytes_atomically, write_text_atomically
+from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
+from trainlaw.formulas.files import (
+    read_csv,
+    read_json,
+    read_text,
+    read_toml,
+    write_bytes_atomically,
+    write_text_atomically,
+)
 
 
 def test_writes_and_reads(tmp_path):
@@ -41,3 +49,37 @@ def test_too_large_or_not_utf8(tmp_path):
         read_text(path, 10)
     with pytest.raises(InputError, match="at most 1 bytes"):
         read_text(path, 1)
+
+
+def test_json_toml_and_csv(tmp_path):
+    path = tmp_path / "a"
+    path.write_text('\ufeff{"a": [1]}', encoding="utf-8")
+    assert read_json(path) == {"a": [1]}
+    path.write_text("a = 1", encoding="utf-8")
+    assert read_toml(path) == {"a": 1}
+    path.write_text("\ufeffa,b\n1,\n2\n", encoding="utf-8")
+    assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (read_json, "[", "JSON in .* line 1, column 2"),
+        (read_json, "[" * 100_000, "nested too deeply"),
+        (read_json, "9" * 5000, "expected JSON in"),
+        (read_toml, "a = ", "expected TOML in"),
+        (read_csv, '"' + "x" * 200_000 + '"\n', "expected a CSV table in"),
+    ],
+)
+def test_text_in_another_format_is_refused(tmp_path, read, text, message):
+    path = tmp_path / "a"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+def test_a_missing_package_is_named_with_its_extra():
+    with pytest.raises(
+        MissingDependencyError, match=r"package no_such_package: pip install 'trainlaw\[cnn\]'"
+    ):
+        optional_package("no_such_package.part", "cnn")

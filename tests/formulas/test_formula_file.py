@@ -2,6 +2,7 @@ import json
 
 import pytest
 from trainlaw.formulas import InputError, TrainlawError, load_formula, save_formula
+from trainlaw.formulas.files import MAX_TEXT_BYTES
 
 
 def test_saves_and_loads_the_same_bytes(law, tmp_path):
@@ -27,7 +28,7 @@ def deep(law):
      (lambda text, law: deep(law), "nested"),
      (lambda text, law: text.replace('"format"', '"format": "x", "format"', 1), "twice"),
      (lambda text, law: text.replace("0.001", "9" * 5000), "JSON"),
-     (lambda text, law: "x" * 10_000_001, "10000000 bytes"),
+     (lambda text, law: "x" * (MAX_TEXT_BYTES + 1), f"{MAX_TEXT_BYTES} bytes"),
      (lambda text, law: text.replace("FLOP/s", "furlong"), "unit")],
 )  # fmt: skip
 def test_bad_files_give_one_line_that_names_the_file(law, tmp_path, change, message):

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.formulas.errors import optional_package
 from trainlaw.validate.baselines.closed_form_21 import cf21
-from trainlaw.validate.baselines.inputs import optional_package
 from trainlaw.validate.baselines.perfect_scaling import PerfectScaling
 from trainlaw.validate.baselines.roofline import Roofline
 from trainlaw.validate.estimators import Estimator, EstimatorFactory

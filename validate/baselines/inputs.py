@@ -1,12 +1,10 @@
-"""What the baselines share: columns by name, weights of groups, optional packages."""
+"""What the baselines share: columns by name, weights of groups."""
 
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
-from trainlaw.formulas.errors import InputError, MissingDependencyError
+from trainlaw.formulas.errors import InputError
 
 
 def columns(X: pd.DataFrame, names: Sequence[str], who: str) -> np.ndarray:
@@ -30,14 +28,3 @@ def group_weights(groups: Sequence[object], power: float = 0.35) -> np.ndarray:
     _, inverse, sizes = np.unique(np.asarray(groups, dtype=str), return_inverse=True, return_counts=True)
     weights = sizes[inverse] ** -float(power)
     return weights / weights.mean()
-
-
-def optional_package(module: str, extra: str) -> ModuleType:
-    """Return an optional module; MissingDependencyError that names the extra of trainlaw that brings it."""
-    try:
-        return import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        raise MissingDependencyError(
-            f"{package} is not installed; get it with: pip install 'trainlaw[{extra}]'"
-        ) from None

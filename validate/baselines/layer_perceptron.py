@@ -9,7 +9,8 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.inputs import columns, optional_package
+from trainlaw.formulas.errors import optional_package
+from trainlaw.validate.baselines.inputs import columns
 
 _FEATURES = (
     "batch",

@@ -10,9 +10,10 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.formulas.errors import optional_package
 from trainlaw.validate.baselines.anchor_line import AnchorLine
 from trainlaw.validate.baselines.anchor_ratio import ANCHOR_TIME
-from trainlaw.validate.baselines.inputs import columns, optional_package
+from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.baselines.operation_groups import grouped_profile
 
 

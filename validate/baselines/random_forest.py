@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.validate.baselines.inputs import optional_package
+from trainlaw.formulas.errors import optional_package
 
 
 class RandomForest:

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
-from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file, read_json
+from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file
 from trainlaw.datasets.cnns.readers.keras_layers import LAYERS, KerasLayer
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.files import read_json
 
 _Key = tuple[str, int]
 _MODELS = frozenset({"Sequential", "Functional", "Model"})

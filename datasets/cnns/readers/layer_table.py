@@ -10,9 +10,9 @@ from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
-from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file, read_json, read_some_text
+from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files import read_json, read_text, write_text_atomically
 
 _FIELDS = {field.name: field for field in fields(Layer)}
 _REQUIRED = tuple(
@@ -37,7 +37,7 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
         if str(path).lower().endswith(".json"):
             facts, rows = _json_rows(read_json(path))
         else:
-            rows = _csv_rows(read_some_text(path))
+            rows = _csv_rows(read_text(path))
         return cnn_of_rows(rows, name_of_file(path), facts)
 
 
@@ -124,6 +124,8 @@ def _name(value: Any) -> str:
 
 
 def _csv_rows(text: str) -> Iterable[Mapping[str, Any]]:
+    if not text:
+        raise InputError("expected a table of layers, got an empty file")
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for row in reader:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
-from trainlaw.datasets.cnns.readers.foreign import optional_package
 from trainlaw.datasets.cnns.readers.onnx_weights import read_without_weights
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError, optional_package, shown
 
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024

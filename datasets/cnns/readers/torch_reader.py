@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.readers.foreign import faults_of, optional_package
+from trainlaw.datasets.cnns.readers.foreign import faults_of
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.datasets.cnns.readers.torch_operations import ALIASES, CREATORS, OPERATIONS, Call, Weight
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
     import torch
