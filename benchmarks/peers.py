@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import count_nodes
+from trainlaw.formulas.expression import count_nodes
 
 from benchmarks.problems import BenchmarkProblem
 

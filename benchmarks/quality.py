@@ -13,10 +13,10 @@ from trainlaw.formulas import (
     evaluate,
     parse_text,
     tidy,
-    to_sympy,
     to_text,
-    with_constants,
 )
+from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.sympy_bridge import to_sympy
 
 from benchmarks.peers import PEERS, PeerResult
 from benchmarks.problems import BenchmarkProblem

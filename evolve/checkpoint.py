@@ -13,7 +13,8 @@ from trainlaw.evolve.search.islands import Island
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import InputError, write_text_atomically
+from trainlaw.formulas import InputError
+from trainlaw.formulas.files import write_text_atomically
 
 # Settings that may change between the parts of one run.
 FREE_SETTINGS = {

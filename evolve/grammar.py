@@ -30,7 +30,8 @@ from trainlaw.evolve.leaves import (
     within,
 )
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit, unknown_name
+from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.units import BASES
 
 MOST_UNITS = 24

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trainlaw.formulas import OPERATORS, Expression, InputError, unknown_name
+from trainlaw.formulas import OPERATORS, Expression, InputError
+from trainlaw.formulas.errors import unknown_name
 
 TYPED_OPERATORS = ("add", "mul", "div", "max", "pow", "exp")
 UNTYPED_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")

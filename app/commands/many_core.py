@@ -44,7 +44,7 @@ def many_core_command(
     """
     from trainlaw.app.models.custom_features import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import NETWORK, many_core_formula
-    from trainlaw.formulas import unknown_name
+    from trainlaw.formulas.errors import unknown_name
 
     law = many_core_formula(model.value)
     if published:

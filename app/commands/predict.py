@@ -128,7 +128,7 @@ def predict_command(
 
 def _print_or_write(text: str, out: Path | None, said: str) -> None:
     """Print a text, or write it to a file and say what it holds."""
-    from trainlaw.formulas import write_text_atomically
+    from trainlaw.formulas.files import write_text_atomically
 
     if out is None:
         print(text)

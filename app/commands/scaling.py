@@ -60,7 +60,8 @@ def scaling_command(
     from trainlaw.app.predictions.scaling import scaling_curve
     from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
     from trainlaw.datasets import wanted_gpu
-    from trainlaw.formulas import InputError, write_text_atomically
+    from trainlaw.formulas import InputError
+    from trainlaw.formulas.files import write_text_atomically
 
     for path in filter(None, (out, plot)):
         if path.exists():

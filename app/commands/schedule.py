@@ -62,7 +62,8 @@ def schedule_command(
     from trainlaw.app.terminal.gantt import gantt_svg
     from trainlaw.app.terminal.streams import plan_csv, plan_json, plan_text
     from trainlaw.datasets import wanted_gpu
-    from trainlaw.formulas import InputError, load_formula, write_text_atomically
+    from trainlaw.formulas import InputError, load_formula
+    from trainlaw.formulas.files import write_text_atomically
 
     for path in filter(None, (out, gantt)):
         if path.exists():

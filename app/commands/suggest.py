@@ -74,7 +74,8 @@ def suggest_command(
     """
     from trainlaw.app.suggest.jobs import SuggestOptions, run_replay, run_suggest
     from trainlaw.app.suggest.replay import ReplaySettings
-    from trainlaw.formulas import InputError, write_text_atomically
+    from trainlaw.formulas import InputError
+    from trainlaw.formulas.files import write_text_atomically
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")

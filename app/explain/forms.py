@@ -8,8 +8,8 @@ import numpy as np
 from trainlaw.app.explain.sensitivity import in_raw_columns, training_rows
 from trainlaw.app.models.rows import FormulaRows
 from trainlaw.app.models.terms import plain_expression, terms_of
-from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, simplify_all, to_text
-from trainlaw.formulas.simplification import agree
+from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, to_text
+from trainlaw.formulas.simplification import agree, simplify_all
 
 LIMIT_POINTS = 0.1
 _SECONDS = 10.0  # for sympy, in all: several times what it takes

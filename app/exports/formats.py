@@ -11,17 +11,9 @@ from trainlaw.app.page.custom import own_page_html
 from trainlaw.app.page.html import page_html
 from trainlaw.app.terminal.formula import headline
 from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.formulas import (
-    FeatureSpec,
-    Formula,
-    InputError,
-    TrainlawError,
-    save_formula,
-    to_text,
-    unknown_name,
-    write_bytes_atomically,
-    write_text_atomically,
-)
+from trainlaw.formulas import FeatureSpec, Formula, InputError, TrainlawError, save_formula, to_text
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.files import write_bytes_atomically, write_text_atomically
 from trainlaw.formulas.printers import PRINTERS, print_onnx
 from trainlaw.formulas.printers.naming import header
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.faults import Fault, FaultsError
-from trainlaw.formulas import InputError, unknown_name, write_text_atomically
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.files import write_text_atomically
 
 
 def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:

@@ -10,16 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 
-from trainlaw.formulas import (
-    SECOND,
-    FeatureSpec,
-    Formula,
-    GroupedConstant,
-    Unit,
-    parse_text,
-    unknown_name,
-    variables,
-)
+from trainlaw.formulas import SECOND, FeatureSpec, Formula, GroupedConstant, Unit, parse_text, variables
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate.baselines.many_core import (
     CLOCK_HZ,
     CORES,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from trainlaw.datasets import NETWORK_LAYER_FEATURES, Networks, RunTable, layer_rows
-from trainlaw.formulas import Formula, InputError, RowSums, unknown_name
+from trainlaw.formulas import Formula, InputError, RowSums
+from trainlaw.formulas.errors import unknown_name
 
 LAYER = "layer"  # what `Formula.summed_over` says of a law of one layer
 #: What a law may be of, as `trainlaw study --of` names it.

@@ -16,15 +16,13 @@ from trainlaw.formulas import (
     Unit,
     UnitError,
     Variable,
-    additive_terms,
-    constant_units,
     constants,
-    count_nodes,
     evaluate,
-    fold,
     substitute,
     variables,
 )
+from trainlaw.formulas.expression import additive_terms, count_nodes, fold
+from trainlaw.formulas.unit_inference import constant_units
 
 # A product of sums is written out only as far as a person would read it.
 _MOST_TERMS = 60

@@ -11,14 +11,13 @@ from trainlaw.formulas import (
     UnitError,
     UnknownNameError,
     Variable,
-    constant_units,
     load_formula,
     parse_text,
     substitute,
-    unknown_name,
     variables,
 )
-from trainlaw.formulas.errors import shown
+from trainlaw.formulas.errors import shown, unknown_name
+from trainlaw.formulas.unit_inference import constant_units
 
 #: Short names for the features that formulas are usually written in.
 ALIASES: Mapping[str, str] = {

@@ -26,7 +26,8 @@ from trainlaw.app.models.rows import FormulaRows
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable, memory_needs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
+from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate.applicability import jointly_outside
 
 TEXTBOOK = "textbook"

@@ -11,7 +11,8 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.features.cnn_layers import device_shares
 from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
-from trainlaw.formulas import Formula, InputError, load_formula, unknown_name
+from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.formulas.errors import unknown_name
 
 PHASES = ("training", "forward")
 EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude

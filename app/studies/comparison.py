@@ -10,7 +10,8 @@ import pandas as pd
 from trainlaw.app.models.errors import OURS
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import text_table
-from trainlaw.formulas import InputError, unknown_name
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies, title_of
 from trainlaw.validate.result import CONFIGURATION, MEASURED

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from trainlaw.app.models.rows import RUNS
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, STUDY_KINDS, StudyKind
-from trainlaw.formulas import InputError, unknown_name
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table

@@ -12,8 +12,8 @@ from trainlaw.formulas import (
     ScoredFormula,
     complexity,
     round_constants,
-    simplify_all,
 )
+from trainlaw.formulas.simplification import simplify_all
 
 _SIMPLIFY_SECONDS = 30.0  # far more than it takes, so that a busy machine does not change the result
 

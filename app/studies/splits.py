@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST
-from trainlaw.formulas import InputError, unknown_name
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
 from trainlaw.validate import Split, grouped_k_fold, listed_splits, splits_by_name
 

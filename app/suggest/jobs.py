@@ -12,7 +12,7 @@ from trainlaw.app.suggest.pool import pool_of_file, pool_of_networks, whole_numb
 from trainlaw.app.suggest.replay import ReplaySettings, replayed
 from trainlaw.app.suggest.show import plan_csv, replay_csv, replay_text, suggestions_text
 from trainlaw.datasets import RunTable, load
-from trainlaw.formulas import unknown_name
+from trainlaw.formulas.errors import unknown_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import pandas as pd
 from trainlaw.app.suggest.candidates import Candidates, candidates_of
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import Formula, InputError, unknown_name
+from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate import mape_percent
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.design import Design, space_filling

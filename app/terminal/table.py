@@ -9,7 +9,7 @@ from trainlaw.app.text.numbers import show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import DATASETS, Dataset, coverage, load, load_layers, load_pairs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import unknown_name
+from trainlaw.formulas.errors import unknown_name
 
 _LOADERS = {"runs": load, "layers": load_layers, "pairs": load_pairs}
 _GPUS, _CNNS, _BATCHES = ("gpu", "target_gpu"), ("cnn",), ("batch_per_gpu", "batch")

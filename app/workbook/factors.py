@@ -7,7 +7,8 @@ is computed once per row, what depends on the column's once per column.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trainlaw.formulas import Apply, Constant, Expression, Variable, fold
+from trainlaw.formulas import Apply, Constant, Expression, Variable
+from trainlaw.formulas.expression import fold
 
 ROW, COLUMN, SHARED = "row", "column", "shared"
 _ONE = Constant(1.0)

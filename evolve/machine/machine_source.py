@@ -8,15 +8,8 @@ import re
 from pathlib import Path
 
 from trainlaw.evolve.machine.arrays import FIRST_OPERATOR
-from trainlaw.formulas import (
-    OPERATORS,
-    Apply,
-    Constant,
-    Expression,
-    Variable,
-    parse_text,
-    write_text_atomically,
-)
+from trainlaw.formulas import OPERATORS, Apply, Constant, Expression, Variable, parse_text
+from trainlaw.formulas.files import write_text_atomically
 from trainlaw.formulas.operators import Operator
 
 KERNELS_PATH = Path(__file__).with_name("machine_kernels.py")

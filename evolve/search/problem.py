@@ -15,7 +15,8 @@ from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import encode, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import FeatureSpec, InputError, RowSums, unknown_name
+from trainlaw.formulas import FeatureSpec, InputError, RowSums
+from trainlaw.formulas.errors import unknown_name
 
 # Groups beyond this number are joined, so that cases and blocks stay few.
 MOST_CASES = 32

@@ -6,7 +6,8 @@ from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import Expression, constants, with_constants
+from trainlaw.formulas import Expression, constants
+from trainlaw.formulas.expression import with_constants
 
 # Rounding tries these numbers of significant digits, fewest first.
 ROUND_DIGITS = (1, 2, 3)

@@ -1,13 +1,6 @@
 import pytest
-from trainlaw.formulas import (
-    InputError,
-    MissingDependencyError,
-    TrainlawError,
-    UnitError,
-    UnknownNameError,
-    unknown_name,
-)  # fmt: skip
-from trainlaw.formulas.errors import shown
+from trainlaw.formulas import InputError, MissingDependencyError, TrainlawError, UnitError, UnknownNameError
+from trainlaw.formulas.errors import shown, unknown_name
 
 
 @pytest.mark.parametrize(

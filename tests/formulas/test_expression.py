@@ -7,20 +7,15 @@ from trainlaw.formulas import (
     Constant,
     InputError,
     Variable,
-    additive_terms,
-    check_size,
     complexity,
     constants,
-    count_nodes,
-    depth,
     evaluate,
-    fold,
     parse_text,
     substitute,
     to_text,
     variables,
-    with_constants,
-)  # fmt: skip
+)
+from trainlaw.formulas.expression import additive_terms, check_size, count_nodes, depth, fold, with_constants
 
 expressions = st.from_type(Apply)
 

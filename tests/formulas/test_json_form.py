@@ -3,7 +3,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.formulas import Apply, InputError, UnknownNameError, from_json, to_json
+from trainlaw.formulas import Apply, InputError, UnknownNameError
+from trainlaw.formulas.json_form import from_json, to_json
 
 
 def nested(levels):

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 import sympy
-from trainlaw.formulas import OPERATORS, UnknownNameError, evaluate, operator_named, parse_text
+from trainlaw.formulas import OPERATORS, UnknownNameError, evaluate, parse_text
 from trainlaw.formulas.intervals import Interval
+from trainlaw.formulas.operators import operator_named
 
 ROWS = list(OPERATORS.values())
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -8,19 +8,9 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from trainlaw.formulas import (
-    complexity,
-    evaluate,
-    from_json,
-    parse_text,
-    simplify,
-    simplify_all,
-    substitute,
-    sympy_worker,
-    to_json,
-    to_text,
-)  # fmt: skip
-from trainlaw.formulas.simplification import agree
+from trainlaw.formulas import complexity, evaluate, parse_text, simplify, substitute, sympy_worker, to_text
+from trainlaw.formulas.json_form import from_json, to_json
+from trainlaw.formulas.simplification import agree, simplify_all
 
 PATIENT = 120.0
 POSITIVE = {name: np.random.default_rng(seed).uniform(0.1, 9, 50) for seed, name in enumerate("abcxyz")}

@@ -3,7 +3,8 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trainlaw.formulas import Apply, Constant, InputError, evaluate, from_sympy, parse_text, to_sympy, to_text
+from trainlaw.formulas import Apply, Constant, InputError, evaluate, parse_text, to_text
+from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 
 POINTS = {name: np.random.default_rng(seed).uniform(0.3, 2, 30) for seed, name in enumerate("xyz")}
 

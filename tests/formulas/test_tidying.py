@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.formulas import Apply, Constant, complexity, evaluate, fold_constants, parse_text, tidy, to_text
+from trainlaw.formulas import Apply, Constant, complexity, evaluate, parse_text, tidy, to_text
+from trainlaw.formulas.tidying import fold_constants
 
 expressions = st.from_type(Apply)
 POINTS = {

@@ -9,12 +9,11 @@ from trainlaw.formulas import (
     Unit,
     UnitError,
     UnknownNameError,
-    constant_units,
     constants,
     infer_unit,
     parse_text,
-)  # fmt: skip
-from trainlaw.formulas.unit_inference import exact_fraction
+)
+from trainlaw.formulas.unit_inference import constant_units, exact_fraction
 
 UNITS = {
     "macs": Unit.parse("MAC"),

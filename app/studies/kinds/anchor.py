@@ -12,7 +12,7 @@ from trainlaw.app.studies.kinds.labels import study_labels
 from trainlaw.datasets import DATASETS, PairTable, load, load_pairs
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, RUN_FEATURES_OF_PAIRS
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import unknown_name
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate import BASELINES, TRANSFER_BASELINES
 
 ANCHOR_KIND = "anchor"

@@ -27,11 +27,11 @@ from trainlaw.formulas import (
     ScoredFormula,
     Variable,
     complexity,
-    fold,
     parse_text,
     substitute,
     variables,
 )
+from trainlaw.formulas.expression import fold
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
 OVERHEAD = "iteration_overhead_s"

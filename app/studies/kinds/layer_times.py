@@ -14,7 +14,8 @@ from trainlaw.app.studies.search import evolved
 from trainlaw.datasets import DATASETS, LayerTable, layer_feature_specs, load_layers
 from trainlaw.datasets.measurements.layer_importing import import_layers
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text, unknown_name
+from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
+from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate import LAYER_BASELINES
 
 LAYER_TIMES = "layer-times"

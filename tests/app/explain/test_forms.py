@@ -22,8 +22,8 @@ from trainlaw.formulas import (
     parse_text,
     to_text,
     variables,
-    with_constants,
 )
+from trainlaw.formulas.expression import with_constants
 
 
 def law(text, **changes):

@@ -22,7 +22,8 @@ from trainlaw.app.models.many_core import IMAGES, MODELS, many_core_formula, pub
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.custom import own_workbook_plan
-from trainlaw.formulas import UnknownNameError, constant_units, load_formula
+from trainlaw.formulas import UnknownNameError, load_formula
+from trainlaw.formulas.unit_inference import constant_units
 from trainlaw.validate import many_core_seconds
 from typer.testing import CliRunner
 

@@ -35,14 +35,8 @@ from trainlaw.datasets import (
     memory_needs,
 )
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
-from trainlaw.formulas import (
-    Formula,
-    GroupedConstant,
-    InputError,
-    UnknownNameError,
-    parse_text,
-    with_constants,
-)
+from trainlaw.formulas import Formula, GroupedConstant, InputError, UnknownNameError, parse_text
+from trainlaw.formulas.expression import with_constants
 
 SOFFICE = shutil.which("soffice")
 needs_libreoffice = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")

@@ -10,16 +10,8 @@ from trainlaw.evolve.search.simpler import round_exact, simpler_trees
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.evolve.search.validation import Candidate, choose
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import (
-    Constant,
-    InputError,
-    UnknownNameError,
-    count_nodes,
-    evaluate,
-    parse_text,
-    to_text,
-    variables,
-)
+from trainlaw.formulas import Constant, InputError, UnknownNameError, evaluate, parse_text, to_text, variables
+from trainlaw.formulas.expression import count_nodes
 
 QUICK = SearchSettings(evaluations=1500, population=60)
 
