@@ -12,7 +12,7 @@ def export_command(
     to: Annotated[
         Path,
         typer.Option(
-            help="File to write; its suffix chooses: .py .js .c .sql .tex .onnx .json .csv .xlsx .ods .html; "
+            help="File to write; its suffix chooses: .py .js .c .sql .tex .onnx .json .csv .xlsx .html; "
             ".gsheet.xlsx and .gsheet.tsv are for Google Sheets."
         ),
     ] = ...,

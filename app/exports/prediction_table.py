@@ -1,20 +1,21 @@
-"""A formula's predictions for every known CNN on every known GPU as a CSV table."""
+"""Predictions as a CSV table: every known CNN on every known GPU, or the worked cases of a custom formula."""
 
-import csv
-import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from trainlaw.app.exports.headers import header_lines
+from trainlaw.app.models.custom_features import case_table, cases_of
 from trainlaw.app.models.errors import interval_of
+from trainlaw.app.models.layer_entry import as_entered
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
 from trainlaw.app.models.rows import is_of_layers
 from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
-from trainlaw.app.text.csv import inert
+from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
-from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, values_of, workbook_model
+from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, Model, values_of, workbook_model
 from trainlaw.app.workbook.tables import gpu_table_rows
 from trainlaw.formulas import Formula
 
@@ -22,67 +23,79 @@ COLUMNS = (
     "cnn", "input_size_px", "n_classes", "gpu", "batch_per_gpu", "precision", "time_s", "interval_from_s",
     "interval_to_s", "samples_per_s", "quantities_outside_training", "fits_in_memory",
 )  # fmt: skip
+_Row = Sequence[object]
 
 
-def prediction_csv(formula: Formula, comments: Sequence[str] = ()) -> str:
-    """Return a table with units in the names of its columns, under `comments` that say what it is.
+def prediction_csv(formula: Formula) -> str:
+    """Return a CSV table with units in its column names, below comment lines that describe the formula.
 
-    One GPU, batch and precision as sheet Predict opens. A time is empty where a fact is not known. Raises
-    InputError where the formula needs what GPU, CNN and inputs do not give.
+    One GPU, with the batch and precision that the sheet Predict opens with. A time is empty where a fact is
+    unknown. Raises InputError where the formula needs what GPU, CNN and inputs do not give.
     """
-    if is_of_layers(formula):
-        return _csv_of_layers(formula, comments)
+    rows = _layer_formula_rows(formula) if is_of_layers(formula) else _run_formula_rows(formula)
+    return _commented(formula, rows_as_csv(COLUMNS, rows))
+
+
+def case_csv(formula: Formula) -> str:
+    """Return the worked cases of a formula with user-defined features as a CSV table."""
+    entered = as_entered(formula)
+    return rows_as_csv(*case_table(entered, cases_of(entered)))
+
+
+def _commented(formula: Formula, table: str) -> str:
+    return "".join(f"# {line}\n" for line in header_lines(formula)) + table
+
+
+def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     model = workbook_model(with_built_in_single_gpu_law(formula))
     cnns, gpus = cnn_rows(), gpu_table_rows()
     raw = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
+    times, outside = _times_and_outside(model, raw, shape)
+    least, usual = (np.broadcast_to(values_of(need, raw), shape) for need in (LEAST_NEED, USUAL_NEED))
+    memory = [float(row["memory_bytes"]) for row in gpus.values()]
+    factor = interval_of(formula) or math.nan
+    for i, cnn in enumerate(cnns.values()):
+        for j, gpu in enumerate(gpus):
+            seconds = float(times[i, j])
+            speed = FIRST_BATCH / seconds if seconds else math.nan
+            yield [
+                cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
+                *_finite([seconds, seconds / factor, seconds * factor, speed]),
+                int(outside[i, j]) if math.isfinite(seconds) else "",
+                fits_word(least[i, j], usual[i, j], memory[j]),
+            ]  # fmt: skip
+
+
+def _times_and_outside(
+    model: Model, raw: dict[str, np.ndarray], shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The times in seconds and how many features lie outside the training range, each (n_cnns, n_gpus)."""
     features = {name: values_of(form, raw) for name, form in model.features.items()}
     numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
     times = np.broadcast_to(values_of(model.expression, {**features, **numbers}), shape)
     outside = np.zeros(shape)
-    for name, (low, high) in formula.ranges.items():
+    for name, (low, high) in model.formula.ranges.items():
         if name in features:
             outside += ~((features[name] >= low) & (features[name] <= high))
-    least, usual = (np.broadcast_to(values_of(need, raw), shape) for need in (LEAST_NEED, USUAL_NEED))
-    memory = np.array([row["memory_bytes"] for row in gpus.values()], dtype=float)
-    buffer = io.StringIO()
-    buffer.writelines(f"# {line}\n" for line in comments)
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    factor = interval_of(formula) or math.nan
-    for line, cnn in enumerate(cnns.values()):
-        for place, gpu in enumerate(gpus):
-            seconds = float(times[line, place])
-            found = (
-                seconds,
-                seconds / factor,
-                seconds * factor,
-                FIRST_BATCH / seconds if seconds else math.nan,
-            )
-            fits = fits_word(least[line, place], usual[line, place], memory[place])
-            named = [inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"], inert(gpu)]
-            known = int(outside[line, place]) if math.isfinite(seconds) else ""
-            writer.writerow([*named, FIRST_BATCH, FIRST_PRECISION, *map(_number, found), known, fits])
-    return buffer.getvalue()
+    return times, outside
 
 
-def _csv_of_layers(formula: Formula, comments: Sequence[str]) -> str:
-    """The same table of a law of layers; a network whose layers are not known has no times."""
-    buffer, gpus = io.StringIO(), list(gpu_table_rows())
-    buffer.writelines(f"# {line}\n" for line in comments)
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:
+    """The rows of a layer formula; those of a CNN whose layers are unknown have no times."""
+    gpus = list(gpu_table_rows())
     for cnn, predictions in pair_predictions(formula, cnn_rows().values(), gpus, FIRST_BATCH):
-        named = [inert(str(cnn["cnn"])), cnn["input_size_px"], cnn["n_classes"]]
+        named = [cnn["cnn"], cnn["input_size_px"], cnn["n_classes"]]
         for found in predictions:
-            ends = (found.low_s or math.nan, found.high_s or math.nan, found.samples_per_second)
-            times = map(_number, (found.time_s, *ends))
-            facts = (FIRST_BATCH, FIRST_PRECISION, *times, outside_of(found), found.fits_in_memory)
-            writer.writerow([*named, inert(found.gpu), *facts])
+            interval = (found.low_s or math.nan, found.high_s or math.nan)
+            yield [
+                *named, found.gpu, FIRST_BATCH, FIRST_PRECISION,
+                *_finite([found.time_s, *interval, found.samples_per_second]),
+                outside_of(found), found.fits_in_memory,
+            ]  # fmt: skip
         if not predictions:
-            writer.writerows([*named, inert(gpu), *[""] * (len(COLUMNS) - 4)] for gpu in gpus)
-    return buffer.getvalue()
+            yield from ([*named, gpu, *[""] * (len(COLUMNS) - 4)] for gpu in gpus)
 
 
-def _number(value: float) -> str:
-    return repr(value) if math.isfinite(value) else ""
+def _finite(values: Iterable[float]) -> list[float | str]:
+    return [float(value) if math.isfinite(value) else "" for value in values]

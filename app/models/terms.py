@@ -43,7 +43,7 @@ def check_of_runs(formula: Formula) -> None:
     if formula.summed_over:
         raise InputError(
             f"expected a formula of whole runs, got one of each {formula.summed_over}, to be summed; "
-            "export it to .xlsx, .ods, .csv, .py, .c, .js, .sql, .onnx or .json"
+            "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
         )
 
 

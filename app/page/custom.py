@@ -14,14 +14,14 @@ from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_j
 from trainlaw.formulas.printers.naming import indexed, letter
 
 
-def own_page_html(formula: Formula) -> str:
+def custom_page_html(formula: Formula) -> str:
     """Return the page; every text of a user or a file is escaped."""
     formula = as_entered(formula)
     script, style = _script(formula), template("page.css")
     target = formula.target
     facts = {name: value for name, value in formula.provenance.items() if name != "cases"}
     origin = "".join(f"<p>{escape(name)}: {escape(plain_text(value))}</p>" for name, value in facts.items())
-    return Template(template("own_page.html")).substitute(
+    return Template(template("custom_page.html")).substitute(
         title=escape(target.meaning.capitalize()),
         summary=escape(plain_text(facts.get("method", "A prediction by one formula."))),
         target=escape(target.meaning),
@@ -50,7 +50,7 @@ def _script(formula: Formula) -> str:
         "cases": [dict(case) for case in cases_of(formula)],
     }
     law = f"(() => {{\n{print_javascript(formula)}return predict;\n}})()"
-    return f"const LAW = {{...{literal(facts)},predict:{law}}};\n{template('own_page.js')}"
+    return f"const LAW = {{...{literal(facts)},predict:{law}}};\n{template('custom_page.js')}"
 
 
 def _fields(formula: Formula) -> str:

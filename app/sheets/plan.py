@@ -1,7 +1,4 @@
-"""Sheets under construction: cells with values and formulas, names, drop-downs and charts, of no file format.
-
-A plan is written as .xlsx by `xlsx_file` and as .ods by `ods_file`, so that both hold the same cells.
-"""
+"""Plans of sheets: cells with values and formulas, names, drop-downs and charts, in no file format yet."""
 
 import math
 from collections.abc import Mapping, Sequence

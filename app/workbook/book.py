@@ -4,11 +4,10 @@ from trainlaw.app.models.custom_features import has_own_features
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
 from trainlaw.app.models.rows import is_of_layers
 from trainlaw.app.sheets.google import google_plan
-from trainlaw.app.sheets.ods import ods_bytes
 from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.compare import write_compare
-from trainlaw.app.workbook.custom import own_workbook_plan
+from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layer_notes import write_layer_provenance, write_layer_symbols
@@ -27,7 +26,7 @@ def workbook_plan(formula: Formula) -> BookPlan:
     or CNNs at once. Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
     """
     if has_own_features(formula):
-        return own_workbook_plan(formula)
+        return custom_workbook_plan(formula)
     if is_of_layers(formula):
         return _plan_of_layers(formula)
     model = workbook_model(with_built_in_single_gpu_law(formula))
@@ -76,16 +75,8 @@ def workbook_bytes(formula: Formula) -> bytes:
     return xlsx_bytes(workbook_plan(formula))
 
 
-def open_document_bytes(formula: Formula) -> bytes:
-    """Return the workbook of a formula as the bytes of an .ods file, with the same cells as the .xlsx file.
-
-    Raises InputError as `workbook_bytes` does.
-    """
-    return ods_bytes(workbook_plan(formula))
-
-
 def google_workbook_bytes(formula: Formula) -> bytes:
-    """Return the workbook as an .xlsx file that Google Sheets takes over whole (see `google_workbook`).
+    """Return the workbook as an .xlsx file that Google Sheets takes over whole (see `google_plan`).
 
     Raises InputError as `workbook_bytes` does.
     """

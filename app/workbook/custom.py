@@ -15,7 +15,7 @@ _COLUMNS = 40
 _HEAD_POINTS = 45.0  # room for long names on three lines
 
 
-def own_workbook_plan(formula: Formula) -> BookPlan:
+def custom_workbook_plan(formula: Formula) -> BookPlan:
     """Return the sheets Predict (choose and enter), Cases (each computed live), Constants and Provenance.
 
     Raises InputError where the formula does not fit into one cell.

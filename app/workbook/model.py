@@ -170,7 +170,7 @@ def workbook_model(formula: Formula) -> Model:
     if formula.summed_over:
         raise InputError(
             f"expected a formula of a whole run, got one of each {formula.summed_over}: export to .py, "
-            ".xlsx, .ods or .json"
+            ".xlsx or .json"
         )
     # As features the grouped constants stay in the expression, each a cell of its own.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)

@@ -5,10 +5,12 @@ import math
 import shutil
 import subprocess
 import sys
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.exports.formats import CUSTOM_DOCUMENTS, DOCUMENTS, PROGRAMS
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula
@@ -107,3 +109,15 @@ def test_undefined_is_nan_and_null(formula_file, tmp_path, values):
             {name: [value] for name, value in {**values, "clock_ratio": -1.0}.items()}
         )[0]
     )
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*PROGRAMS.values(), *DOCUMENTS.values(), *CUSTOM_DOCUMENTS.values()})
+)
+def test_every_format_names_a_function(name):
+    assert callable(resolve_name(name))
+
+
+def test_custom_documents_replace_documents():
+    assert set(CUSTOM_DOCUMENTS) < set(DOCUMENTS)
+    assert not set(PROGRAMS) & set(DOCUMENTS)

@@ -21,7 +21,7 @@ from trainlaw.app.models.custom_features import case_seconds, cases_of, has_own_
 from trainlaw.app.models.many_core import IMAGES, MODELS, many_core_formula, published_cases
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.custom import own_workbook_plan
+from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.formulas import UnknownNameError, load_formula
 from trainlaw.formulas.unit_inference import constant_units
 from trainlaw.validate import many_core_seconds
@@ -125,9 +125,9 @@ def column(sheet, title):
 
 @pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
 def test_published_predictions_in_the_recalculated_workbook(tmp_path):
-    files = {f"{model}.xlsx": xlsx_bytes(own_workbook_plan(many_core_formula(model))) for model in MODELS}
+    files = {f"{model}.xlsx": xlsx_bytes(custom_workbook_plan(many_core_formula(model))) for model in MODELS}
     # The same book with other inputs on its first sheet, and other stored values everywhere.
-    plan = own_workbook_plan(many_core_formula("a"))
+    plan = custom_workbook_plan(many_core_formula("a"))
     cells = plan.sheets[0].cells
     place = {cell.value: (row, 1) for (row, at), cell in cells.items() if at == 0}
     cells[place["network"]] = cells[place["network"]]._replace(value="large")
@@ -192,7 +192,7 @@ def test_the_page_needs_nothing_else_and_escapes(tmp_path):
     assert text.count("</script>") == 1
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".ods", ".js", ".c", ".sql", ".tex", ".gsheet.xlsx"])
+@pytest.mark.parametrize("suffix", [".csv", ".js", ".c", ".sql", ".tex", ".gsheet.xlsx"])
 def test_every_form_is_written(suffix, tmp_path):
     path = tmp_path / f"law{suffix}"
     export_formula(many_core_formula("b"), path)

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from trainlaw.app.models.many_core import many_core_formula
-from trainlaw.app.page.custom import own_page_html
+from trainlaw.app.page.custom import custom_page_html
 from trainlaw.validate import many_core_seconds
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
@@ -24,7 +24,7 @@ def browser():
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("own") / "page.html"
-    path.write_text(own_page_html(many_core_formula("a")), encoding="utf-8")
+    path.write_text(custom_page_html(many_core_formula("a")), encoding="utf-8")
     return path
 
 

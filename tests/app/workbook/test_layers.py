@@ -12,7 +12,7 @@ from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.google import google_plan
 from trainlaw.app.sheets.xlsx import xlsx_bytes
-from trainlaw.app.workbook.book import open_document_bytes, workbook_plan
+from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
 from trainlaw.app.workbook.model import FIRST_CNN
 from trainlaw.app.workbook.predict import ONE_GPU
@@ -188,7 +188,6 @@ def test_size_bytes_and_other_forms(law, plan):
     few = {cnn_label(*FIRST_CNN)}
     assert xlsx_bytes(small(plan, few)) == xlsx_bytes(small(workbook_plan(law), few))
     assert len(xlsx_bytes(plan)) < 3e6
-    assert len(open_document_bytes(law)) < 5e6
     assert google_plan(plan)
 
 
