@@ -1,5 +1,10 @@
 """What all tests share."""
 
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
 
@@ -8,7 +13,69 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the switch that rewrites golden files."""
+    parser.addoption(
+        "--overwrite-golden",
+        action="store_true",
+        help="Write what the code gives now into the golden files instead of comparing; read the diff after.",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """With several workers the tests of a file stay together: what they share is made once."""
+    """Deal tests in long runs that an idle worker takes over, and let children be interrupted."""
     if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "loadfile"
+        config.option.dist = "worksteal"
+    # Under nohup, and in background jobs of a script, SIGINT is ignored, and every child inherits that:
+    # tests that interrupt a command would wait for its whole run.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that is not slow as fast."""
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.fast)
+
+
+@pytest.fixture
+def overwrite_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be rewritten."""
+    return bool(request.config.getoption("--overwrite-golden"))
+
+
+@pytest.fixture(autouse=True)
+def interrupts_unchanged() -> Iterator[None]:
+    """Check that a test leaves the handler of SIGINT as it found it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is before, "the test changed the handler of SIGINT"
+
+
+@pytest.fixture
+def start_process() -> Iterator["StartProcess"]:
+    """Start processes in sessions of their own; whatever a test leaves running is killed with its workers."""
+    starter = StartProcess()
+    yield starter
+    starter.kill_all()
+
+
+class StartProcess:
+    """Call it like `subprocess.Popen`."""
+
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen] = []
+
+    def __call__(self, command: list, **options: object) -> subprocess.Popen:
+        process = subprocess.Popen(command, start_new_session=True, **options)
+        self.started.append(process)
+        return process
+
+    def kill_all(self) -> None:
+        for process in self.started:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()

@@ -1,12 +1,15 @@
 """Running tasks here or in worker processes, with results as they come."""
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing.connection import wait as wait_for_end
+from threading import Thread
 from typing import TypeVar
 
 from trainlaw.formulas.errors import TrainlawError
@@ -49,9 +52,19 @@ def run_tasks(
                 future.cancel()
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers; a half-finished fold must not count as one."""
+def follow_parent() -> None:
+    """Leave Ctrl-C to the parent process, and end with it, even where it is killed; for a worker's start."""
+    # A half-finished fold must not count as one, so only the parent decides when a worker stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    wait_for_end([sentinel])
+    # Nobody is left to take a result, and an orphan would keep a core busy for the rest of its search.
+    os._exit(1)
 
 
 @contextmanager
@@ -59,7 +72,7 @@ def _own_processes(workers: int) -> Iterator[Executor]:
     # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
     finished = False
     try:
         yield pool

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.datasets import TARGET, Networks, network_layer_specs
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
+from trainlaw.validate.workers import follow_parent
 
 # Each library that brings threads of its own reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -38,7 +38,7 @@ _signals: Signals | None = None
 def _start_worker(signals: Signals) -> None:
     global _signals  # noqa: PLW0603 (see above)
     _signals = signals
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which asks the workers to stop
+    follow_parent()
 
 
 class SearchReporter:

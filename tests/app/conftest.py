@@ -1,8 +1,5 @@
 """A formula written by hand, with errors as a study leaves them, for tests that need no search."""
 
-import os
-import signal
-
 import pytest
 from trainlaw.app.models import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
@@ -77,11 +74,3 @@ def in_empty_folder(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def no_interrupts_left():
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, (
-        f"a test of process {os.getpid()} left SIGINT changed"
-    )

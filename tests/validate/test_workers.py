@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import factorial, sqrt
+from pathlib import Path
 
 import pytest
 from trainlaw.formulas import TrainlawError
@@ -62,12 +63,10 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupt_ends_the_workers_at_once(tmp_path):
+def test_an_interrupt_ends_the_workers_at_once(start_process, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
-    process = subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    process = start_process([sys.executable, script], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "first done\n"
     started = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
@@ -75,6 +74,39 @@ def test_an_interrupt_ends_the_workers_at_once(tmp_path):
     assert rest == "interrupted\n"
     assert time.monotonic() - started < 30
     assert process.returncode == 0
+
+
+ORPHANED = """
+import multiprocessing, time
+from trainlaw.validate.workers import run_tasks
+
+if __name__ == "__main__":
+    for done in run_tasks(time.sleep, [0.0, 600.0, 600.0], workers=2):
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc which processes run")
+def test_no_worker_outlives_a_parent_that_is_killed(start_process, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(ORPHANED)
+    process = start_process([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    workers = [int(text) for text in process.stdout.readline().split()]
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and any(is_alive(pid) for pid in workers):
+        time.sleep(0.05)
+    assert not any(is_alive(pid) for pid in workers)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be reaped does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def test_partial_of_a_named_function_travels():

@@ -1,0 +1,1 @@
+"""The Python facade: study, predict, load a formula, export it."""

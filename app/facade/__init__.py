@@ -1,0 +1,39 @@
+"""Closed-form formulas for the time of a CNN training iteration, evolved from measured runs.
+
+Four functions do the whole job; each loads what it needs when it is first used, so `import trainlaw` is quick:
+
+>>> import trainlaw
+>>> sorted(trainlaw.__all__)
+['__version__', 'export', 'load_formula', 'predict', 'study']
+
+The steps behind them are packages: `trainlaw.formulas`, `trainlaw.datasets`, `trainlaw.evolve` and
+`trainlaw.validate`.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainlaw.app.api import export, load_formula, predict, study
+
+    __version__: str
+
+__all__ = ["__version__", "export", "load_formula", "predict", "study"]
+
+
+def __getattr__(name: str) -> object:
+    """Return the version or a function of `trainlaw.app.api`, loaded at its first use."""
+    # Loading pandas and numba takes a second; someone who only asks for the version should not wait for them.
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("trainlaw")
+    if name in __all__:
+        from trainlaw.app import api  # noqa: PLC0415
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'trainlaw' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion."""
+    return list(__all__)
