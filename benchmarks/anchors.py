@@ -30,16 +30,15 @@ from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, parse_text, round_constants, save_formula
 from trainlaw.validate import (
-    ANCHOR_BASELINES,
     StudyResult,
     leave_one_group_out,
     mape_percent,
     run_pair_study,
     run_study,
     splits_by_name,
-    title_of,
 )
-from trainlaw.validate.baselines.polynomial_scaler import PolynomialScaler
+from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
+from trainlaw.validate.baselines.anchors import PolynomialScaler
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)
@@ -52,11 +51,11 @@ _OPERATIONS = {"fast": ("anchor_ratio", "profet_line", "operations_nonnegative")
 
 def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     """Return the held-out predictions of both laws of a pair and of the rivals."""
-    names = ANCHOR_BASELINES if ensemble else _OPERATIONS["fast"]
+    names = baselines_for("gpu_pair", "profile") if ensemble else _OPERATIONS["fast"]
     estimators = {
         OURS: partial(ProfileLaw, _PAIR_SETTINGS),
         ALONE: partial(ProfileLaw, _PAIR_SETTINGS, with_network=False),
-        **{name: ANCHOR_BASELINES[name] for name in names},
+        **named_baselines(*names),
     }
     return run_pair_study(table, estimators, features=PAIR_LAW_FEATURES)
 

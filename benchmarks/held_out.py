@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.validate import BASELINES, PEER_BASELINES, leave_one_group_out, run_study, title_of
+from trainlaw.validate import leave_one_group_out, run_study
+from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
 
-# Rivals that need no search, the null model first.
+# Baselines that need no search, the null model first.
 CHEAP = (
     "null_compute", "null_memory", "roofline", "nonnegative_linear", "cf9", "cf21", "random_forest",
     "gradient_boosting",
@@ -40,12 +41,13 @@ def held_out_rows(limit_seconds: float, workers: int, peers: bool) -> list[dict[
     searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
     if peers:
         searches |= {
-            name: partial(factory, limit_seconds=limit_seconds) for name, factory in PEER_BASELINES.items()
+            name: partial(factory, limit_seconds=limit_seconds)
+            for name, factory in baselines_for("run", "engine").items()
         }
-    rivals = {name: BASELINES[name] for name in CHEAP}
+    baselines = named_baselines(*CHEAP)
     labels = runs.labels()
     result = run_study(
-        runs.features(), runs.seconds, labels, leave_one_group_out(labels["gpu_group"]), searches | rivals,
+        runs.features(), runs.seconds, labels, leave_one_group_out(labels["gpu_group"]), searches | baselines,
         workers=workers, progress=lambda done: print(done, flush=True),
     )  # fmt: skip
     table = result.summary().set_index("estimator")
@@ -57,5 +59,5 @@ def held_out_rows(limit_seconds: float, workers: int, peers: bool) -> list[dict[
             "mean over runs %": float(table.loc[name, "mape_percent"]),
             "median %": float(table.loc[name, "median_ape_percent"]),
         }
-        for name in (*searches, *rivals)
+        for name in (*searches, *baselines)
     ]

@@ -21,14 +21,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from trainlaw.app.studies.kinds.layer_times import LayerTimeSearch, layer_time_rows, read_layer_times
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate import (
-    LAYER_BASELINES,
     EstimatorFactory,
     Split,
     leave_one_group_out,
     run_study,
-    title_of,
 )
-from trainlaw.validate.baselines.boosting import GradientBoosting
+from trainlaw.validate.baselines import baselines_for, title_of
+from trainlaw.validate.baselines.learned import GradientBoosting
 
 CONVOLUTIONS = ("neusight-layers/conv/forward", "cde-layers/conv/forward", "cde-layers/conv/train")
 DENSE = ("neusight-layers/dense/forward", "cde-layers/dense/forward", "cde-layers/dense/train")
@@ -111,11 +110,11 @@ def measure(text: str, part: str, only: str) -> None:
         order = np.random.default_rng(0).permutation(len(rows.seconds))
         fifth = len(order) // 5
         splits = (Split("a random fifth", np.sort(order[fifth:]), np.sort(order[:fifth]), ()),)
-        estimators = {**_MIXED, **LAYER_BASELINES}
+        estimators = {**_MIXED, **baselines_for("measured_layer")}
     else:
         label = {"held-out": "gpu_group", "shapes": "cnn_base"}[part]
         splits = leave_one_group_out(rows.labels[label])
-        estimators = {"law": LAW, **LAYER_BASELINES}
+        estimators = {"law": LAW, **baselines_for("measured_layer")}
     estimators = {name: factory for name, factory in estimators.items() if only in name}
     began = time.monotonic()
     result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators)

@@ -17,7 +17,8 @@ from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.validate import BASELINES, absolute_percentage_errors, title_of
+from trainlaw.validate import absolute_percentage_errors
+from trainlaw.validate.baselines import baseline, title_of
 
 #: What is asked of each part: which mean over which groups stays below how many per cent.
 BARS = {
@@ -71,7 +72,7 @@ def added(outcome: StudyOutcome) -> None:
         if name != OURS:
             continue
         held = np.isin(groups, outcome.held_out[split])
-        single = BASELINES["cf21_tensor"]().fit(X[~held], alone.seconds[~held], groups[~held])
+        single = baseline("cf21_tensor").make().fit(X[~held], alone.seconds[~held], groups[~held])
         test = np.isin(rows.groups, outcome.held_out[split])
         features = rows.X[test]
         known = {"measured": features[SINGLE_GPU_TIME].to_numpy(), "predicted": single.predict(features)}

@@ -19,10 +19,6 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets import load, load_layers, load_pairs
 from trainlaw.validate import (
-    BASELINES,
-    LAYER_BASELINES,
-    MULTI_GPU_BASELINES,
-    PEER_BASELINES,
     EstimatorFactory,
     Split,
     StudyResult,
@@ -30,11 +26,10 @@ from trainlaw.validate import (
     leave_one_group_out,
     run_pair_study,
     run_study,
-    title_of,
 )
-from trainlaw.validate.baselines.anchor_line import AnchorLine
-from trainlaw.validate.baselines.closed_form_9 import cf9
-from trainlaw.validate.baselines.closed_form_21 import cf21
+from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
+from trainlaw.validate.baselines.anchors import AnchorLine
+from trainlaw.validate.baselines.closed_forms import cf9, cf21
 
 _GPU, _CNN = "gpu_group", "cnn_base"
 
@@ -96,8 +91,9 @@ def one_gpu(estimators: Mapping[str, EstimatorFactory], table: str = "default", 
 
 def t1() -> None:
     """Print the errors of the cheap baselines, with their time, then those of the learned ones."""
-    one_gpu({**{name: BASELINES[name] for name in BASELINES if name not in _SLOW}, **_HARNESS})
-    one_gpu({name: BASELINES[name] for name in _SLOW})
+    cheap = {name: make for name, make in baselines_for("run").items() if name not in _SLOW}
+    one_gpu({**cheap, **_HARNESS})
+    one_gpu(named_baselines(*_SLOW))
 
 
 def t2() -> None:
@@ -112,7 +108,9 @@ def t2() -> None:
     labels = table.labels()
     labels["algorithm"] = table.frame["algorithm"].astype(str).to_numpy()
     for column in (_GPU, _CNN, "source"):
-        result = run_study(X, table.seconds, labels, leave_one_group_out(labels[column]), MULTI_GPU_BASELINES)
+        result = run_study(
+            X, table.seconds, labels, leave_one_group_out(labels[column]), baselines_for("multi_gpu")
+        )
         show(result, f"several GPUs ({len(table)} runs), one {column} out", column)
 
 
@@ -219,7 +217,7 @@ def t4() -> None:
                 table.seconds[rows],
                 own,
                 leave_one_group_out(own[_GPU]),
-                LAYER_BASELINES,
+                baselines_for("measured_layer"),
             )
             show(result, f"{name}, {kind}, one GPU out", _GPU)
 
@@ -237,11 +235,11 @@ def main() -> None:
         return
     parts = {
         "t1": t1,
-        "t1b": lambda: one_gpu({name: BASELINES[name] for name in _OF_PRECISIONS}, "precisions"),
+        "t1b": lambda: one_gpu(named_baselines(*_OF_PRECISIONS), "precisions"),
         "t2": t2,
         "t3": t3,
         "t4": t4,
-        "peers": lambda: one_gpu(PEER_BASELINES, cnns=False),
+        "peers": lambda: one_gpu(baselines_for("run", "engine"), cnns=False),
     }
     parts[arguments.part]()
 

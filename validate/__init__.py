@@ -4,17 +4,7 @@ Takes any object with `fit` and `predict`; see `Estimator` for the protocol and 
 """
 
 from trainlaw.validate.applicability import JointRange, joint_range_of, jointly_outside
-from trainlaw.validate.baselines import (
-    ANCHOR_BASELINES,
-    BASELINES,
-    END_TO_END_BASELINES,
-    LAYER_BASELINES,
-    MULTI_GPU_BASELINES,
-    PEER_BASELINES,
-    TRANSFER_BASELINES,
-    many_core_seconds,
-    title_of,
-)
+from trainlaw.validate.baselines import many_core_seconds, title_of
 from trainlaw.validate.bootstrap import bootstrap_interval
 from trainlaw.validate.calibration import Calibration, anchor_errors, calibrate
 from trainlaw.validate.calibration_levels import LevelError, calibration_levels
@@ -55,17 +45,10 @@ from trainlaw.validate.splits import (
 from trainlaw.validate.study import run_study
 
 __all__ = [
-    "ANCHOR_BASELINES",
-    "BASELINES",
-    "END_TO_END_BASELINES",
     "IDENTITY_COLUMNS",
-    "LAYER_BASELINES",
     "METRICS",
-    "MULTI_GPU_BASELINES",
-    "PEER_BASELINES",
     "SCHEMES",
     "SHAREABLE_LABELS",
-    "TRANSFER_BASELINES",
     "Calibration",
     "Comparison",
     "ConformalInterval",

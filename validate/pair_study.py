@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.datasets.measurements.pairs import PAIR, PairTable
-from trainlaw.validate.baselines import ANCHOR_BASELINES
-from trainlaw.validate.baselines.anchor_ratio import ANCHOR_TIME
+from trainlaw.validate.baselines import baselines_for
 from trainlaw.validate.estimators import EstimatorFactory
 from trainlaw.validate.result import StudyResult
 from trainlaw.validate.splits import leave_one_group_out
@@ -15,7 +15,7 @@ from trainlaw.validate.study import run_study
 
 def run_pair_study(
     table: PairTable,
-    estimators: Mapping[str, EstimatorFactory] = ANCHOR_BASELINES,
+    estimators: Mapping[str, EstimatorFactory] | None = None,
     *,
     held_out: str = "cnn_base",
     features: Sequence[str] = (),
@@ -26,6 +26,7 @@ def run_pair_study(
     one; a workload's repeats and batches leave with it. features : of pairs, for the estimators, beside the
     seconds of each operation and `anchor_time_s`. The labels are those of the table.
     """
+    estimators = baselines_for("gpu_pair", "profile") if estimators is None else estimators
     frame = table.frame
     X = table.profile().assign(**{ANCHOR_TIME: frame["anchor_time_s"].to_numpy(dtype=float)})
     X = pd.concat([X, table.features([name for name in features if name not in X])], axis=1)

@@ -4,7 +4,8 @@ from trainlaw.datasets import FEATURES, configuration, feature_specs
 from trainlaw.datasets.features.registry import TARGET
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate import BASELINES, Calibration, anchor_errors, calibrate, run_study, splits_by_name
+from trainlaw.validate import Calibration, anchor_errors, calibrate, run_study, splits_by_name
+from trainlaw.validate.baselines import named_baselines
 
 NAMES = ("total_compute_s", "activation_memory_s", "layer_launch_s")
 LAW = Formula(
@@ -57,7 +58,7 @@ def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
 @pytest.fixture(scope="module")
 def study(few_runs):
     splits = splits_by_name("gpu", few_runs.labels)
-    estimators = {name: BASELINES[name] for name in ("cf9", "null_memory")}
+    estimators = named_baselines("cf9", "null_memory")
     return run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators)
 
 

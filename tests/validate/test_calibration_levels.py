@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.validate import MeasuredRates, calibration_levels, leave_one_group_out, run_study
-from trainlaw.validate.baselines.closed_form_5 import cf5
+from trainlaw.validate.baselines.closed_forms import cf5
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from trainlaw.datasets import load, load_layers, load_pairs
 from trainlaw.validate import (
-    ANCHOR_BASELINES,
-    BASELINES,
-    LAYER_BASELINES,
-    MULTI_GPU_BASELINES,
     Split,
     assert_blind,
     grouped_k_fold,
     run_study,
 )
+from trainlaw.validate.baselines import baselines_for
 from trainlaw.validate.splits import leave_pairs_out, splits_by_name
+
+BASELINES = baselines_for("run")
 
 
 def secret_times(keys, salt=0):
@@ -119,16 +118,24 @@ def other_tables():
     several = several.where(several.frame["single_gpu_time_s"].notna().to_numpy())
     labels = several.labels().assign(algorithm=several.frame["algorithm"].astype(str))
     X = several.features().assign(single_gpu_time_s=several.frame["single_gpu_time_s"].astype(float))
-    yield MULTI_GPU_BASELINES, as_runs(X, several.seconds, labels), "gpu_group"
+    yield baselines_for("multi_gpu"), as_runs(X, several.seconds, labels), "gpu_group"
     pairs = load_pairs()
     pairs = pairs.where(
         ((pairs.frame["anchor_gpu"] == "T4") & (pairs.frame["target_gpu"] == "K80")).to_numpy()
     )
     X = pairs.profile().assign(anchor_time_s=pairs.frame["anchor_time_s"])
-    yield ANCHOR_BASELINES, as_runs(X, pairs.seconds, pairs.target_runs().labels()), "cnn_base"
+    yield (
+        baselines_for("gpu_pair", "profile"),
+        as_runs(X, pairs.seconds, pairs.target_runs().labels()),
+        "cnn_base",
+    )
     layers = load_layers("cde-layers")
     layers = layers.where(np.arange(len(layers)) % 100 == 0)
-    yield LAYER_BASELINES, as_runs(layers.features(), layers.seconds, layers.labels()), "gpu_group"
+    yield (
+        baselines_for("measured_layer"),
+        as_runs(layers.features(), layers.seconds, layers.labels()),
+        "gpu_group",
+    )
 
 
 def test_the_other_baselines_are_blind_to_the_held_out_rows():

@@ -1,11 +1,15 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, constants, parse_text
 from trainlaw.validate import RefittedFormula, cross_platform
+from trainlaw.validate.baselines.null_models import ScaledColumn
 
 FORM = "2 * conv_output_memory_s + 3 * im2col_compute_s + 0.001"
 NAMES = ["conv_output_memory_s", "im2col_compute_s"]
+NULL = {"null": partial(ScaledColumn, "compute_s")}
 
 
 @pytest.fixture
@@ -36,15 +40,9 @@ def test_a_form_without_a_time_is_refused(few_runs):
 
 def test_platforms_that_differ_by_a_factor(toy):
     """Fitted on one platform, the other, twice as slow, is wrong by that factor; each alone is right."""
-    from trainlaw.validate.baselines.null_model import ScaledColumn
-
-    class OfCompute(ScaledColumn):
-        def __init__(self):
-            super().__init__("compute_s")
-
     platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "fast", "slow")
     seconds = toy.seconds * np.where(platforms == "slow", 2.0, 1.0)
-    matrix = cross_platform(toy.X, seconds, toy.labels, platforms, {"null": OfCompute}, least_runs=5)
+    matrix = cross_platform(toy.X, seconds, toy.labels, platforms, NULL, least_runs=5)
     errors = matrix.set_index(["train", "test"])["macro_mape_percent"]
     assert errors["fast", "slow"] == pytest.approx(50.0, abs=3)
     assert errors["slow", "fast"] == pytest.approx(100.0, abs=4)
@@ -53,13 +51,11 @@ def test_platforms_that_differ_by_a_factor(toy):
 
 
 def test_one_platform_or_few_runs_are_refused(toy):
-    from trainlaw.validate import BASELINES
-
     with pytest.raises(InputError, match="at least two platforms"):
-        cross_platform(toy.X, toy.seconds, toy.labels, ["a"] * len(toy.seconds), BASELINES)
+        cross_platform(toy.X, toy.seconds, toy.labels, ["a"] * len(toy.seconds), NULL)
     platforms = [f"p{index % 5}" for index in range(len(toy.seconds))]
     with pytest.raises(InputError, match="at least 20 runs"):
-        cross_platform(toy.X, toy.seconds, toy.labels, platforms, BASELINES)
+        cross_platform(toy.X, toy.seconds, toy.labels, platforms, NULL)
 
 
 def test_slopes_of_a_sum_are_the_shares_of_its_terms(law, few_runs):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import METRICS, StudyResult, leave_one_group_out, run_study
-from trainlaw.validate.baselines.closed_form_9 import cf9
-from trainlaw.validate.baselines.null_model import ScaledColumn
+from trainlaw.validate.baselines.closed_forms import cf9
+from trainlaw.validate.baselines.null_models import ScaledColumn
 
 
 def by_compute():

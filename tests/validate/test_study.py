@@ -4,9 +4,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError, MissingDependencyError
-from trainlaw.validate import BASELINES, leave_one_group_out, run_study, splits_by_name
-from trainlaw.validate.baselines.closed_form_9 import cf9
-from trainlaw.validate.baselines.null_model import ScaledColumn
+from trainlaw.validate import leave_one_group_out, run_study, splits_by_name
+from trainlaw.validate.baselines.closed_forms import cf9
+from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.study import configuration_labels
 
 
@@ -86,7 +86,10 @@ def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
 
 
 def test_two_workers_give_the_same_result_as_one(few_runs):
-    estimators = {"null": BASELINES["null_memory"], "cf9": partial(cf9, harness_constants=True)}
+    estimators = {
+        "null": partial(ScaledColumn, "activation_memory_s"),
+        "cf9": partial(cf9, harness_constants=True),
+    }
     splits = splits_by_name("gpu-5-fold", few_runs.labels)
     results = [
         run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators, workers=workers)

@@ -1,167 +1,187 @@
-"""Baselines: what others would do with the same rows. Each is one file and one row here."""
+"""Reference models that are fitted to the same rows as a formula: one table, one row each.
 
-from collections.abc import Mapping
+To add a baseline, write a class with `fit` and `predict` (see `Estimator`) in the file of its subject, and
+add its row to `TABLE`. Studies, titles and tests read the table.
+"""
 
-from trainlaw.validate.baselines.anchor_line import AnchorLine
-from trainlaw.validate.baselines.anchor_rates import anchor_bandwidth_ratio, anchor_peak_ratio
-from trainlaw.validate.baselines.anchor_ratio import AnchorRatio
-from trainlaw.validate.baselines.boosting import (
-    gradient_boosting,
-    gradient_boosting_on_cf21,
-    gradient_boosting_on_perfect_scaling,
-    gradient_boosting_on_roofline,
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.validate.baselines.anchors import (
+    AnchorLine,
+    AnchorRatio,
+    OperationsNonnegative,
+    ProfetEnsemble,
+    anchor_bandwidth_ratio,
+    anchor_peak_ratio,
 )
-from trainlaw.validate.baselines.closed_form_5 import cf5
-from trainlaw.validate.baselines.closed_form_9 import cf9
-from trainlaw.validate.baselines.closed_form_12 import cf12
-from trainlaw.validate.baselines.closed_form_21 import cf21, cf21_tensor
-from trainlaw.validate.baselines.composed_scaling import ComposedScaling
-from trainlaw.validate.baselines.compute_null import null_compute
-from trainlaw.validate.baselines.genetic_programming import GeneticProgramming
-from trainlaw.validate.baselines.layer_boosting import layer_boosting, layer_boosting_on_product
-from trainlaw.validate.baselines.layer_null import layer_null
-from trainlaw.validate.baselines.layer_perceptron import LayerPerceptron
-from trainlaw.validate.baselines.layer_terms import layer_matrix_product, layer_roofline
-from trainlaw.validate.baselines.layerwise_roofline import LayerwiseRoofline
-from trainlaw.validate.baselines.many_core import MANY_CORE_NETS, many_core_seconds
-from trainlaw.validate.baselines.memory_null import null_memory
-from trainlaw.validate.baselines.mg13 import MG13
-from trainlaw.validate.baselines.nonnegative_linear import NonnegativeLinear
-from trainlaw.validate.baselines.operations_nonnegative import OperationsNonnegative
-from trainlaw.validate.baselines.operon import Operon
-from trainlaw.validate.baselines.perceptron import Perceptron
-from trainlaw.validate.baselines.perfect_scaling import PerfectScaling
-from trainlaw.validate.baselines.power_law import PowerLaw
-from trainlaw.validate.baselines.profet_ensemble import ProfetEnsemble
-from trainlaw.validate.baselines.random_forest import RandomForest
-from trainlaw.validate.baselines.ring_scaling import RingScaling
-from trainlaw.validate.baselines.roofline import Roofline
+from trainlaw.validate.baselines.closed_forms import cf5, cf9, cf12, cf21, cf21_tensor
+from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
+from trainlaw.validate.baselines.layers import (
+    LayerPerceptron,
+    layer_boosting_on_product,
+    layer_matrix_product,
+    layer_roofline,
+)
+from trainlaw.validate.baselines.learned import (
+    GradientBoosting,
+    Perceptron,
+    RandomForest,
+    boosting_on_cf21,
+    boosting_on_perfect_scaling,
+    boosting_on_roofline,
+)
+from trainlaw.validate.baselines.linear import NonnegativeLinear, PowerLaw
+from trainlaw.validate.baselines.many_core import many_core_seconds
+from trainlaw.validate.baselines.null_models import layer_null, null_compute, null_memory
+from trainlaw.validate.baselines.roofline import LayerwiseRoofline, Roofline
+from trainlaw.validate.baselines.several_gpus import MG13, ComposedScaling, PerfectScaling, RingScaling
 from trainlaw.validate.estimators import EstimatorFactory
 
-#: Baselines of the iteration time on one GPU, from the simplest on; all are picklable factories.
-BASELINES: Mapping[str, EstimatorFactory] = {
-    "null_compute": null_compute,
-    "null_memory": null_memory,
-    "roofline": Roofline,
-    "power_law": PowerLaw,
-    "nonnegative_linear": NonnegativeLinear,
-    "cf5": cf5,
-    "cf9": cf9,
-    "cf12": cf12,
-    "cf21": cf21,
-    "cf21_tensor": cf21_tensor,
-    "layerwise_roofline": LayerwiseRoofline,
-    "random_forest": RandomForest,
-    "gradient_boosting": gradient_boosting,
-    "gradient_boosting_on_roofline": gradient_boosting_on_roofline,
-    "gradient_boosting_on_cf21": gradient_boosting_on_cf21,
-    "perceptron": Perceptron,
-}
 
-#: Symbolic regressions of others; they need the optional packages of `trainlaw[peers]`.
-PEER_BASELINES: Mapping[str, EstimatorFactory] = {"gplearn": GeneticProgramming, "pyoperon": Operon}
+@dataclass(frozen=True)
+class Baseline:
+    """A row of the table of baselines.
 
-#: Baselines of several GPUs. They need the feature `single_gpu_time_s`, and MG13 the label `algorithm`.
-MULTI_GPU_BASELINES: Mapping[str, EstimatorFactory] = {
-    "perfect_scaling": PerfectScaling,
-    "ring_scaling": RingScaling,
-    "mg13": MG13,
-    "gradient_boosting_on_perfect_scaling": gradient_boosting_on_perfect_scaling,
-}
+    Attributes
+    ----------
+    name : str
+        Unique key, as in `trainlaw study --against`.
+    title : str
+        Name shown to the user.
+    scope : str
+        Model scope of the formulas to compare with: "run", "measured_layer", "multi_gpu" or "gpu_pair".
+    make : EstimatorFactory
+        Returns a new, unfitted estimator; can be pickled.
+    requires : str
+        What it needs beyond the rows of its scope: "" for nothing, "engine" for a third-party engine
+        (`trainlaw[peers]`), "profile" for the operation times of one GPU pair, "single_gpu_runs" for runs
+        on one GPU among the rows.
+    """
 
-#: Baselines of several GPUs from data sheets alone, fitted to runs on one GPU and on several.
-END_TO_END_BASELINES: Mapping[str, EstimatorFactory] = {
-    "null_compute": null_compute,
-    "roofline": Roofline,
-    "cf21_tensor": cf21_tensor,
-    "composed_scaling": ComposedScaling,
-}
+    name: str
+    title: str
+    scope: str
+    make: EstimatorFactory
+    requires: str = ""
 
-#: Baselines of a target GPU from a profile on an anchor GPU, one model per pair (see `run_pair_study`). They
-#: need the features `anchor_time_s` and the seconds of each operation.
-ANCHOR_BASELINES: Mapping[str, EstimatorFactory] = {
-    "anchor_ratio": AnchorRatio,
-    "profet_line": AnchorLine,
-    "operations_nonnegative": OperationsNonnegative,
-    "profet_ensemble": ProfetEnsemble,
-}
 
-#: Baselines of any target GPU from the time on any anchor. They need the features of pairs: those of the
-#: target's run, `anchor_time_s`, and rates of the anchor.
-TRANSFER_BASELINES: Mapping[str, EstimatorFactory] = {
-    "anchor_peak_ratio": anchor_peak_ratio,
-    "anchor_bandwidth_ratio": anchor_bandwidth_ratio,
-}
+#: From the simplest to the most elaborate, by scope.
+TABLE: tuple[Baseline, ...] = (
+    Baseline("null_compute", "null: FLOPs / peak", "run", null_compute),
+    Baseline("null_memory", "null: bytes / bandwidth", "run", null_memory),
+    Baseline("roofline", "roofline", "run", Roofline),
+    Baseline("power_law", "power law", "run", PowerLaw),
+    Baseline("nonnegative_linear", "non-negative linear", "run", NonnegativeLinear),
+    Baseline("cf5", "hand-derived, 5 terms", "run", cf5),
+    Baseline("cf9", "hand-derived, 9 terms", "run", cf9),
+    Baseline("cf12", "hand-derived, 12 terms", "run", cf12),
+    Baseline("cf21", "hand-derived, 21 terms", "run", cf21),
+    Baseline("cf21_tensor", "hand-derived, 21 terms, tensor exponent", "run", cf21_tensor),
+    Baseline("layerwise_roofline", "layer-wise roofline", "run", LayerwiseRoofline),
+    Baseline("random_forest", "random forest", "run", RandomForest),
+    Baseline("gradient_boosting", "gradient boosting", "run", GradientBoosting),
+    Baseline("gradient_boosting_on_roofline", "boosting on roofline", "run", boosting_on_roofline),
+    Baseline("gradient_boosting_on_cf21", "boosting on 21 terms", "run", boosting_on_cf21),
+    Baseline("perceptron", "perceptron", "run", Perceptron),
+    Baseline("gplearn", "gplearn", "run", Gplearn, "engine"),
+    Baseline("pyoperon", "pyoperon", "run", Pyoperon, "engine"),
+    Baseline("perfect_scaling", "null: perfect scaling", "multi_gpu", PerfectScaling),
+    Baseline("ring_scaling", "ring all-reduce", "multi_gpu", RingScaling),
+    Baseline("mg13", "hand-derived, 13 constants", "multi_gpu", MG13),
+    Baseline(
+        "gradient_boosting_on_perfect_scaling",
+        "boosting on perfect scaling",
+        "multi_gpu",
+        boosting_on_perfect_scaling,
+    ),
+    Baseline("composed_scaling", "21 terms, then a ring", "multi_gpu", ComposedScaling, "single_gpu_runs"),
+    Baseline("anchor_ratio", "null: ratio per pair", "gpu_pair", AnchorRatio, "profile"),
+    Baseline("profet_line", "PROFET, linear leg", "gpu_pair", AnchorLine, "profile"),
+    Baseline(
+        "operations_nonnegative", "non-negative operations", "gpu_pair", OperationsNonnegative, "profile"
+    ),
+    Baseline("profet_ensemble", "PROFET, ensemble", "gpu_pair", ProfetEnsemble, "profile"),
+    Baseline("anchor_peak_ratio", "null: anchor's time x peak ratio", "gpu_pair", anchor_peak_ratio),
+    Baseline(
+        "anchor_bandwidth_ratio", "null: anchor's time x bandwidth ratio", "gpu_pair", anchor_bandwidth_ratio
+    ),
+    Baseline("layer_null", "null: FLOPs / peak", "measured_layer", layer_null),
+    Baseline("layer_roofline", "roofline of a layer", "measured_layer", layer_roofline),
+    Baseline("layer_matrix_product", "hand-derived matrix product", "measured_layer", layer_matrix_product),
+    Baseline("layer_boosting", "boosting", "measured_layer", GradientBoosting),
+    Baseline(
+        "layer_boosting_on_product",
+        "boosting on matrix product",
+        "measured_layer",
+        layer_boosting_on_product,
+    ),
+    Baseline("layer_perceptron", "perceptron, as MLPredict", "measured_layer", LayerPerceptron),
+)
 
-#: Baselines of the time of one layer; they need the features of a `LayerTable`.
-LAYER_BASELINES: Mapping[str, EstimatorFactory] = {
-    "layer_null": layer_null,
-    "layer_roofline": layer_roofline,
-    "layer_matrix_product": layer_matrix_product,
-    "layer_boosting": layer_boosting,
-    "layer_boosting_on_product": layer_boosting_on_product,
-    "layer_perceptron": LayerPerceptron,
-}
 
-#: What people are shown for the name of an estimator.
-TITLES: Mapping[str, str] = {
-    "null_compute": "null: FLOPs / peak",
-    "null_memory": "null: bytes / bandwidth",
-    "roofline": "roofline",
-    "power_law": "power law",
-    "nonnegative_linear": "non-negative linear",
-    "cf5": "hand-derived, 5 terms",
-    "cf9": "hand-derived, 9 terms",
-    "cf12": "hand-derived, 12 terms",
-    "cf21": "hand-derived, 21 terms",
-    "cf21_tensor": "hand-derived, 21 terms, tensor exponent",
-    "layerwise_roofline": "layer-wise roofline",
-    "random_forest": "random forest",
-    "gradient_boosting": "gradient boosting",
-    "gradient_boosting_on_roofline": "boosting on roofline",
-    "gradient_boosting_on_cf21": "boosting on 21 terms",
-    "perceptron": "perceptron",
-    "perfect_scaling": "null: perfect scaling",
-    "ring_scaling": "ring all-reduce",
-    "mg13": "hand-derived, 13 constants",
-    "gradient_boosting_on_perfect_scaling": "boosting on perfect scaling",
-    "composed_scaling": "21 terms, then a ring",
-    "anchor_ratio": "null: ratio per pair",
-    "profet_line": "PROFET, linear leg",
-    "operations_nonnegative": "non-negative operations",
-    "profet_ensemble": "PROFET, ensemble",
-    "anchor_peak_ratio": "null: anchor's time x peak ratio",
-    "anchor_bandwidth_ratio": "null: anchor's time x bandwidth ratio",
-    "layer_null": "null: FLOPs / peak",
-    "layer_roofline": "roofline of a layer",
-    "layer_matrix_product": "hand-derived matrix product",
-    "layer_boosting": "boosting",
-    "layer_boosting_on_product": "boosting on matrix product",
-    "layer_perceptron": "perceptron, as MLPredict",
-    "gplearn": "gplearn",
-    "pyoperon": "pyoperon",
-}
+def index_by_name(rows: Iterable[Baseline]) -> Mapping[str, Baseline]:
+    """Return the baselines by name; InputError if two have the same name."""
+    index: dict[str, Baseline] = {}
+    for row in rows:
+        if row.name in index:
+            raise InputError(f"two baselines are named {row.name!r}: rename one")
+        index[row.name] = row
+    return MappingProxyType(index)
+
+
+_BY_NAME = index_by_name(TABLE)
+
+
+def baseline(name: str) -> Baseline:
+    """Return the baseline with this name; UnknownNameError with near names if there is none.
+
+    >>> baseline("cf9").title
+    'hand-derived, 9 terms'
+    """
+    if name not in _BY_NAME:
+        raise unknown_name("baseline", name, _BY_NAME)
+    return _BY_NAME[name]
+
+
+def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]:
+    """Return the factories of the baselines of a scope by name, in the order of the table.
+
+    requires : what these baselines need beyond the rows of the scope, as in `Baseline`. UnknownNameError for
+    a scope without baselines.
+
+    >>> list(baselines_for("gpu_pair"))
+    ['anchor_peak_ratio', 'anchor_bandwidth_ratio']
+    """
+    scopes = dict.fromkeys(row.scope for row in TABLE)
+    if scope not in scopes:
+        raise unknown_name("scope with baselines", scope, scopes)
+    return {row.name: row.make for row in TABLE if (row.scope, row.requires) == (scope, requires)}
+
+
+def named_baselines(*names: str) -> dict[str, EstimatorFactory]:
+    """Return the factories of the baselines with these names; UnknownNameError as `baseline`."""
+    return {name: baseline(name).make for name in names}
 
 
 def title_of(estimator: str) -> str:
-    """Return what people are shown for the name of an estimator; a name that is not known stays as it is.
+    """Return the name of an estimator as shown to the user; estimators that are no baselines keep their name.
 
-    >>> title_of("cf9")
-    'hand-derived, 9 terms'
+    >>> title_of("cf9"), title_of("my_model")
+    ('hand-derived, 9 terms', 'my_model')
     """
-    return TITLES.get(estimator, estimator)
+    return _BY_NAME[estimator].title if estimator in _BY_NAME else estimator
 
 
 __all__ = [
-    "ANCHOR_BASELINES",
-    "BASELINES",
-    "END_TO_END_BASELINES",
-    "LAYER_BASELINES",
-    "MANY_CORE_NETS",
-    "MULTI_GPU_BASELINES",
-    "PEER_BASELINES",
-    "TITLES",
-    "TRANSFER_BASELINES",
+    "TABLE",
+    "Baseline",
+    "baseline",
+    "baselines_for",
+    "index_by_name",
     "many_core_seconds",
+    "named_baselines",
     "title_of",
 ]

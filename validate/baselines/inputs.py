@@ -1,30 +1,32 @@
-"""What the baselines share: columns by name, weights of groups."""
+"""What the baselines share: columns by name and group weights."""
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
 
-def columns(X: pd.DataFrame, names: Sequence[str], who: str) -> np.ndarray:
-    """Return the named columns of `X`, float64, shape (n_runs, len(names)); `who` asks for them.
+def columns(X: pd.DataFrame, names: Sequence[str], user: str) -> np.ndarray:
+    """Return the named columns of `X`, float64, shape (n_runs, len(names)).
 
-    InputError that names the columns that are missing.
+    user : what needs them, for the InputError that lists the missing columns.
     """
     missing = [name for name in names if name not in X.columns]
     if missing:
         raise InputError(
-            f"{who} needs the features {', '.join(missing)}, which are not among the {X.shape[1]} given"
+            f"{user} needs the features {', '.join(missing)}, which are not among the {X.shape[1]} given"
         )
     return X[list(names)].to_numpy(dtype=float, copy=True)
 
 
-def group_weights(groups: Sequence[object], power: float = 0.35) -> np.ndarray:
-    """Return (rows of the run's group)^-power with mean 1, shape (n_runs,).
+def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:
+    """Return (number of rows in the run's group)^-power with mean 1, shape (n_runs,).
 
-    One GPU with many runs should not decide alone, yet more runs should count more.
+    A power of 1 would weigh all GPUs alike, a power of 0 all runs alike: a GPU with many runs should not
+    decide alone, yet more runs should count more.
     """
     _, inverse, sizes = np.unique(np.asarray(groups, dtype=str), return_inverse=True, return_counts=True)
-    weights = sizes[inverse] ** -float(power)
+    weights: np.ndarray = sizes[inverse] ** -float(power)
     return weights / weights.mean()

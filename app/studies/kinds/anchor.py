@@ -13,7 +13,7 @@ from trainlaw.datasets import DATASETS, PairTable, load, load_pairs
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, RUN_FEATURES_OF_PAIRS
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.validate import BASELINES, TRANSFER_BASELINES
+from trainlaw.validate.baselines import baselines_for, named_baselines
 
 ANCHOR_KIND = "anchor"
 _TABLE = "profet-pairs"
@@ -51,12 +51,12 @@ OF_PAIRS = StudyKind(
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
     search=_search,
-    rivals={**TRANSFER_BASELINES, **{name: BASELINES[name] for name in _ALSO}},
+    rivals={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,
         "split": "gpu",
         "evaluations": 12_000,
-        "against": (*TRANSFER_BASELINES, "null_compute", "roofline", "cf9"),
+        "against": (*baselines_for("gpu_pair"), "null_compute", "roofline", "cf9"),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,

@@ -16,7 +16,7 @@ from trainlaw.datasets.measurements.layer_importing import import_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.validate import LAYER_BASELINES
+from trainlaw.validate.baselines import baselines_for
 
 LAYER_TIMES = "layer-times"
 LAYER_KINDS = ("conv", "dense")
@@ -175,7 +175,7 @@ OF_LAYER_TIMES = StudyKind(
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
     search=_search,
-    rivals=LAYER_BASELINES,
+    rivals=baselines_for("measured_layer"),
     defaults={
         "table": "neusight-layers/conv/forward",
         "split": "gpu",

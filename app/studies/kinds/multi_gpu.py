@@ -16,7 +16,7 @@ from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import InputError, parse_text
-from trainlaw.validate import MULTI_GPU_BASELINES
+from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
 #: What a law must know where the rows tell of it: computing, exchange in a node, across nodes, its calls.
@@ -96,12 +96,12 @@ OF_MANY_GPUS = StudyKind(
     rows=several_gpu_rows,
     features=SCALING_TERMS,
     search=_search,
-    rivals=MULTI_GPU_BASELINES,
+    rivals=baselines_for("multi_gpu"),
     defaults={
         "table": MULTI,
         "split": "gpu",
         "evaluations": 3_000,
-        "against": tuple(MULTI_GPU_BASELINES),
+        "against": tuple(baselines_for("multi_gpu")),
     },
     given="the measured time on one GPU is given",
     platform_rivals=("perfect_scaling", "ring_scaling"),

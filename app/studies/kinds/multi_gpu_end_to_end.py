@@ -37,7 +37,7 @@ from trainlaw.formulas import (
     parse_text,
     variables,
 )
-from trainlaw.validate import END_TO_END_BASELINES
+from trainlaw.validate.baselines import named_baselines
 
 #: A law of one GPU also needs to tell precisions apart: runs on several are of many.
 SINGLE_TERMS = (*STUDY_FEATURES, "tensor_ratio", "clock_ratio")
@@ -122,6 +122,8 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageS
 
 
 _OF_SEVERAL = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
+# Those that need no measured time on one GPU.
+_BASELINES = named_baselines("null_compute", "roofline", "cf21_tensor", "composed_scaling")
 _TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_OF_SEVERAL)))
 
 END_TO_END = replace(
@@ -132,8 +134,8 @@ END_TO_END = replace(
     rows=_rows,
     features=_TERMS,
     search=_search,
-    rivals=END_TO_END_BASELINES,
-    defaults={**OF_MANY_GPUS.defaults, "evaluations": 9_000, "against": tuple(END_TO_END_BASELINES)},
+    rivals=_BASELINES,
+    defaults={**OF_MANY_GPUS.defaults, "evaluations": 9_000, "against": tuple(_BASELINES)},
     given="",
     platform_rivals=(),
     next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula trainlaw-run",

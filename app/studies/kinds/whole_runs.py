@@ -10,7 +10,7 @@ from trainlaw.app.studies.kinds.labels import study_labels
 from trainlaw.app.studies.search import evolved
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.validate import BASELINES, PEER_BASELINES
+from trainlaw.validate.baselines import baselines_for
 
 
 def rows_of_runs(table: RunTable) -> StudyRows:
@@ -36,7 +36,7 @@ OF_RUNS = StudyKind(
     rows=rows_of_runs,
     features=STUDY_FEATURES + CPU_FEATURES,
     search=_search,
-    rivals={**BASELINES, **PEER_BASELINES},
+    rivals={**baselines_for("run"), **baselines_for("run", "engine")},
     has_levels=True,
     platform_rivals=("null_compute", "cf9"),
 )

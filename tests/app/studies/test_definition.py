@@ -16,7 +16,7 @@ from trainlaw.app.studies.splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.validate import BASELINES, PEER_BASELINES
+from trainlaw.validate.baselines import baselines_for
 
 GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generation"]
 
@@ -45,7 +45,11 @@ def test_any_text_survives_the_file(text):
 
 
 def test_all_means_every_rival():
-    assert set(definition_of({"against": "all"}, "here").against) == {*BASELINES, *PEER_BASELINES}
+    assert set(definition_of({"against": "all"}, "here").against) == {
+        *baselines_for("run"),
+        "gplearn",
+        "pyoperon",
+    }
 
 
 @pytest.mark.parametrize(

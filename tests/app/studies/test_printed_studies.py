@@ -21,7 +21,7 @@ from trainlaw.formulas.printers import (
     print_python_function,
     print_sql,
 )
-from trainlaw.validate import BASELINES
+from trainlaw.validate.baselines import baseline
 
 ROWS = 50
 CLOSE = {"rtol": 1e-9, "atol": 0.0}
@@ -45,7 +45,7 @@ def laws(rows):
     search.fit(X[list(STUDY_FEATURES)], seconds, groups)
     found = [load_formula(BUILT_IN), search.formula_, *(member.formula for member in search.front_)]
     for name in ("null_compute", "null_memory", "roofline", "cf5", "cf9", "cf12", "cf21", "power_law"):
-        estimator = BASELINES[name]()
+        estimator = baseline(name).make()
         if not getattr(estimator, "label_columns", ()):
             estimator.fit(X, seconds, groups)
             found += [estimator.formula_] if hasattr(estimator, "formula_") else []

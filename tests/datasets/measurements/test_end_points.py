@@ -8,7 +8,7 @@ from trainlaw.datasets.measurements.end_points import (
     runs_between_end_points,
 )
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.validate.baselines.polynomial_scaler import PolynomialScaler
+from trainlaw.validate.baselines.anchors import PolynomialScaler
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from trainlaw.datasets import load_layers, load_pairs
 from trainlaw.formulas import InputError
-from trainlaw.validate import ANCHOR_BASELINES, LAYER_BASELINES, TRANSFER_BASELINES, run_pair_study
-from trainlaw.validate.baselines.operation_groups import grouped_profile, groups_of_names
+from trainlaw.validate import run_pair_study
+from trainlaw.validate.baselines import baseline, baselines_for, named_baselines
+from trainlaw.validate.baselines.anchors import group_names, grouped_profile
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +19,7 @@ def two_pairs():
 
 
 def test_the_cheap_legs_by_pair(two_pairs):
-    cheap = {
-        name: ANCHOR_BASELINES[name] for name in ("anchor_ratio", "profet_line", "operations_nonnegative")
-    }
+    cheap = named_baselines("anchor_ratio", "profet_line", "operations_nonnegative")
     result = run_pair_study(two_pairs, cheap)
     assert len(result.predictions) == len(two_pairs)
     assert sorted(result.predictions["row"]) == list(range(len(two_pairs)))
@@ -34,7 +33,7 @@ def test_the_ensemble_is_the_median_of_its_legs(two_pairs):
     X = two_pairs.profile().assign(anchor_time_s=frame["anchor_time_s"])
     some = np.flatnonzero((frame["anchor_gpu"] == "T4").to_numpy())[::4]
     X, seconds = X.iloc[some].reset_index(drop=True), two_pairs.seconds[some]
-    fitted = ANCHOR_BASELINES["profet_ensemble"]().fit(X, seconds, np.zeros(len(X)))
+    fitted = baseline("profet_ensemble").make().fit(X, seconds, np.zeros(len(X)))
     predicted = fitted.predict(X)
     assert np.median(np.abs(predicted / seconds - 1)) < 0.15
     legs = [fitted.line_.predict(X), fitted.forest_.predict(grouped_profile(X))]
@@ -43,7 +42,7 @@ def test_the_ensemble_is_the_median_of_its_legs(two_pairs):
 
 
 def test_names_far_apart_stay_apart():
-    groups = groups_of_names(("Relu", "Relu6", "MaxPool", "AvgPool", "Conv2DBackpropFilter"))
+    groups = group_names(("Relu", "Relu6", "MaxPool", "AvgPool", "Conv2DBackpropFilter"))
     assert ("Relu", "Relu6") == groups[0][:2]
     assert ("Conv2DBackpropFilter",) in groups
     assert sorted(sum(groups, ())) == sorted(("Relu", "Relu6", "MaxPool", "AvgPool", "Conv2DBackpropFilter"))
@@ -54,13 +53,13 @@ def test_grouping_keeps_the_total():
     assert grouped_profile(X).tolist() == [[3.0, 4.0]]
 
 
-@pytest.mark.parametrize("name", LAYER_BASELINES)
+@pytest.mark.parametrize("name", baselines_for("measured_layer"))
 def test_layers_in_sample(name):
     table = load_layers("cde-layers")
     some = np.random.default_rng(0).permutation(len(table))[:1500]
     X, seconds = table.features().iloc[some].reset_index(drop=True), table.seconds[some]
     groups = table.labels()["gpu_group"].to_numpy(dtype=str)[some]
-    predicted = LAYER_BASELINES[name]().fit(X, seconds, groups).predict(X)
+    predicted = baseline(name).make().fit(X, seconds, groups).predict(X)
     assert (predicted > 0).all()
     errors = np.abs(np.log(predicted / seconds))
     assert np.median(errors) < (1.0 if name == "layer_null" else 0.35)
@@ -81,7 +80,7 @@ def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
         seconds = (1.7 * X["anchor_time_s"] * X[f"anchor_{rate}"] / X[rate]).to_numpy(copy=True)
         own = X.assign(**{f"anchor_{rate}": X[rate]})  # runs that are their own anchors say nothing
         both, times = pd.concat([X, own]), np.concatenate([seconds, X["anchor_time_s"].to_numpy()])
-        fitted = TRANSFER_BASELINES[name]().fit(both, times, np.zeros(len(both)))
+        fitted = baseline(name).make().fit(both, times, np.zeros(len(both)))
         assert fitted.predict(X) == pytest.approx(seconds)
     with pytest.raises(InputError, match="anchor_peak_flop_per_s"):
-        fitted = TRANSFER_BASELINES["anchor_peak_ratio"]().fit(X[["anchor_time_s"]], seconds, seconds)
+        fitted = baseline("anchor_peak_ratio").make().fit(X[["anchor_time_s"]], seconds, seconds)

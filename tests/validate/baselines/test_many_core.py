@@ -3,7 +3,7 @@
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.validate import many_core_seconds
+from trainlaw.validate.baselines import many_core_seconds
 
 THREADS = (480, 960, 1920, 3840)
 PUBLISHED_MINUTES = {

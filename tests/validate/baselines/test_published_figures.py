@@ -6,7 +6,8 @@ They were computed by hand before the project existed; where ours differ by more
 from functools import partial
 
 import pytest
-from trainlaw.validate import BASELINES, run_study, splits_by_name
+from trainlaw.validate import run_study, splits_by_name
+from trainlaw.validate.baselines import baseline, baselines_for
 
 # MAPE, median APE and macro over GPU groups, percent; leave one GPU group out.
 NEW_GPU = {
@@ -36,9 +37,9 @@ NEW_CNN = {
     "power_law": (32.7, 26.7),
 }
 ESTIMATORS = {
-    **BASELINES,
+    **baselines_for("run"),
     **{
-        f"{name} x harness": partial(BASELINES[name], harness_constants=True)
+        f"{name} x harness": partial(baseline(name).make, harness_constants=True)
         for name in ("cf5", "cf9", "cf21")
     },
 }

@@ -1,14 +1,15 @@
-"""Closed forms: sums of times with positive constants, over rates that know clock and generation.
+"""Hand-derived closed forms: sums of times with positive constants, over effective rates of the GPU.
 
 `time = compute sum / P_eff + memory sum / B_eff + the rest`, P_eff = P rho^a exp(-k kappa), B_eff = B exp(-m
 kappa), rho = base clock / boost clock, kappa = 1 where an SM has more than 128 cores (Kepler).
 
-All constants are fitted anew in every fold, from a start that is computed from its training rows: a start or
-a prior at figures that were once fitted on a whole table would tell a fold about the GPU that it holds out.
+Each fold fits all constants, from a start that is computed from its training rows: a start or a prior at
+figures that were once fitted to a whole table would leak information about the held-out GPU.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self
 
 import numpy as np
@@ -24,17 +25,18 @@ _RATE_FEATURES = ("clock_ratio", "wide_sm")
 _PEAKS = ("peak_fp32_flop_per_s", "peak_flop_per_s")
 _HARNESS_CONSTANT = "C[harness]"
 
-# A factor of e^5 = 150 either way: nothing against hundreds of runs, enough to hold a term that no run has.
+# A factor of e^5 = 150 either way: negligible against hundreds of runs, enough to fix a term that no run has.
 _PRIOR_DEVIATION = 5.0
+# In ln(seconds): residuals beyond about 25 % count linearly, so that outliers do not decide the fit.
 _SOFT_L1_SCALE = 0.25
 _HARNESS_ROUNDS = 2
-# A harness seen on this many GPUs gets half of what its runs ask for.
+# A harness measured on this many GPUs gets half the factor that its runs suggest.
 _HARNESS_SHRINKAGE_GROUPS = 3.0
 
 
 @dataclass(frozen=True)
 class TimeTerm:
-    """One term: a column of seconds at the data sheet's rates, and which effective rate it is over."""
+    """One term: a column of seconds at the nominal rates, and the effective rate that divides it."""
 
     feature: str
     over: Literal["compute", "memory", "host"]
@@ -44,9 +46,9 @@ class ClosedForm:
     """Sum of `terms` with positive constants and three exponents of the GPU.
 
     harness_constants : multiply by one constant per harness (label column `harness`), 1 for an unknown one;
-    fitted in two rounds, in turn with the rest.
-    tensor_exponent : a fourth exponent q, for tables of several precisions: compute at P32^q Pt^(1-q),
-    of the peaks without tensor cores and of the precision used.
+    fitted in two rounds, alternating with the rest.
+    tensor_exponent : add a fourth exponent q, for tables of several precisions: compute at P32^q Pt^(1-q),
+    the peaks without tensor cores and of the precision used.
 
     Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU group)^-0.35, weak log-normal prior.
     """
@@ -54,7 +56,7 @@ class ClosedForm:
     def __init__(
         self, terms: Sequence[TimeTerm], harness_constants: bool = False, tensor_exponent: bool = False
     ) -> None:
-        """Keep the settings; `fit` checks them against the features."""
+        """Store the settings; `fit` checks them against the features."""
         self.terms = tuple(terms)
         self.harness_constants = harness_constants
         self.tensor_exponent = tensor_exponent
@@ -69,7 +71,7 @@ class ClosedForm:
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Labels that `fit` and `predict` need."""
+        """Return the labels that `fit` and `predict` need."""
         return ("harness",) if self.harness_constants else ()
 
     def fit(
@@ -108,7 +110,7 @@ class ClosedForm:
 
     @property
     def formula_(self) -> Formula:
-        """The fitted closed form as a formula with its training ranges; an unknown harness gets factor 1."""
+        """Return the fitted closed form with its training ranges; the factor of an unknown harness is 1."""
         clock, wide_compute, wide_memory, *tensor = (float(exponent) for exponent in self.exponents_)
         ratio = " / ".join(reversed(_PEAKS))
         by_tensor = "".join(f" * ({ratio})^({exponent!r})" for exponent in tensor)
@@ -182,7 +184,7 @@ class ClosedForm:
 
 
 def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
-    """Return ln of the constants, (n_terms,), that make each term an equal share of a typical run."""
+    """Return ln of the constants, (n_terms,), at which each term is an equal share of a typical run."""
     logs = np.zeros(times.shape[1])
     for index, column in enumerate(times.T):
         present = column > 0
@@ -194,8 +196,50 @@ def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
 def _shrunk_means(residuals: np.ndarray, names: np.ndarray, groups: np.ndarray) -> dict[str, float]:
     """Return the mean over GPU groups of each name's residuals, shrunk towards zero where groups are few.
 
-    The runs of one GPU err together; counted one by one, a harness would take the blame for its GPUs.
+    The errors of one GPU's runs are correlated; counted one by one, they would be blamed on the harness.
     """
     by_pair = pd.Series(residuals).groupby([names, groups]).mean()
     sums = by_pair.groupby(level=0).agg(["sum", "size"])
     return (sums["sum"] / (sums["size"] + _HARNESS_SHRINKAGE_GROUPS)).to_dict()
+
+
+# The im2col volume stands for an efficiency that seems to depend on the layer.
+CF5_TERMS = (
+    TimeTerm("conv_other_compute_s", "compute"),
+    TimeTerm("im2col_compute_s", "compute"),
+    TimeTerm("conv_weight_compute_s", "compute"),
+    TimeTerm("conv_output_memory_s", "memory"),
+    TimeTerm("layer_launch_s", "host"),
+)
+CF9_TERMS = (
+    *CF5_TERMS,
+    TimeTerm("batchnorm_memory_s", "memory"),
+    TimeTerm("depthwise_output_memory_s", "memory"),
+    TimeTerm("parameter_memory_s", "memory"),
+    TimeTerm("iteration_overhead_s", "host"),
+)
+CF12_TERMS = (
+    *CF9_TERMS,
+    TimeTerm("conv3x3_compute_s", "compute"),
+    TimeTerm("conv5x5_compute_s", "compute"),
+    TimeTerm("input_copy_s", "host"),
+)
+CF21_TERMS = (
+    *CF12_TERMS,
+    TimeTerm("conv1x1_compute_s", "compute"),
+    TimeTerm("grouped_conv_compute_s", "compute"),
+    TimeTerm("conv_output_compute_s", "compute"),
+    TimeTerm("dense_compute_s", "compute"),
+    TimeTerm("dense_weight_compute_s", "compute"),
+    TimeTerm("elementwise_memory_s", "memory"),
+    TimeTerm("concat_memory_s", "memory"),
+    TimeTerm("optimizer_memory_s", "memory"),
+    TimeTerm("kernel_launch_s", "host"),
+)
+
+cf5 = partial(ClosedForm, CF5_TERMS)
+cf9 = partial(ClosedForm, CF9_TERMS)
+cf12 = partial(ClosedForm, CF12_TERMS)
+cf21 = partial(ClosedForm, CF21_TERMS)
+# For tables of several precisions.
+cf21_tensor = partial(ClosedForm, CF21_TERMS, tensor_exponent=True)

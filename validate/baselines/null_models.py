@@ -1,5 +1,6 @@
-"""Null models: one column of ideal seconds, times one constant. What any method must beat."""
+"""Null models: one column of ideal seconds times one constant, the least that any method must beat."""
 
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ class ScaledColumn:
     """
 
     def __init__(self, feature: str) -> None:
-        """Keep the settings."""
+        """Store the settings."""
         self.feature = feature
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
@@ -25,3 +26,11 @@ class ScaledColumn:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         return self.scale_ * columns(X, [self.feature], "null model")[:, 0]
+
+
+# k x 6 batch MACs / peak: two operations in forward, gradient of the input, gradient of the weights.
+null_compute = partial(ScaledColumn, "total_compute_s")
+# k x batch x activation bytes / bandwidth.
+null_memory = partial(ScaledColumn, "activation_memory_s")
+# k x 2 passes MACs / peak, of one layer.
+layer_null = partial(ScaledColumn, "compute_s")

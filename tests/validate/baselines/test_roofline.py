@@ -1,28 +1,27 @@
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate.baselines.layer_facts import layers_of_sums
-from trainlaw.validate.baselines.layerwise_roofline import LayerwiseRoofline, _Layers
+from trainlaw.validate.baselines.roofline import LayerwiseRoofline, _Layers, find_layers
 
 
 def test_layers_sum_to_the_network(few_runs):
     for row in range(0, len(few_runs.X), 17):
         sums = few_runs.X.iloc[row][["macs", "params"]]
         key = tuple(few_runs.X.iloc[row][["macs", "params", "activation_elements"]])
-        facts = layers_of_sums(key)
+        facts = find_layers(key)
         assert (facts.count @ facts.macs) == pytest.approx(sums["macs"], rel=0.25)
         assert (facts.count @ facts.weights) == pytest.approx(sums["params"], rel=0.25)
 
 
 def test_a_network_of_other_sums_is_unknown(few_runs):
-    assert layers_of_sums((1e9, 3.0, 1e3)) is None
+    assert find_layers((1e9, 3.0, 1e3)) is None
     groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
     fitted = LayerwiseRoofline().fit(few_runs.X, few_runs.seconds, groups)
     X = few_runs.X.iloc[:3].copy()
     X.loc[X.index[1], ["macs", "params", "activation_elements"]] = [1e9, 3.0, 1e3]
     predicted = fitted.predict(X)
     assert np.isfinite(predicted).tolist() == [True, False, True]
-    with pytest.raises(InputError, match="no run is of a network"):
+    with pytest.raises(InputError, match="no run is of a CNN"):
         LayerwiseRoofline().fit(X.iloc[[1]], np.ones(1), np.array(["a"]))
 
 

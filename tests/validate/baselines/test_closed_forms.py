@@ -3,10 +3,9 @@ from functools import partial
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate import BASELINES, leave_one_group_out, run_study
-from trainlaw.validate.baselines.closed_form import ClosedForm
-from trainlaw.validate.baselines.closed_form_9 import CF9_TERMS, cf9
-from trainlaw.validate.baselines.closed_form_21 import CF21_TERMS, cf21
+from trainlaw.validate import leave_one_group_out, run_study
+from trainlaw.validate.baselines import baseline
+from trainlaw.validate.baselines.closed_forms import CF9_TERMS, CF21_TERMS, ClosedForm, cf9, cf21
 
 FORMS = {"cf5": 5, "cf9": 9, "cf12": 12, "cf21": 21}
 
@@ -17,7 +16,7 @@ def groups_of(runs):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_forms_have_the_terms_of_their_names(name):
-    terms = BASELINES[name]().terms
+    terms = baseline(name).make().terms
     assert len({term.feature for term in terms}) == FORMS[name]
 
 

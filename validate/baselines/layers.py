@@ -1,11 +1,13 @@
-"""Laws of one layer: the slower of compute and memory traffic, or a saturating matrix product."""
+"""Baselines of the time of one layer."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.validate.baselines.inputs import columns, group_weights
+from trainlaw.validate.baselines.learned import GradientBoosting, ScaledPerceptron, safe_logarithms
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 _MEMORY = ("input_memory_s", "output_memory_s", "weight_memory_s")
@@ -14,17 +16,17 @@ _PRODUCT = ("compute_s", "output_compute_s", "im2col_compute_s", "weight_compute
 _PRIOR_DEVIATION = 4.0
 
 
-class LayerLaw:
-    """`time = slowdown x (sum of constants x times)`, separate constants per kind of layer and for training.
+class LayerFormula:
+    """`time = slowdown x (sum of constants x times)`, with separate constants by layer kind and for training.
 
-    times : columns of seconds. hidden : the memory times count only as far as they exceed compute (a
-    roofline). The compute times are slowed down by clock_ratio^-a exp(b wide_sm), the memory times by
-    exp(c wide_sm).
+    times : columns of seconds. hidden : the shorter of the compute and memory times is hidden (a roofline).
+    The compute times are multiplied by clock_ratio^-a exp(b wide_sm), the memory times by exp(c wide_sm).
+
     Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU group)^-0.35, weak log-normal prior.
     """
 
     def __init__(self, times: Sequence[str], hidden: bool = False) -> None:
-        """Keep the settings."""
+        """Store the settings."""
         self.times = tuple(times)
         self.hidden = hidden
 
@@ -67,13 +69,13 @@ class LayerLaw:
 
     def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return the times, (n_layers, 4 x n_times), zero but in the layer's own block; ln(clock), wide."""
-        times = columns(X, self.times, "law of a layer")
-        kinds = columns(X, ("is_conv", "n_passes"), "law of a layer")
+        times = columns(X, self.times, "layer formula")
+        kinds = columns(X, ("is_conv", "n_passes"), "layer formula")
         block = 2 * (kinds[:, 0] > 0.5) + (kinds[:, 1] > 1)
         table = np.concatenate(
             [np.where((block == index)[:, None], times, 0.0) for index in range(4)], axis=1
         )
-        rates = columns(X, ("clock_ratio", "wide_sm"), "law of a layer")
+        rates = columns(X, ("clock_ratio", "wide_sm"), "layer formula")
         rates[:, 0] = np.log(rates[:, 0])
         return table, rates
 
@@ -94,11 +96,57 @@ class LayerLaw:
         return self._parts(self.parameters_, *self._tables(X)).sum(axis=1)
 
 
-def layer_roofline() -> LayerLaw:
-    """Return the roofline of a layer: the slower of its MACs and its bytes, plus a launch."""
-    return LayerLaw(("compute_s", *_MEMORY, "launch_s"), hidden=True)
+# The longer of the time of the MACs and of the bytes, plus a launch.
+layer_roofline = partial(LayerFormula, ("compute_s", *_MEMORY, "launch_s"), hidden=True)
+# A saturating matrix product, its bytes and a launch.
+layer_matrix_product = partial(LayerFormula, (*_PRODUCT, *_MEMORY, "launch_s"))
+layer_boosting_on_product = partial(GradientBoosting, layer_matrix_product)
+
+_FEATURES = (
+    "batch",
+    "kernel_px",
+    "stride_px",
+    "in_channels",
+    "out_channels",
+    "rows",
+    "reduction",
+    "macs",
+    "bytes_per_element",
+    "n_passes",
+    "peak_flop_per_s",
+    "bandwidth_byte_per_s",
+    "core_count",
+    "sm_count",
+    "boost_clock_hz",
+)
 
 
-def layer_matrix_product() -> LayerLaw:
-    """Return the law of a saturating matrix product, its bytes and a launch."""
-    return LayerLaw((*_PRODUCT, *_MEMORY, "launch_s"))
+class LayerPerceptron:
+    """Perceptron of 32, 64, 128 and 256 units on standardised logarithms, target ln(seconds).
+
+    As MLPredict, on batch, sizes, channels, kernel, stride and GPU specifications: Justus, Brennan, Bonner,
+    McGough, "Predicting the computational cost of deep learning models", IEEE Big Data 2018.
+    random_seed : of starting weights and batches.
+    """
+
+    def __init__(self, random_seed: int = 0) -> None:
+        """Store the settings; MissingDependencyError without scikit-learn."""
+        self.random_seed = random_seed
+        self._scaled = ScaledPerceptron(
+            hidden_layer_sizes=(32, 64, 128, 256), max_iter=30, random_state=random_seed
+        )
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit to seconds `y`, shape (n_layers,), scaled by the training rows; `groups` are not used."""
+        target = np.log(y)
+        self.centre_ = float(target.mean())
+        self._scaled.fit(self._table(X), target - self.centre_)
+        return self
+
+    @staticmethod
+    def _table(X: pd.DataFrame) -> np.ndarray:
+        return safe_logarithms(columns(X, _FEATURES, "perceptron of layers"))
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_layers,)."""
+        return np.exp(self._scaled.predict(self._table(X)) + self.centre_)

@@ -1,4 +1,4 @@
-"""Non-negative linear model in the 19 usual time terms, without the sums of the closed forms."""
+"""Linear baselines: non-negative least squares in 19 time terms, and a power law on logarithms."""
 
 from typing import Self
 
@@ -7,6 +7,7 @@ import pandas as pd
 from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
+# The usual time terms, without the products of the closed forms.
 _TIMES = (
     "conv_compute_s",
     "conv1x1_compute_s",
@@ -35,7 +36,7 @@ class NonnegativeLinear:
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `constants_`, shape (19,), to seconds `y`, shape (n_runs,); `groups` are not used."""
-        # Rows divided by their time, so that the squares are of relative errors.
+        # Rows divided by their time, so that relative errors are squared.
         relative = self._table(X) / np.asarray(y)[:, None]
         self.constants_ = nonnegative_least_squares(relative, np.ones(len(relative)))
         return self
@@ -49,3 +50,35 @@ class NonnegativeLinear:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         return self._table(X) @ self.constants_
+
+
+_FACTORS = (
+    "batch_per_gpu",
+    "macs",
+    "activation_elements",
+    "params",
+    "n_layers",
+    "peak_flop_per_s",
+    "bandwidth_byte_per_s",
+)
+
+
+class PowerLaw:
+    """`time = c0 x product of feature^power`, times c1 if the optimizer is timed; nine constants.
+
+    Ordinary least squares on logarithms.
+    """
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit `coefficients_`, shape (9,), to seconds `y`, shape (n_runs,); `groups` are not used."""
+        self.coefficients_ = np.linalg.lstsq(self._table(X), np.log(y), rcond=None)[0]
+        return self
+
+    @staticmethod
+    def _table(X: pd.DataFrame) -> np.ndarray:
+        logs = np.log(columns(X, _FACTORS, "power law"))
+        return np.column_stack([logs, columns(X, ["has_optimizer"], "power law"), np.ones(len(X))])
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return np.exp(self._table(X) @ self.coefficients_)

@@ -1,0 +1,109 @@
+"""Third-party engines of symbolic regression: gplearn and pyoperon.
+
+Both get the same time terms and rates, and ln(seconds) as target. They search without units and groups, with
+a budget of a few seconds per fold.
+"""
+
+import time
+import warnings
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.formulas.errors import optional_package
+from trainlaw.validate.baselines.closed_forms import CF21_TERMS
+from trainlaw.validate.baselines.inputs import columns
+
+_FEATURES = (
+    *(term.feature for term in CF21_TERMS),
+    "total_compute_s",
+    "activation_memory_s",
+    "clock_ratio",
+    "wide_sm",
+)
+
+
+def _table(X: pd.DataFrame, engine: str) -> np.ndarray:
+    """Return the engines' columns, float64, (n_runs, 25): times in milliseconds, pure numbers unchanged."""
+    table = columns(X, _FEATURES, engine)
+    scales = [1e3 if name.endswith("_s") else 1.0 for name in _FEATURES]
+    return table * scales
+
+
+class Gplearn:
+    """gplearn on ln(seconds): 1,000 programs, 20 generations, add, sub, mul, div, sqrt, log, max, min.
+
+    Stephens, gplearn 0.4, https://gplearn.readthedocs.io.
+    random_seed : of the search. limit_seconds : time limit instead of the 20 generations.
+    """
+
+    def __init__(self, random_seed: int = 0, limit_seconds: float | None = None) -> None:
+        """Store the settings; MissingDependencyError without the package (`trainlaw[peers]`)."""
+        self.random_seed = random_seed
+        self.limit_seconds = limit_seconds
+        self._genetic = optional_package("gplearn.genetic", "peers")
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit to seconds `y`, shape (n_runs,); `groups` are not used."""
+        search = self._genetic.SymbolicRegressor(
+            population_size=1000,
+            generations=20 if self.limit_seconds is None else 1,
+            warm_start=True,
+            function_set=("add", "sub", "mul", "div", "sqrt", "log", "max", "min"),
+            metric="rmse",
+            parsimony_coefficient=0.001,
+            random_state=self.random_seed,
+            n_jobs=1,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on attributes of newer scikit-learn versions
+            began = time.monotonic()
+            self.program_ = search.fit(_table(X, "gplearn"), np.log(y))
+            while self.limit_seconds is not None and time.monotonic() - began < self.limit_seconds:
+                search.set_params(generations=search.generations + 1)
+                search.fit(_table(X, "gplearn"), np.log(y))
+        self.range_ = (float(np.log(y).min()) - 3.0, float(np.log(y).max()) + 3.0)
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
+        return np.exp(np.clip(self.program_.predict(_table(X, "gplearn")), *self.range_))
+
+
+class Pyoperon:
+    """Operon on ln(seconds): 1,000 programs, trees of at most 40 nodes, 200,000 evaluations, one thread.
+
+    Burlacu, Kronberger, Kommenda, "Operon C++: an efficient genetic programming framework for symbolic
+    regression", GECCO 2020.
+    random_seed : of the search. limit_seconds : time limit instead of the evaluations, in whole seconds.
+    """
+
+    def __init__(self, random_seed: int = 0, limit_seconds: float | None = None) -> None:
+        """Store the settings; MissingDependencyError without the package (`trainlaw[peers]`)."""
+        self.random_seed = random_seed
+        self.limit_seconds = limit_seconds
+        self._operon = optional_package("pyoperon.sklearn", "peers")
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit to seconds `y`, shape (n_runs,); `groups` are not used."""
+        budget = {"max_evaluations": 200_000, "generations": 1000}
+        if self.limit_seconds is not None:
+            budget = {"max_evaluations": 10**9, "generations": 10**6, "max_time": round(self.limit_seconds)}
+        search = self._operon.SymbolicRegressor(
+            allowed_symbols="add,sub,mul,div,constant,variable,sqrt,log,fmax",
+            population_size=1000,
+            max_length=40,
+            optimizer_iterations=5,
+            n_threads=1,
+            random_state=self.random_seed,
+            **budget,
+        )
+        # In C order, as its evaluator requires; otherwise it copies at each call.
+        self.model_ = search.fit(np.ascontiguousarray(_table(X, "pyoperon")), np.log(y))
+        self.range_ = (float(np.log(y).min()) - 3.0, float(np.log(y).max()) + 3.0)
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
+        logs = np.asarray(self.model_.predict(np.ascontiguousarray(_table(X, "pyoperon"))), dtype=float)
+        return np.exp(np.clip(logs.reshape(len(X)), *self.range_))
