@@ -25,7 +25,7 @@ def list_cnns(
       trainlaw cnn list
       trainlaw cnn list resnet
     """
-    from trainlaw.app.terminal.cnns import cnn_rows_matching
+    from trainlaw.app.terminal.catalog import cnn_rows_matching
     from trainlaw.app.text.tables import text_table
 
     rows = cnn_rows_matching(search)
@@ -64,7 +64,7 @@ def show_cnn(
       trainlaw cnn show my-net.onnx --restore-batchnorm
     """
     from trainlaw.app.inputs.resolve import named_cnn
-    from trainlaw.app.terminal.facts import counts_text
+    from trainlaw.app.terminal.catalog import counts_text
 
     print(counts_text(named_cnn(name, pixels, classes, restore_batchnorm), explain))
 
@@ -84,6 +84,6 @@ def show_layers(
       trainlaw cnn layers my-net.onnx
     """
     from trainlaw.app.inputs.resolve import named_cnn
-    from trainlaw.app.terminal.cnns import layers_text
+    from trainlaw.app.terminal.catalog import layers_text
 
     print(layers_text(named_cnn(name, pixels).network))

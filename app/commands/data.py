@@ -21,7 +21,7 @@ def list_tables() -> None:
     Example:
       trainlaw data list
     """
-    from trainlaw.app.terminal.table import list_text
+    from trainlaw.app.terminal.datasets import list_text
 
     print(list_text())
 
@@ -35,7 +35,7 @@ def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in tabl
       trainlaw data show default
       trainlaw data show cde-layers
     """
-    from trainlaw.app.terminal.table import table_text
+    from trainlaw.app.terminal.datasets import table_text
 
     print(table_text(name))
 
@@ -96,7 +96,7 @@ def show_outliers(
       trainlaw data outliers default
     """
     from trainlaw.app.inputs.tables import any_table, columns_of_options
-    from trainlaw.app.terminal.outliers import outliers_text
+    from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import outliers
 
     runs = any_table(table, columns_of_options(column), gpu_file=gpu_file, cnn_files=cnn_file)

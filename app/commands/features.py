@@ -26,6 +26,6 @@ def features_command(
       trainlaw features bandwidth
       trainlaw features --layers
     """
-    from trainlaw.app.terminal.features import features_text
+    from trainlaw.app.terminal.catalog import features_text
 
     print(features_text(search, layers, brief))

@@ -28,7 +28,7 @@ def list_gpus(
       trainlaw gpus list --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
-    from trainlaw.app.terminal.facts import known_with_prefix
+    from trainlaw.app.terminal.catalog import known_with_prefix
     from trainlaw.app.text.tables import text_table
 
     wanted = search.lower()
@@ -69,7 +69,7 @@ def show_gpu(
       trainlaw gpus show "My Card" --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
-    from trainlaw.app.terminal.facts import gpu_text
+    from trainlaw.app.terminal.catalog import gpu_text
     from trainlaw.datasets import wanted_gpu
 
     print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
@@ -88,7 +88,7 @@ def list_links(
       trainlaw gpus links
       trainlaw gpus links nvlink
     """
-    from trainlaw.app.terminal.facts import links_text
+    from trainlaw.app.terminal.catalog import links_text
     from trainlaw.datasets.hardware.links import links
 
     wanted = search.lower()

@@ -59,8 +59,7 @@ def schedule_command(
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.models.builtin import LAW_OF_LAYERS
     from trainlaw.app.predictions.streams import plan_streams
-    from trainlaw.app.terminal.gantt import gantt_svg
-    from trainlaw.app.terminal.streams import plan_csv, plan_json, plan_text
+    from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets import wanted_gpu
     from trainlaw.formulas import InputError, load_formula
     from trainlaw.formulas.files import write_text_atomically

@@ -99,8 +99,7 @@ def study_command(
     from trainlaw.app.studies.interrupts import uninterrupted
     from trainlaw.app.studies.runs import runs_of_study
     from trainlaw.app.studies.study import stopwatch, study_table
-    from trainlaw.app.terminal.progress import shown_progress
-    from trainlaw.app.terminal.study import study_text
+    from trainlaw.app.terminal.study import shown_progress, study_text
 
     options = {
         "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from trainlaw.app.text.json import plain_text
 from trainlaw.app.text.numbers import show_number
-from trainlaw.app.text.tables import text_table, wrapped_list
+from trainlaw.app.text.tables import plain_text, text_table, wrapped_list
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Formula, to_text
 

@@ -6,9 +6,9 @@ from trainlaw.app.models.custom_features import PUBLISHED, cases_of, group_keys,
 from trainlaw.app.models.layer_entry import as_entered
 from trainlaw.app.page.script import content_hash, literal, template
 from trainlaw.app.text.html import table_html
-from trainlaw.app.text.json import plain_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.svg import escape
+from trainlaw.app.text.tables import plain_text
 from trainlaw.formulas import Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_javascript
 from trainlaw.formulas.printers.naming import indexed, letter

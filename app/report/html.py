@@ -14,9 +14,9 @@ from trainlaw.app.studies.definition import definition_text
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.html import table_html
-from trainlaw.app.text.json import plain_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.svg import escape
+from trainlaw.app.text.tables import plain_text
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, to_text
 

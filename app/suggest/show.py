@@ -8,9 +8,8 @@ from trainlaw.app.suggest.candidates import Suggestion, Suggestions
 from trainlaw.app.suggest.front import StudiedFront
 from trainlaw.app.suggest.replay import RANDOM, Replay
 from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.fitted_tables import fitted_table, terminal_width
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
 from trainlaw.datasets import RunTable
 
 _PLANNED = ("cnn", "batch_per_gpu", "input_size_px", "n_classes", "precision")

@@ -1,7 +1,9 @@
-"""Tables for a terminal: plain text, aligned, the same on a screen and in a pipe."""
+"""Tables and JSON values as plain text for a terminal, the same on a screen and in a pipe."""
 
 import re
-from collections.abc import Sequence
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
@@ -60,3 +62,43 @@ def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> s
             longer = item
         current = longer
     return "\n".join([*lines, indent + current])
+
+
+_NARROWEST = 24
+_WIDTH_OF_PIPES = 120
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, 120 where the output goes elsewhere."""
+    return shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns
+
+
+def fitted_table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
+    """Lays rows out as `text_table`, the last column wrapped to lines of `width` characters (None: terminal).
+
+    >>> print(fitted_table(["name", "meaning"], [["rho", "base clock over boost clock"]], 24))
+    name  meaning
+    rho   base clock over boost
+          clock
+    """
+    before = [max(len(str(cell)) for cell in column) for column in list(zip(header, *rows, strict=True))[:-1]]
+    free = max((width or terminal_width()) - sum(before) - 2 * len(before), _NARROWEST)
+    lines: list[list[object]] = []
+    for *cells, prose in rows:
+        first, *further = textwrap.wrap(str(prose), free, break_on_hyphens=False) or [""]
+        lines.append([*cells, first])
+        lines += [[*[""] * len(cells), text] for text in further]
+    return text_table(header, lines, indent="")
+
+
+def plain_text(value: object) -> str:
+    """Return a JSON value as people write it: no braces, no quotes.
+
+    >>> plain_text({"seed": 0, "precisions": ["fp32", "amp"]})
+    'seed: 0; precisions: fp32, amp'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {plain_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain_text, value))
+    return str(value)

@@ -3,15 +3,19 @@
 from trainlaw.app.models.custom_features import has_own_features
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
 from trainlaw.app.models.rows import is_of_layers
-from trainlaw.app.sheets.google import google_plan
 from trainlaw.app.sheets.plan import BookPlan
-from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.compare import write_compare
 from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
 from trainlaw.app.workbook.gpus import write_all_gpus
-from trainlaw.app.workbook.layer_notes import write_layer_provenance, write_layer_symbols
-from trainlaw.app.workbook.layers import layer_model, write_layer_facts, write_layers
+from trainlaw.app.workbook.layers import (
+    layer_model,
+    write_layer_facts,
+    write_layer_provenance,
+    write_layer_symbols,
+    write_layers,
+)
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from trainlaw.app.models.custom_features import PUBLISHED, case_seconds, cases_of, group_keys, shown_unit
 from trainlaw.app.models.layer_entry import as_entered
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.text.json import plain_text
+from trainlaw.app.text.tables import plain_text
 from trainlaw.formulas import Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell

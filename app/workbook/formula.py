@@ -8,7 +8,7 @@ from trainlaw.app.models.memory import INSTEAD
 from trainlaw.app.models.multi_gpu import ASSUMPTION
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
-from trainlaw.app.text.json import plain_text
+from trainlaw.app.text.tables import plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
     INPUTS,

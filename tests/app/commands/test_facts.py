@@ -11,7 +11,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.requests import run_warnings, runs_of_csv, wanted_runs
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, unknown_facts
 from trainlaw.app.inputs.tables import any_table, find_table
-from trainlaw.app.text.fitted_tables import fitted_table
+from trainlaw.app.text.tables import fitted_table
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,

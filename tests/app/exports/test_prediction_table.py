@@ -15,7 +15,7 @@ from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
 from trainlaw.app.models.multi_gpu import exchange_seconds, iteration_seconds, knows_several_gpus
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.workbook.factors import COLUMN, ROW, SHARED, taken_apart
+from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, taken_apart
 from trainlaw.app.workbook.model import values_of
 from trainlaw.datasets import (
     TARGET,

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.app.text.json import plain_text
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_with_prefix
-from trainlaw.app.text.tables import text_table, wrapped_list
+from trainlaw.app.text.tables import plain_text, text_table, wrapped_list
 
 cells = st.text(st.characters(blacklist_categories=("C", "Z")), max_size=12)
 

@@ -16,9 +16,8 @@ from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.models.multi_gpu import iteration_seconds
 from trainlaw.app.models.terms import with_named_constants
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.sheets.google import google_plan
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.model import FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
 from trainlaw.datasets import (

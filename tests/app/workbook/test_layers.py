@@ -10,8 +10,7 @@ from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.rows import FormulaRows
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.sheets.google import google_plan
-from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
 from trainlaw.app.workbook.model import FIRST_CNN

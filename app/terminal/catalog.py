@@ -4,10 +4,19 @@ import math
 from collections.abc import Iterable
 
 from trainlaw.app.inputs.resolve import notes_of
-from trainlaw.app.text.fitted_tables import fitted_table
 from trainlaw.app.text.numbers import show_number, show_with_prefix
-from trainlaw.datasets import FEATURES, CnnFacts, Gpu, Link, find_link
-from trainlaw.datasets.cnns import training_memory
+from trainlaw.app.text.tables import fitted_table, text_table
+from trainlaw.datasets import (
+    FEATURES,
+    LAYER_FEATURES,
+    STUDY_FEATURES,
+    CnnFacts,
+    Gpu,
+    Link,
+    cnn_table,
+    find_link,
+)
+from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS
 
@@ -99,3 +108,51 @@ def _memory(facts: CnnFacts) -> str:
         for batch in _MEMORY_BATCHES
     ]
     return f"estimated memory of a training step, fp32 with momentum:\n  {', '.join(needs)}"
+
+
+def cnn_rows_matching(search: str) -> list[list[object]]:
+    """Return a row per shipped network and size whose name or family contains a text."""
+    return [
+        [
+            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
+            *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
+        ]
+        for row in cnn_table().to_dict("records")
+        if search.lower() in f"{row['cnn']} {row['cnn_family']}".lower()
+    ]  # fmt: skip
+
+
+def layers_text(cnn: Cnn) -> str:
+    """Return the layers of a network, one per line, with what they read by number."""
+    rows = [
+        [
+            number, layer.kind, " ".join(map(str, layer.inputs)) or "-",
+            f"{layer.out_channels} x {layer.out_height} x {layer.out_width}",
+            f"{layer.kernel_height} x {layer.kernel_width}" if layer.group == "convolution" else "-",
+            layer.stride if layer.group in ("convolution", "pooling") else "-",
+            layer.groups if layer.group == "convolution" else "-",
+            f"{layer.macs:,}", f"{layer.parameters:,}",
+        ]
+        for number, layer in enumerate(cnn.layers)
+    ]  # fmt: skip
+    header = ["layer", "kind", "reads", "output", "kernel", "stride", "groups", "MACs", "parameters"]
+    return text_table(header, rows, indent="")
+
+
+def features_text(search: str = "", of_layers: bool = False, brief: bool = False) -> str:
+    """Return the features (of runs, or of layers) whose name, meaning or definition contains a text.
+
+    `brief` leaves the definitions out.
+    """
+    wanted = search.lower()
+    rows = []
+    for feature in (LAYER_FEATURES if of_layers else FEATURES).values():
+        spec = feature.spec
+        if not any(wanted in text.lower() for text in (spec.name, spec.meaning, feature.definition)):
+            continue
+        star = "*" if spec.name in STUDY_FEATURES and not of_layers else ""
+        rows.append([star, spec.name, spec.symbol, str(spec.unit), spec.meaning])
+        if not (brief or feature.is_raw):
+            rows.append(["", "", "", "", f"= {feature.definition}"])
+    header = ["", "name", "symbol", "unit", "meaning, definition"]
+    return fitted_table(header, rows) if rows else f"no feature contains {search!r}"
