@@ -1,5 +1,6 @@
 """GPUs (and many-core processors): their facts, and the strict way from a name to a card."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
@@ -12,6 +13,7 @@ from trainlaw.datasets.hardware.gpu_names import hard_stop, name_key, split_memo
 from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
 
 MAX_NAME_LENGTH = 200
+_PCIE = re.compile(r"pcie(\d)-x(\d+)")
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08
 
@@ -25,7 +27,11 @@ class Gpu:
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
-    cards copy to each other directly. `source` is that of all values but those in `sources`, by column.
+    cards copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation per
+    clock whatever else the program does (`fp32_counting` says what the data sheet counts),
+    `simt_fp16_flop_per_s` is fp16 outside tensor cores, `has_fast_fp16` 0 where training in fp16 gains nothing,
+    `last_level_cache_bytes` the cache beyond level 2 (0: none). `shares_host_memory` is 1 where the memory is the
+    host's. `source` is that of all values but those in `sources`, by column.
     """
 
     gpu: str
@@ -54,10 +60,35 @@ class Gpu:
     host_link: str = ""
     gpu_link: str = ""
     peer_access: float = nan
+    comparable_fp32_flop_per_s: float = nan
+    fp32_counting: str = ""
+    simt_fp16_flop_per_s: float = nan
+    has_fast_fp16: float = nan
+    last_level_cache_bytes: float = nan
+    memory_type: str = ""
+    shares_host_memory: float = nan
     aliases: tuple[str, ...] = ()
     source: str = ""
     remark: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def pcie_generation(self) -> float:
+        """Generation of the PCIe link to the host, nan where there is none.
+
+        >>> find_gpu("RTX 4060 Ti 16GB").pcie_generation, find_gpu("RTX 4060 Ti 16GB").pcie_lanes
+        (4.0, 8.0)
+        """
+        return self._pcie(1)
+
+    @property
+    def pcie_lanes(self) -> float:
+        """Lanes of the PCIe link to the host, nan where there is none."""
+        return self._pcie(2)
+
+    def _pcie(self, part: int) -> float:
+        match = _PCIE.match(self.host_link)
+        return float(match.group(part)) if match else nan
 
     def source_of(self, column: str) -> str:
         """Return where the value of a column comes from, "unknown" where the value or its source is unknown.

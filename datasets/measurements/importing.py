@@ -16,7 +16,7 @@ from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.run_columns import Facts
-from trainlaw.formulas.errors import InputError, TrainlawError
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A network that is not shipped is built and counted, some 10 ms each.
 MAX_NETWORKS = 2_000
@@ -86,15 +86,26 @@ def _named(
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
     faults: list[Fault] = []
+    pooled = set(runs["cnn"][runs["pool"] != 0].dropna())
     names = {
         "gpu": lambda text: catalog.find(text).gpu,
-        "cnn": lambda text: text if text in own else cnn_name(text),
+        "cnn": lambda text: text if text in own else _cnn_name(text, text in pooled),
         "link": lambda text: find_link(text).link,
         "network": lambda text: find_link(text).link,
     }
     return runs.assign(
         **{column: known_names(runs[column], known, faults) for column, known in names.items()}
     ), faults
+
+
+def _cnn_name(text: str, is_pooled: bool) -> str:
+    """Return our name of a CNN; runs that are not pooled may name one that nobody has counted."""
+    try:
+        return cnn_name(text)
+    except UnknownNameError:
+        if is_pooled:
+            raise
+        return text
 
 
 def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFrame, list[Fault]]:
@@ -112,6 +123,9 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFram
             facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_facts(cnn, *given)
             sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
         except TrainlawError as error:
+            # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.
+            if isinstance(error, UnknownNameError) and None not in given:
+                continue
             faults.append(
                 Fault(int(row) + 1, "input_size_px", size, f"a size at which it can be built ({error})")
             )

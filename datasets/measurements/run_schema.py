@@ -92,7 +92,9 @@ RUN_COLUMNS: tuple[Column, ...] = (
         allowed=DATA_KINDS,
         default="unknown",
     ),
-    Column("tuned", "integer", "1 for a container that a vendor tuned, with fused kernels", "", 0, 1, default=0),
+    Column(
+        "tuned", "integer", "1 for a container that a vendor tuned, with fused kernels", "", 0, 1, default=0
+    ),
     Column(
         "memory_bytes",
         "number",
@@ -126,7 +128,11 @@ def run_table_schema() -> dict[str, object]:
 
 def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     """Return `runs` without the optional columns that hold nothing but their default."""
-    plain = [name for name, default in OPTIONAL_COLUMNS.items() if name in runs and _holds_only(runs[name], default)]
+    plain = [
+        name
+        for name, default in OPTIONAL_COLUMNS.items()
+        if name in runs and _holds_only(runs[name], default)
+    ]
     return runs.drop(columns=plain)
 
 

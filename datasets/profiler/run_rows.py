@@ -104,6 +104,11 @@ def run_row(
         "bench_year": datetime.date.today().year,
         # What was measured beside other programs is not fit for pooling with other sources.
         "pool": int(not measured.surroundings.remark),
+        "pool_reason": measured.surroundings.remark or "none",
+        "layout": "nchw",
+        "compilation": "eager",
+        "data": "synthetic",
+        "tuned": 0,
         "optimizer": OPTIMIZER,
         "hardware": host.hardware,
         "software": host.software,

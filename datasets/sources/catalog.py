@@ -1,6 +1,7 @@
 """The registered data sets: by name, checked by sha256, loaded on demand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from trainlaw.datasets.files.storage import read_data_table
@@ -8,6 +9,7 @@ from trainlaw.datasets.measurements.layer_tables import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
 from trainlaw.datasets.measurements.run_schema import with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.sources.atlas import ATLAS_SETS
 from trainlaw.datasets.sources.cde_layers import CDE_LAYERS
 from trainlaw.datasets.sources.dataset import Dataset
 from trainlaw.datasets.sources.multi import MULTI
@@ -17,7 +19,11 @@ from trainlaw.datasets.sources.profet_pairs import PROFET_PAIRS
 from trainlaw.datasets.sources.single_gpu_fp32 import DEFAULT, SINGLE_FP32
 from trainlaw.formulas.errors import UnknownNameError, unknown_name
 
-_ROWS = (DEFAULT, SINGLE_FP32, PRECISIONS, MULTI, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS)
+# Published figures name the tables that they were computed on, whatever becomes the default later.
+_PUBLISHED = (replace(DEFAULT, name="fp32-2026"), replace(PRECISIONS, name="precisions-2026"))
+_ROWS = (
+    DEFAULT, SINGLE_FP32, PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
+)  # fmt: skip
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ROWS})
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +12,7 @@ from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORI
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.tables.gpu_columns import GpuColumns
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import TrainlawError, unknown_name
 
 RUN_NUMBERS = (
     "input_size_px",
@@ -53,13 +53,20 @@ class JoinedColumns(GpuColumns):
     def __init__(self, runs: pd.DataFrame, facts: Facts) -> None:
         """Join `runs` (a frame of the runs schema) with `facts`.
 
-        Raises UnknownNameError or InputError for a GPU, CNN, link, algorithm or precision without facts.
+        Raises UnknownNameError or InputError for a GPU, link, algorithm or precision without facts; a CNN
+        without counts raises where a column needs them.
         """
         super().__init__(runs, facts.gpus, RUN_NUMBERS, _COMPUTED)
         key_columns = ["cnn", "input_size_px", "n_classes"]
         self.cnn_of_run = runs.groupby(key_columns, sort=False, dropna=False).ngroup().to_numpy()
         first = runs[key_columns].drop_duplicates().itertuples(index=False, name=None)
-        self.cnns = [facts.cnn((str(name), int(size), int(classes))) for name, size, classes in first]
+        self._facts = facts
+        self._keys = [(str(name), int(size), int(classes)) for name, size, classes in first]
+
+    @cached_property
+    def cnns(self) -> list[CnnFacts]:
+        """The different CNNs of the runs, in the order of their first run."""
+        return [self._facts.cnn(key) for key in self._keys]
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return one column; raises UnknownNameError."""
@@ -78,8 +85,16 @@ class JoinedColumns(GpuColumns):
     def texts(self, column: str) -> np.ndarray:
         """Return a text of each run, dtype object: also of its CNN (`cnn_base`, `cnn_family`)."""
         if column in ("cnn_base", "cnn_family"):
-            return np.array([getattr(cnn, column) for cnn in self.cnns], dtype=object)[self.cnn_of_run]
+            names = [self._cnn_label(key, column) for key in self._keys]
+            return np.array(names, dtype=object)[self.cnn_of_run]
         return super().texts(column)
+
+    def _cnn_label(self, key: tuple[str, int, int], column: str) -> str:
+        """Return a label of a CNN: its own name where it has no counts, as a run that is not pooled may."""
+        try:
+            return str(getattr(self._facts.cnn(key), column))
+        except TrainlawError:
+            return key[0] if column == "cnn_base" else "unknown"
 
 
 def _peer_access(columns: GpuColumns) -> np.ndarray:

@@ -18,6 +18,10 @@ DERIVED = {
     "derived: tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s, 0),
     "derived: 4 x peak_fp32_flop_per_s": (lambda g: 4 * g.peak_fp32_flop_per_s, 1e-9),
     "derived: half of tensor_fp16_flop_per_s": (lambda g: g.tensor_fp16_flop_per_s / 2, 3e-3),
+    "derived: peak_fp32_flop_per_s": (lambda g: g.peak_fp32_flop_per_s, 1e-9),
+    "derived: half of peak_fp32_flop_per_s": (lambda g: g.peak_fp32_flop_per_s / 2, 1e-9),
+    "derived: twice peak_fp32_flop_per_s": (lambda g: 2 * g.peak_fp32_flop_per_s, 1e-9),
+    "derived: 1/64 of peak_fp32_flop_per_s": (lambda g: g.peak_fp32_flop_per_s / 64, 1e-9),
     "derived: twice the fp32 rate": (lambda g: 2 * g.peak_fp32_flop_per_s, 1e-2),
 }
 NOT_A_NUMBER = ("gpu_group", "compute_capability", "l1_bytes_per_sm")

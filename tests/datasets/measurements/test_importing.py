@@ -260,3 +260,34 @@ def test_an_optional_column_in_another_spelling_is_not_lost(write, theirs, ours,
     (fault,) = check_runs(path)
     assert fault.column == theirs and f"map it with {ours}={theirs}" in str(fault)
     assert check_runs(path, {ours: theirs}) == []
+
+
+def test_optional_columns_take_their_defaults_or_are_read(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,0.1\n")
+    row = import_runs(path).frame.iloc[0]
+    assert [row["layout"], row["compilation"], row["data"], row["tuned"], row["pool_reason"]] == [
+        "unknown", "unknown", "unknown", 0, "none",
+    ]  # fmt: skip
+    path.write_text(
+        "gpu,cnn,batch_per_gpu,time_s,layout,compilation,data,tuned,memory_bytes\n"
+        "T4,resnet50,8,0.1,channels_last,inductor,synthetic,1,3e9\n"
+    )
+    row = import_runs(path).frame.iloc[0]
+    assert [row["layout"], row["compilation"], row["tuned"], row["memory_bytes"]] == [
+        "channels_last", "inductor", 1, 3e9,
+    ]  # fmt: skip
+    path.write_text("gpu,cnn,batch_per_gpu,time_s,layout\nT4,resnet50,8,0.1,nhwc\n")
+    (fault,) = check_runs(path)
+    assert "one of nchw, channels_last, unknown" in str(fault)
+
+
+def test_only_a_run_outside_the_pool_may_name_a_cnn_without_counts(tmp_path):
+    path = tmp_path / "runs.csv"
+    head = "gpu,cnn,input_size_px,n_classes,batch_per_gpu,time_s,pool,pool_reason\n"
+    path.write_text(head + "T4,unet_of_ours,512,2,8,0.1,0,the CNN has no counts\n")
+    runs = import_runs(path)
+    assert runs.labels()["cnn_base"].tolist() == ["unet_of_ours"]
+    path.write_text(head + "T4,unet_of_ours,512,2,8,0.1,1,none\n")
+    (fault,) = check_runs(path)
+    assert fault.column == "cnn"

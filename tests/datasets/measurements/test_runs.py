@@ -26,7 +26,7 @@ def test_a_table_cannot_be_changed_from_outside(runs):
     frame.loc[:, "gpu"] = "T4"
     assert runs.seconds.min() > 0
     assert set(mine.frame["gpu"]) != {"T4"}
-    assert frame_sha256(runs.frame) == before
+    assert RunTable("again", runs.frame).sha256 == before
     with pytest.raises(AttributeError):
         runs.name = "other"
 
@@ -38,7 +38,16 @@ def test_identity_follows_values_names_and_order(runs):
     changed = frame.assign(time_s=np.nextafter(frame["time_s"], 1))
     texts = frame.assign(harness=frame["harness"].where(frame.index > 0, "other"))
     tables = [changed, texts, frame.iloc[::-1], frame.rename(columns={"pool": "pooled"})]
-    assert len({runs.sha256, *(frame_sha256(table) for table in tables)}) == 5
+    assert len({runs.sha256, *(RunTable("other", table).sha256 for table in tables)}) == 5
+
+
+def test_identity_ignores_optional_columns_at_their_defaults(runs):
+    frame = runs.frame
+    first = frame[list(frame)[: list(frame).index("pool_reason")]]
+    assert runs.sha256 == RunTable("first", first).sha256 == frame_sha256(first)
+    assert RunTable("other", frame.assign(layout="nchw")).sha256 != runs.sha256
+    memory = frame["memory_bytes"].where(frame.index > 0, 1e9)
+    assert RunTable("other", frame.assign(memory_bytes=memory)).sha256 != runs.sha256
 
 
 def test_identity_is_the_same_in_another_process(runs):
@@ -47,7 +56,7 @@ def test_identity_is_the_same_in_another_process(runs):
 
 def test_identity_does_not_depend_on_how_texts_are_held(runs):
     held_otherwise = runs.frame.astype({"gpu": object, "cnn": "category"})
-    assert frame_sha256(held_otherwise) == runs.sha256
+    assert RunTable("again", held_otherwise).sha256 == runs.sha256
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 1))
