@@ -29,16 +29,10 @@ from trainlaw.datasets.measurements.end_points import (
 from trainlaw.datasets.measurements.pairs import PAIR
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, parse_text, round_constants, save_formula
-from trainlaw.validate import (
-    StudyResult,
-    leave_one_group_out,
-    mape_percent,
-    run_pair_study,
-    run_study,
-    splits_by_name,
-)
+from trainlaw.validate import StudyResult, leave_one_group_out, run_pair_study, run_study, splits_by_name
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
 from trainlaw.validate.baselines.anchors import PolynomialScaler
+from trainlaw.validate.metrics import mape_percent
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)

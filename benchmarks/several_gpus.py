@@ -17,8 +17,8 @@ from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.validate import absolute_percentage_errors
 from trainlaw.validate.baselines import baseline, title_of
+from trainlaw.validate.metrics import absolute_percentage_errors
 
 #: What is asked of each part: which mean over which groups stays below how many per cent.
 BARS = {

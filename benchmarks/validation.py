@@ -22,7 +22,6 @@ from trainlaw.validate import (
     EstimatorFactory,
     Split,
     StudyResult,
-    conformal_coverage,
     leave_one_group_out,
     run_pair_study,
     run_study,
@@ -30,6 +29,7 @@ from trainlaw.validate import (
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
 from trainlaw.validate.baselines.anchors import AnchorLine
 from trainlaw.validate.baselines.closed_forms import cf9, cf21
+from trainlaw.validate.conformal import conformal_coverage
 
 _GPU, _CNN = "gpu_group", "cnn_base"
 

@@ -1,5 +1,6 @@
 """A study: every estimator fitted on the training rows of every split, and judged on what was held out."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
@@ -8,14 +9,53 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.features.pair_features import ANCHOR_TIME
+from trainlaw.datasets.measurements.pairs import PAIR, PairTable
 from trainlaw.formulas.errors import InputError
+from trainlaw.validate.baselines import baselines_for
 from trainlaw.validate.estimators import SHAREABLE_LABELS, EstimatorFactory
 from trainlaw.validate.fold import FoldOutcome, FoldTask, run_fold
 from trainlaw.validate.guard import LeakError, check_features, check_fold, fold_secrets
-from trainlaw.validate.progress import StudyClock, StudyProgress
 from trainlaw.validate.result import CONFIGURATION, MEASURED, StudyResult
-from trainlaw.validate.splits import Split
+from trainlaw.validate.splits import Split, leave_one_group_out
 from trainlaw.validate.workers import run_tasks
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is: `done` of `total` fits, and the last one that ended; seconds of wall time."""
+
+    done: int
+    total: int
+    split: str
+    estimator: str
+    elapsed_seconds: float
+    remaining_seconds: float
+
+
+class StudyClock:
+    """Estimates the time left from the mean duration of each estimator's fits so far.
+
+    n_splits : fits per estimator. workers : fits at the same time.
+    """
+
+    def __init__(self, n_splits: int, estimators: tuple[str, ...], workers: int) -> None:
+        """Start the clock."""
+        self._started = time.monotonic()
+        self._n_splits, self._workers = n_splits, workers
+        self._durations: dict[str, list[float]] = {name: [] for name in estimators}
+
+    def after(self, split: str, estimator: str, seconds: float) -> StudyProgress:
+        """Return the progress after one more fit, which took `seconds` in its worker."""
+        self._durations[estimator].append(seconds)
+        known = [duration for durations in self._durations.values() for duration in durations]
+        work_left = sum(
+            (self._n_splits - len(durations)) * float(np.mean(durations or known))
+            for durations in self._durations.values()
+        )
+        total = self._n_splits * len(self._durations)
+        elapsed = time.monotonic() - self._started
+        return StudyProgress(len(known), total, split, estimator, elapsed, work_left / self._workers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,3 +224,42 @@ def _assembled(
     }
     missing = tuple(split.name for split in splits if split not in finished)
     return StudyResult(predictions, estimators, missing, formulas)
+
+
+def run_pair_study(
+    table: PairTable,
+    estimators: Mapping[str, EstimatorFactory] | None = None,
+    *,
+    held_out: str = "cnn_base",
+    features: Sequence[str] = (),
+) -> StudyResult:
+    """Return the held-out predictions of every estimator, fitted anew for each pair of GPUs and each split.
+
+    table : anchor profiles and target times. held_out : label column whose groups are left out one by
+    one; a workload's repeats and batches leave with it. features : of pairs, for the estimators, beside the
+    seconds of each operation and `anchor_time_s`. The labels are those of the table.
+    """
+    estimators = baselines_for("gpu_pair", "profile") if estimators is None else estimators
+    frame = table.frame
+    X = table.profile().assign(**{ANCHOR_TIME: frame["anchor_time_s"].to_numpy(dtype=float)})
+    X = pd.concat([X, table.features([name for name in features if name not in X])], axis=1)
+    labels = table.labels()
+    pairs = labels[PAIR].to_numpy(dtype=str)
+    parts = []
+    for pair in np.unique(pairs):
+        rows = np.flatnonzero(pairs == pair)
+        own = labels.iloc[rows].reset_index(drop=True)
+        splits = leave_one_group_out(own[held_out])
+        result = run_study(
+            X.iloc[rows].reset_index(drop=True),
+            table.seconds[rows],
+            own,
+            splits,
+            estimators,
+            group_column=held_out,
+        )
+        part = result.predictions.copy()
+        part["row"] = rows[part["row"].to_numpy(dtype=np.int64)]
+        part["split"] = [f"{pair}, {name}" for name in part["split"]]
+        parts.append(part)
+    return StudyResult(pd.concat(parts, ignore_index=True), tuple(estimators))

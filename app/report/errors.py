@@ -20,7 +20,9 @@ from trainlaw.app.terminal.formula import headline
 from trainlaw.app.text.html import table_html
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.svg import escape
-from trainlaw.validate import absolute_percentage_errors, bootstrap_interval, title_of
+from trainlaw.validate import bootstrap_interval
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.metrics import absolute_percentage_errors
 
 _HUE_STEP = 137.5  # degrees, the golden angle
 _RESAMPLES = 200

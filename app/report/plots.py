@@ -8,7 +8,7 @@ from itertools import pairwise
 from trainlaw.app.models.errors import ErrorLine
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.validate import title_of
+from trainlaw.validate.baselines import title_of
 
 _TICK_SIZE = 4.0
 _ROW_HEIGHT = 15.0

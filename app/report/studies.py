@@ -19,7 +19,8 @@ from trainlaw.app.text.html import table_html
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.svg import escape
 from trainlaw.formulas import Formula
-from trainlaw.validate import bootstrap_interval, title_of
+from trainlaw.validate import bootstrap_interval
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 _TITLES = {

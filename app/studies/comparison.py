@@ -13,7 +13,8 @@ from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_json, read_text
-from trainlaw.validate import Comparison, StudyResult, compare_studies, title_of
+from trainlaw.validate import Comparison, StudyResult, compare_studies
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.result import CONFIGURATION, MEASURED
 
 _MAX_PREDICTIONS_BYTES = 512 * 2**20  # a row per run, split and repeat

@@ -25,8 +25,9 @@ from trainlaw.formulas import (
     ScoredFormula,
     complexity,
 )
-from trainlaw.validate import JointRange, StudyProgress, mape_percent, run_study
+from trainlaw.validate import JointRange, StudyProgress, run_study
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import RefittedFormula
 
 

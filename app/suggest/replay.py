@@ -16,9 +16,9 @@ from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.validate import mape_percent
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.design import Design, space_filling
+from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import RefittedFormula
 
 RANDOM, SUGGESTED = "random", "suggested"

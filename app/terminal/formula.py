@@ -24,7 +24,7 @@ from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Expression, Formula, to_text
-from trainlaw.validate import title_of
+from trainlaw.validate.baselines import title_of
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:

@@ -26,7 +26,8 @@ from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_te
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import Formula
-from trainlaw.validate import LevelError, StudyProgress, title_of
+from trainlaw.validate import LevelError, StudyProgress
+from trainlaw.validate.baselines import title_of
 
 _MORE = (
     "within_10_percent",

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate import JointRange, joint_range_of, jointly_outside
+from trainlaw.validate import JointRange
+from trainlaw.validate.applicability import joint_range_of, jointly_outside
 
 GROUPS = np.repeat(list("abcdef"), 40)
 

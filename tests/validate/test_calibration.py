@@ -4,8 +4,9 @@ from trainlaw.datasets import FEATURES, configuration, feature_specs
 from trainlaw.datasets.features.registry import TARGET
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate import Calibration, anchor_errors, calibrate, run_study, splits_by_name
+from trainlaw.validate import Calibration, calibrate, run_study, splits_by_name
 from trainlaw.validate.baselines import named_baselines
+from trainlaw.validate.calibration import anchor_errors
 
 NAMES = ("total_compute_s", "activation_memory_s", "layer_launch_s")
 LAW = Formula(

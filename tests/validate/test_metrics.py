@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from trainlaw.formulas import InputError
-from trainlaw.validate import (
+from trainlaw.validate.metrics import (
     METRICS,
     by_group,
     faster_gpu_percent,

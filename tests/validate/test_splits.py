@@ -4,16 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError, UnknownNameError
-from trainlaw.validate import (
-    SCHEMES,
-    Split,
-    grouped_k_fold,
-    leave_one_group_out,
-    leave_pairs_out,
-    listed_splits,
-    newest_out,
-    splits_by_name,
-)
+from trainlaw.validate import Split, grouped_k_fold, leave_one_group_out, listed_splits, splits_by_name
+from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_out
 
 LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
 

@@ -12,7 +12,8 @@ from trainlaw.app.models.rows import Layout
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront
-from trainlaw.validate import SCHEMES, Estimator, EstimatorFactory
+from trainlaw.validate import Estimator, EstimatorFactory
+from trainlaw.validate.splits import SCHEMES
 
 GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
 #: All that a study can hold out.

@@ -11,7 +11,7 @@ from trainlaw.datasets import configuration
 from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor
 from trainlaw.evolve import SearchSettings
-from trainlaw.validate import mape_percent
+from trainlaw.validate.metrics import mape_percent
 
 CNNS = ("alexnet_mx", "resnet18", "squeezenet1_1", "vgg11")
 THREADS = (1, 2, 4, 8, 16)

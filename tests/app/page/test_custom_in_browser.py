@@ -5,7 +5,7 @@ import shutil
 import pytest
 from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.app.page.custom import custom_page_html
-from trainlaw.validate import many_core_seconds
+from trainlaw.validate.baselines import many_core_seconds
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

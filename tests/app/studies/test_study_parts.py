@@ -18,7 +18,7 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, parse_text
-from trainlaw.validate import jointly_outside
+from trainlaw.validate.applicability import jointly_outside
 from typer.testing import CliRunner
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
