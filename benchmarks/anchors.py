@@ -19,7 +19,7 @@ from trainlaw.app.models.anchor_formulas import pair_law_path
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
-from trainlaw.datasets import TARGET, PairTable, load, load_pairs
+from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.end_points import (
     BATCH,
     END_POINT_FEATURES,
@@ -57,7 +57,7 @@ def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
 def target_results(seed: int = 0) -> StudyResult:
     """Return the predictions for GPUs that neither a pair nor a plain run of training has."""
     kind = STUDY_KINDS["anchor"]
-    rows = kind.rows(load_pairs())
+    rows = kind.rows(load("profet-pairs"))
     splits = [
         replace(split, test=test)
         for split in splits_by_name("gpu", rows.labels)
@@ -142,7 +142,7 @@ def show_scalers() -> None:
 def write_laws(folder: Path) -> None:
     """Write the laws of pairs, of any pair and of end points, each with its held-out errors."""
     (folder / "pairs").mkdir(parents=True, exist_ok=True)
-    table = load_pairs()
+    table = load("profet-pairs")
     result = pair_results(table)
     labels = table.labels()
     for pair in sorted(set(labels[PAIR])):
@@ -207,7 +207,7 @@ def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, what: s
 
 _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "pairs": lambda given: show(
-        pair_results(load_pairs(), given.ensemble), "12 pairs, architectures held out", (BY_CNN, PAIR)
+        pair_results(load("profet-pairs"), given.ensemble), "12 pairs, architectures held out", (BY_CNN, PAIR)
     ),
     "target": lambda given: show(
         target_results(), "GPUs held out as target and anchor, and their plain runs", (BY_GPU, BY_CNN)

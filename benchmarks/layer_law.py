@@ -17,7 +17,8 @@ from functools import cache
 import numpy as np
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, MACRO, OURS
 from trainlaw.app.studies.kinds.layer_times import read_layer_times
-from trainlaw.datasets import LayerRows, RunTable, layer_feature_specs, layer_rows, load, network_layer_specs
+from trainlaw.datasets import CNN_LAYER_FEATURES, LAYER_FEATURES, RunTable, feature_specs, load
+from trainlaw.datasets.measurements.cnn_layer_rows import LayerRows, run_layers
 from trainlaw.formulas import (
     SECOND,
     Apply,
@@ -111,7 +112,7 @@ def wide_slowdown(group: str) -> float:
     table = read_layer_times(f"{TABLE}/conv/train", None, ())
     columns = table.features()
     expression = law_of(f"{TABLE}/conv/train", group)
-    law = Formula(expression, layer_feature_specs(variables(expression)), _LAYER_TIME)
+    law = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
     ends = [
         law.predict({**dict(columns.items()), "wide_sm": np.full(len(columns), wide)}) for wide in (0.0, 1.0)
     ]
@@ -122,7 +123,7 @@ def network_parts(parts: Mapping[str, Expression], rows: LayerRows) -> np.ndarra
     """Return the parts summed over the layers of each run's network, seconds, shape (n_runs, n_parts)."""
     names = sorted({name for part in parts.values() for name in variables(part)})
     columns = {name: column.to_numpy() for name, column in rows.features(names).items()}
-    specs = network_layer_specs(names)
+    specs = feature_specs(names, CNN_LAYER_FEATURES)
     return np.column_stack(
         [Formula(part, specs, _LAYER_TIME).predict(columns, sums=rows.sums) for part in parts.values()]
     )
@@ -169,7 +170,7 @@ def single_errors() -> dict[str, object]:
         columns, error = dict(table.features().items()), np.full(len(table), np.nan)
         for group in np.unique(groups):
             expression = law_of(text, str(group))
-            law = Formula(expression, layer_feature_specs(variables(expression)), _LAYER_TIME)
+            law = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
             error[groups == group] = 100 * np.abs(law.predict(columns) / table.seconds - 1)[groups == group]
         by_kind[text] = figures(error)
     return {
@@ -222,7 +223,7 @@ def network_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]:
 def built_in_law() -> Formula:
     """Return the law of a layer inside a network, with its held-out errors."""
     runs = load("default")
-    rows = layer_rows(runs, leave_out=True)
+    rows = run_layers(runs, leave_out=True)
     runs = runs.where(rows.known)
     expressions = part_expressions("")
     factors = fitted_factors(network_parts(expressions, rows), runs.seconds, runs.labels()[BY_GPU])
@@ -231,7 +232,7 @@ def built_in_law() -> Formula:
         term = Apply("mul", (Constant(float(f"{factor:.4g}")), part))
         total = term if total is None else Apply("add", (total, term))
     total = without(total, _ABSENT, ("add", "mul", "min", "max"))
-    specs = network_layer_specs(variables(total))
+    specs = feature_specs(variables(total), CNN_LAYER_FEATURES)
     columns = rows.features([spec.name for spec in specs])
     return Formula(
         total,

@@ -17,7 +17,7 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets import load, load_layers, load_pairs
+from trainlaw.datasets import load
 from trainlaw.validate import (
     EstimatorFactory,
     Split,
@@ -116,7 +116,7 @@ def t2() -> None:
 
 def t3() -> None:
     """Hold out CNNs within each pair of GPUs; then target GPUs, from the anchor's time and a closed form."""
-    table = load_pairs()
+    table = load("profet-pairs")
     result = run_pair_study(table)
     show(result, "pairs, one architecture out", _CNN)
     measured, predicted = result.measured_s, result.predicted_s("profet_line")
@@ -187,7 +187,7 @@ _CNNS = {
 
 def _is_built_in(runs: pd.DataFrame) -> np.ndarray:
     """Return which raw runs are of workloads that the built-in pairs hold: those with a profile."""
-    profiled = load_pairs().frame[["anchor_gpu", "cnn", "input_size_px", "batch_per_gpu"]]
+    profiled = load("profet-pairs").frame[["anchor_gpu", "cnn", "input_size_px", "batch_per_gpu"]]
     known = set(profiled.itertuples(index=False, name=None))
     keys = zip(
         runs["instance"].map(_INSTANCES),
@@ -207,7 +207,7 @@ def _fit_and_predict(X: pd.DataFrame, measured: np.ndarray, split: Split) -> np.
 def t4() -> None:
     """Hold out GPUs of the tables of single layers, convolutions and dense layers apart."""
     for name in ("cde-layers", "neusight-layers"):
-        table = load_layers(name)
+        table = load(name)
         X, labels = table.features(), table.labels()
         for kind in ("conv", "dense"):
             rows = np.flatnonzero(labels["kind"].to_numpy(dtype=str) == kind)

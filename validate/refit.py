@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.measurements.cnn_layer_rows import LayerRows, Networks
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, LayerRows
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants
@@ -26,7 +26,7 @@ class RefittedFormula:
     group)^-0.35, log-normal prior around the given constants: with few rows they hardly move.
     """
 
-    def __init__(self, formula: Formula, networks: Networks | None = None) -> None:
+    def __init__(self, formula: Formula, networks: CnnLayers | None = None) -> None:
         """Keep the formula, without the errors and the provenance that it carries.
 
         networks : the layers of the networks, for a law of layers; None where a row is a run.

@@ -70,7 +70,7 @@ def show_gpu(
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.terminal.catalog import gpu_text
-    from trainlaw.datasets import wanted_gpu
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
     print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
 

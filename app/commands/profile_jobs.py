@@ -15,9 +15,9 @@ from trainlaw.app.terminal.profile import (
 )
 from trainlaw.datasets.profiler import (
     Configuration,
-    Means,
+    Setup,
     StoppingRule,
-    configurations_of_lists,
+    configuration_grid,
     default_threads,
     device_here,
     named_here,
@@ -63,23 +63,23 @@ def run_profile(options: ProfileOptions) -> str:
         )
     device = device_here(options.device)
     rule = StoppingRule(options.interval / 100, options.limit_seconds)
-    means = Means(options.out, rule, options.link, options.network, options.rendezvous)
+    setup = Setup(options.out, rule, options.link, options.network, options.rendezvous)
     threads = _threads(options, device)
     if options.micro:
-        return micro_text(means, _run_micro(options, device, threads, means))
+        return micro_text(setup, _run_micro(options, device, threads, setup))
     wanted = _configurations(options, device, threads)
     if options.layers:
-        return layers_text(means, profile_layers(wanted, means, print_progress), len(wanted))
-    return finished_text(means, profile_runs(wanted, means, print_progress), len(wanted))
+        return layers_text(setup, profile_layers(wanted, setup, print_progress), len(wanted))
+    return finished_text(setup, profile_runs(wanted, setup, print_progress), len(wanted))
 
 
-def _run_micro(options: ProfileOptions, device: str, threads: list[int], means: Means) -> int:
+def _run_micro(options: ProfileOptions, device: str, threads: list[int], setup: Setup) -> int:
     return profile_micro(
         device,
         threads,
         words_of(options.precision),
         max(counts_of(options.processes, "--processes")),
-        means=means,
+        setup=setup,
         on_time=print_micro_time,
         nodes=options.nodes,
     )
@@ -103,7 +103,7 @@ def _configurations(options: ProfileOptions, device: str, threads: list[int]) ->
             nodes=options.nodes,
             is_here=named_here(device),
         )
-    return configurations_of_lists(
+    return configuration_grid(
         words_of(options.cnns),
         counts_of(options.batch, "--batch"),
         counts_of(options.input_px, "--input") if options.input_px else [],

@@ -59,7 +59,7 @@ def scaling_command(
     from trainlaw.app.predictions.predict import TEXTBOOK, find_laws
     from trainlaw.app.predictions.scaling import scaling_curve
     from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
-    from trainlaw.datasets import wanted_gpu
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
     from trainlaw.formulas import InputError
     from trainlaw.formulas.files import write_text_atomically
 

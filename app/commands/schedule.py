@@ -60,7 +60,7 @@ def schedule_command(
     from trainlaw.app.models.builtin import LAW_OF_LAYERS
     from trainlaw.app.predictions.streams import plan_streams
     from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
-    from trainlaw.datasets import wanted_gpu
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
     from trainlaw.formulas import InputError, load_formula
     from trainlaw.formulas.files import write_text_atomically
 

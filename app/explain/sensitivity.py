@@ -7,8 +7,8 @@ import numpy as np
 from trainlaw.app.models.feature_expressions import feature_expression
 from trainlaw.app.models.rows import FormulaRows, is_of_layers
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import DATASETS, FEATURES, NETWORK_LAYER_FEATURES, RunTable, load
-from trainlaw.datasets.features.cnn_features import LAYER_FACTS
+from trainlaw.datasets import CNN_LAYER_FEATURES, DATASETS, FEATURES, RunTable, load
+from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS
 from trainlaw.formulas import (
     Expression,
     Formula,
@@ -66,7 +66,7 @@ class Trend:
 def in_raw_columns(formula: Formula) -> Expression:
     """Return the formula over raw columns of runs, GPUs, CNNs, layers and links, its features written out."""
     layers = is_of_layers(formula)
-    known = NETWORK_LAYER_FEATURES if layers else FEATURES
+    known = CNN_LAYER_FEATURES if layers else FEATURES
     used = [spec.name for spec in formula.used_features if spec.name in known]
     forms = {name: feature_expression(name, layers) for name in used}
     return substitute(plain_expression(formula), forms)
@@ -85,7 +85,7 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     now = _value(expression, columns, rows.sums)
     found = []
     # A layer with other sizes is another layer: only what it runs on is changed.
-    changed = [name for name in names if name not in LAYER_FACTS] if is_of_layers(formula) else names
+    changed = [name for name in names if name not in CNN_LAYER_COLUMNS] if is_of_layers(formula) else names
     for (name, meaning), members in _quantities(changed).items():
         more = {member: columns[member] * (1 + MORE) for member in members}
         change = _value(expression, {**columns, **more}, rows.sums) / now - 1
@@ -99,7 +99,7 @@ def _quantities(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     """Raw columns by the name and meaning of the quantity that they are or belong to."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        spec = {**NETWORK_LAYER_FEATURES, **FEATURES}[name].spec
+        spec = {**CNN_LAYER_FEATURES, **FEATURES}[name].spec
         if spec.high == 1 or name == "n_passes":
             continue
         together = next((pair for ending, pair in _TOGETHER.items() if name.endswith(ending)), None)
@@ -155,7 +155,7 @@ def training_rows(formula: Formula) -> RunTable | None:
     if name not in DATASETS:
         return None
     try:
-        table = load(str(name))
+        table = load(str(name), RunTable)
     except TrainlawError:
         return None
     return table if table.sha256 == formula.provenance.get("table_sha256") else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trainlaw.app.models.feature_expressions import feature_expression
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets import FEATURES, NETWORK_LAYER_FEATURES
+from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.tidying import factors
@@ -66,7 +66,7 @@ def _raw_columns(feature: str) -> tuple[str, ...]:
     """The columns that a feature is computed from; the name itself where it is none of ours."""
     if feature in FEATURES:
         return variables(feature_expression(feature))
-    known = feature in NETWORK_LAYER_FEATURES
+    known = feature in CNN_LAYER_FEATURES
     return variables(feature_expression(feature, of_layers=True)) if known else (feature,)
 
 

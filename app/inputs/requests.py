@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, notes_of, unknown_facts
-from trainlaw.datasets import CnnFacts, Facts, Gpu, GpuCatalog, RunTable, configuration, wanted_gpu
+from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
+from trainlaw.datasets.tables.run_columns import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.files import read_csv
 
@@ -124,7 +126,7 @@ def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = 
 def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, gpus: GpuCatalog) -> RunTable:
     """One table of all rows, each with its line; each GPU is sought and each CNN's file read once."""
     cards: dict[str, Gpu] = {}
-    networks: dict[tuple[object, ...], CnnFacts] = {}
+    networks: dict[tuple[object, ...], CnnCounts] = {}
     frames = []
     for line, row in rows:
         try:
@@ -139,8 +141,8 @@ def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, 
     )
 
 
-def _refuse_namesakes(networks: Iterable[CnnFacts], path: Path) -> None:
-    known: dict[tuple[str, int, int], CnnFacts] = {}
+def _refuse_namesakes(networks: Iterable[CnnCounts], path: Path) -> None:
+    known: dict[tuple[str, int, int], CnnCounts] = {}
     for facts in networks:
         if known.setdefault(facts.key, facts).counts != facts.counts:
             raise InputError(f"{path}: two different networks are called {facts.cnn}; rename a file")
@@ -150,7 +152,7 @@ def _run_of_row(
     row: Mapping[str, str | None],
     gpus: GpuCatalog,
     cards: dict[str, Gpu],
-    networks: dict[tuple[object, ...], CnnFacts],
+    networks: dict[tuple[object, ...], CnnCounts],
 ) -> pd.DataFrame:
     gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
     sizes = tuple(

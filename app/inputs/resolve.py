@@ -7,11 +7,11 @@ from pathlib import Path
 from trainlaw.datasets import (
     FEATURES,
     STUDY_FEATURES,
-    CnnFacts,
+    CnnCounts,
     Gpu,
     GpuCatalog,
     built_in_gpus,
-    find_cnn_facts,
+    find_cnn_counts,
 )
 from trainlaw.datasets.cnns import read_cnn
 from trainlaw.datasets.features.feature import written_out
@@ -44,7 +44,7 @@ def is_cnn_file(text: str) -> bool:
 
 def named_cnn(
     text: str, pixels: int | None = None, n_classes: int | None = None, restore_batchnorm: bool = False
-) -> CnnFacts:
+) -> CnnCounts:
     """Return the network of a name, or of a file: .onnx, a layer table (.csv, .json), Keras' JSON.
 
     pixels : side of the input, None for the network's own; n_classes : likewise. restore_batchnorm : put back
@@ -52,8 +52,8 @@ def named_cnn(
     one that fixes another size.
     """
     if not is_cnn_file(text):
-        return find_cnn_facts(text, pixels, n_classes)
-    facts = CnnFacts.of(read_cnn(text, pixels, restore_batchnorm))
+        return find_cnn_counts(text, pixels, n_classes)
+    facts = CnnCounts.of(read_cnn(text, pixels, restore_batchnorm))
     for wanted, own, what in (
         (pixels, facts.input_size_px, "pixels of its input"),
         (n_classes, facts.n_classes, "classes"),
@@ -63,7 +63,7 @@ def named_cnn(
     return facts
 
 
-def notes_of(facts: CnnFacts) -> tuple[str, ...]:
+def notes_of(facts: CnnCounts) -> tuple[str, ...]:
     """Return what the reader of a network's file noticed, such as batch normalisation folded away."""
     return facts.graph.notes if facts.graph else ()
 

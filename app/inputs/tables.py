@@ -38,7 +38,7 @@ def any_table(
     columns : names of our columns to names in the file.
     """
     if text in DATASETS:
-        return load(text)
+        return load(text, RunTable)
     if Path(text).is_file():
         return read_runs(Path(text), columns, gpu_file, cnn_files)
     if Path(text).suffix or "/" in text:

@@ -1,6 +1,6 @@
 """A feature as an expression over raw columns, for a workbook or a page to compute from a GPU and a CNN."""
 
-from trainlaw.datasets import FEATURES, NETWORK_LAYER_FEATURES
+from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.formulas import Expression
 
@@ -16,4 +16,4 @@ def feature_expression(name: str, of_layers: bool = False) -> Expression:
     >>> to_text(feature_expression("conv_compute_s"))
     '6 * batch_per_gpu * conv_macs / peak_flop_per_s'
     """
-    return written_out(NETWORK_LAYER_FEATURES if of_layers else FEATURES, name)
+    return written_out(CNN_LAYER_FEATURES if of_layers else FEATURES, name)

@@ -16,8 +16,8 @@ import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.rows import FormulaRows
 from trainlaw.datasets import FEATURES, RunTable
+from trainlaw.datasets.features.base_features import LINK_FEATURES
 from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
-from trainlaw.datasets.features.fact_features import LINK_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, load_formula, substitute
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets import NETWORK_LAYER_FEATURES, Networks, RunTable, layer_rows
+from trainlaw.datasets import CNN_LAYER_FEATURES, RunTable
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, run_layers
 from trainlaw.formulas import Formula, InputError, RowSums
 from trainlaw.formulas.errors import unknown_name
 
@@ -27,8 +28,8 @@ def is_of_layers(formula: Formula) -> bool:
             "it to .py, .c, .js, .sql, .onnx or .json"
         )
     for spec in formula.used_features:
-        if spec.name not in NETWORK_LAYER_FEATURES:
-            raise unknown_name("feature of layers", spec.name, NETWORK_LAYER_FEATURES)
+        if spec.name not in CNN_LAYER_FEATURES:
+            raise unknown_name("feature of layers", spec.name, CNN_LAYER_FEATURES)
     return True
 
 
@@ -48,12 +49,12 @@ class FormulaRows:
     def of(cls, formula: Formula, runs: RunTable, features: Sequence[str] | None = None) -> "FormulaRows":
         """Return the rows of runs with the features that a formula needs, or with others of its kind.
 
-        Raises as `is_of_layers` and `layer_rows`.
+        Raises as `is_of_layers` and `run_layers`.
         """
         names = [spec.name for spec in formula.used_features] if features is None else list(features)
         labels = runs.labels()
         if is_of_layers(formula):
-            rows = layer_rows(runs)
+            rows = run_layers(runs)
             table = rows.features(names)
             columns = {name: table[name].to_numpy() for name in names}
             return cls(columns or _none(len(rows)), rows.labels(labels), rows.sums, rows.known)
@@ -105,7 +106,7 @@ class Layout:
     networks : the layers of the networks for a law of layers, None for a law of runs.
     """
 
-    networks: Networks | None = None
+    networks: CnnLayers | None = None
 
     def rows(self, X: pd.DataFrame, names: Sequence[str]) -> FormulaRows:
         """Return the features of these names; `X` has all features of runs, shape (n_runs, n_features)."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from trainlaw.app.models.rows import LAYER, LAYERS, RUNS
-from trainlaw.datasets import FEATURES, TARGET, feature_specs, network_layer_specs
+from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES, TARGET, feature_specs
 from trainlaw.formulas import (
     Expression,
     Formula,
@@ -48,7 +48,7 @@ def read_formula(text: str, of: str = RUNS) -> Formula:
         return load_formula(text)
     if of == LAYERS:
         expression = parse_text(text)
-        specs = network_layer_specs(variables(expression))
+        specs = feature_specs(variables(expression), CNN_LAYER_FEATURES)
         return Formula(expression, specs, TARGET, provenance={"written": text}, summed_over=LAYER)
     expression = with_feature_names(parse_text(text), text)
     return Formula(expression, feature_specs(variables(expression)), TARGET, provenance={"written": text})

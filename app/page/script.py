@@ -16,7 +16,7 @@ from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE, knows_several_gp
 from trainlaw.app.models.terms import check_of_runs, terms_of
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
-from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
@@ -26,7 +26,7 @@ from trainlaw.validate.applicability import KEY
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
-    | {indicator_of(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+    | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
 _OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
@@ -101,7 +101,7 @@ def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
         "PRECISIONS": {name: dict(row) for name, row in precisions.items()},
         "LINKS": _links(),
         "ALGORITHMS": {
-            name: {"indicator": indicator_of(FEATURE_OF_ALGORITHM[name])} for name in ALGORITHMS[1:]
+            name: {"indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name])} for name in ALGORITHMS[1:]
         },
     }
 

@@ -11,16 +11,16 @@ from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.anchor_formulas import MEASURED, law_of_any_pair, law_of_pair
 from trainlaw.app.models.errors import LEVEL, interval_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.datasets import (
+from trainlaw.datasets import GpuCatalog, read_profiles
+from trainlaw.datasets.features.pair_features import (
+    ANCHOR,
     OPERATION_FEATURES,
-    GpuCatalog,
-    OperationProfile,
-    group_of_operation,
+    PROFILE_FEATURES,
     grouped_seconds,
-    read_profiles,
-    wanted_gpu,
 )
-from trainlaw.datasets.features.pair_features import ANCHOR, PROFILE_FEATURES
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.profiles.operations import operation_group
+from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Formula, InputError, load_formula
 
 _UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
@@ -214,7 +214,7 @@ def _warnings(profile: OperationProfile, step: str, law: Formula) -> list[str]:
 
 
 def _is_known(name: str) -> bool:
-    return name == "IDLE" or group_of_operation(name) is not None
+    return name == "IDLE" or operation_group(name) is not None
 
 
 def _outside(law: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 import pandas as pd
 from trainlaw.app.predictions.predict import Prediction, predict_runs
 from trainlaw.datasets import RunTable, configuration
-from trainlaw.datasets.cnns.facts import find_cnn_facts
+from trainlaw.datasets.cnns.catalog import find_cnn_counts
 from trainlaw.formulas import Formula, InputError, TrainlawError
 
 
@@ -22,7 +22,7 @@ def pair_predictions(
     known = False
     for cnn in cnns:
         try:
-            facts = find_cnn_facts(str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"]))
+            facts = find_cnn_counts(str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"]))
             runs = _on_all(configuration(cnn=facts, gpu=next(iter(gpus)), batch_per_gpu=batch), gpus)
             found = predict_runs(formula, runs)
         except TrainlawError:

@@ -24,8 +24,9 @@ from trainlaw.app.models.multi_gpu import (
 )
 from trainlaw.app.models.rows import FormulaRows
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets import RunTable, memory_needs
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate.applicability import jointly_outside

@@ -16,7 +16,7 @@ from trainlaw.app.models.multi_gpu import (
 )
 from trainlaw.app.models.rows import FormulaRows
 from trainlaw.app.models.terms import check_of_runs
-from trainlaw.datasets import FEATURES, CnnFacts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
 
@@ -79,7 +79,7 @@ def gpu_counts(most: int, gpus_per_node: int) -> tuple[tuple[int, int], ...]:
 
 def scaling_curve(
     formula: Formula,
-    cnn: CnnFacts,
+    cnn: CnnCounts,
     gpu: Gpu,
     batch: int,
     *,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from trainlaw.app.models.builtin import LAW_OF_LAYERS
 from trainlaw.app.models.rows import is_of_layers
-from trainlaw.datasets import CnnFacts, Gpu
+from trainlaw.datasets import CnnCounts, Gpu
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
-from trainlaw.datasets.features.cnn_layers import device_shares
+from trainlaw.datasets.features.cnn_layer_features import device_shares
 from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import unknown_name
@@ -64,7 +64,7 @@ class StreamPlan:
 
 
 def plan_streams(
-    cnn: CnnFacts,
+    cnn: CnnCounts,
     gpu: Gpu,
     batch: int,
     streams: int,
@@ -79,8 +79,8 @@ def plan_streams(
     an edge between streams, seconds. law : of the time of one layer, None for the built-in one.
     Raises UnknownNameError for another phase, InputError where a number or a fact of the GPU is missing.
 
-    >>> from trainlaw.datasets import find_cnn_facts, find_gpu
-    >>> plan = plan_streams(find_cnn_facts("lenet5"), find_gpu("T4"), 64, 2)
+    >>> from trainlaw.datasets import find_cnn_counts, find_gpu
+    >>> plan = plan_streams(find_cnn_counts("lenet5"), find_gpu("T4"), 64, 2)
     >>> round(plan.chosen.speed_up, 9), plan.critical == tuple(range(len(plan.layers)))
     (1.0, True)
     """

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.rows import LAYER
 from trainlaw.app.studies.interrupts import uninterrupted
-from trainlaw.datasets import TARGET, Networks, network_layer_specs
+from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
 from trainlaw.validate.workers import follow_parent
@@ -72,8 +73,8 @@ class LayerSearch:
     networks : the layers of the networks, found by the counts of each. After `fit`: `formula_`, `front_`.
     """
 
-    def __init__(self, networks: Networks, features: Sequence[str], settings: SearchSettings) -> None:
-        """Keep what the search is made of; features : names among `NETWORK_LAYER_FEATURES`."""
+    def __init__(self, networks: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
+        """Keep what the search is made of; features : names among `CNN_LAYER_FEATURES`."""
         self.networks = networks
         self.features = tuple(features)
         self.settings = settings
@@ -81,7 +82,7 @@ class LayerSearch:
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
         rows = self.networks.rows(X)
-        specs = network_layer_specs(self.features)
+        specs = feature_specs(self.features, CNN_LAYER_FEATURES)
         search = FormulaRegressor(specs, TARGET, self.settings, SearchReporter())
         search.fit(rows.features(self.features), y, groups, sums=rows.sums, summed_over=LAYER)
         self.formula_, self.front_ = search.formula_, search.front_

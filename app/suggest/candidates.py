@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.rows import Layout, is_of_layers
 from trainlaw.app.suggest.front import StudiedFront
-from trainlaw.datasets import Networks, RunTable
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
 from trainlaw.evolve.search.subset import evolve_subsets
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.bootstrap import drawn_rows
@@ -142,7 +143,7 @@ def suggested_runs(
     if size > len(pool):
         raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
     both = front.measured.merged(pool)
-    layout = Layout(Networks.of(both) if is_of_layers(front.chosen) else None)
+    layout = Layout(CnnLayers.of(both) if is_of_layers(front.chosen) else None)
     X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
     law = RefittedFormula(front.chosen, layout.networks).fit(X[~of_pool], y, groups)

@@ -9,7 +9,7 @@ from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.models.rows import is_of_layers
 from trainlaw.app.predictions.predict import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
-from trainlaw.datasets import DATASETS, FEATURES, RunTable
+from trainlaw.datasets import CNN_LAYER_FEATURES, DATASETS, FEATURES, RunTable, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text, variables
 from trainlaw.formulas.files import read_csv
 
@@ -77,11 +77,8 @@ def _rivals(path: Path, chosen: Formula) -> tuple[Formula, ...]:
 
 def _like(chosen: Formula, text: str) -> Formula:
     """The formula of a text, with units, target and kind of `chosen`."""
-    from trainlaw.datasets import feature_specs, network_layer_specs  # noqa: PLC0415 (only for fronts)
-
     expression = parse_text(text)
-    specs = network_layer_specs if is_of_layers(chosen) else feature_specs
-    known = specs(variables(expression))
+    known = feature_specs(variables(expression), CNN_LAYER_FEATURES if is_of_layers(chosen) else FEATURES)
     return Formula(expression, known, chosen.target, summed_over=chosen.summed_over)
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import named_cnn
-from trainlaw.datasets import CnnFacts, Facts, GpuCatalog, RunTable, configuration, memory_needs, wanted_gpu
+from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
-from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
+from trainlaw.datasets.tables.run_columns import Facts
 from trainlaw.formulas import InputError
 
 _MOST = 20_000
@@ -55,7 +57,7 @@ def pool_of_networks(
     return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(facts)))
 
 
-def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnFacts]:
+def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
     found = []
     for side in inputs or (None,):
         try:

@@ -6,19 +6,11 @@ from collections.abc import Iterable
 from trainlaw.app.inputs.resolve import notes_of
 from trainlaw.app.text.numbers import show_number, show_with_prefix
 from trainlaw.app.text.tables import fitted_table, text_table
-from trainlaw.datasets import (
-    FEATURES,
-    LAYER_FEATURES,
-    STUDY_FEATURES,
-    CnnFacts,
-    Gpu,
-    Link,
-    cnn_table,
-    find_link,
-)
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, CnnCounts, Gpu, cnn_table, find_link
 from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS
+from trainlaw.datasets.hardware.links import Link
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -83,7 +75,7 @@ def links_text(links: Iterable[Link]) -> str:
     return fitted_table(["link", "figure", "value", "source"], rows)
 
 
-def counts_text(facts: CnnFacts, explain: bool = False) -> str:
+def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     """Return the counts of a network with their units, and their definitions where `explain` says so."""
     rows = []
     for name, value in facts.counts.items():
@@ -102,7 +94,7 @@ def _exact(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else show_number(value, 10)
 
 
-def _memory(facts: CnnFacts) -> str:
+def _memory(facts: CnnCounts) -> str:
     needs = [
         f"{show_with_prefix(training_memory(facts.network, batch).total, 'B')} at batch {batch}"
         for batch in _MEMORY_BATCHES
@@ -152,7 +144,7 @@ def features_text(search: str = "", of_layers: bool = False, brief: bool = False
             continue
         star = "*" if spec.name in STUDY_FEATURES and not of_layers else ""
         rows.append([star, spec.name, spec.symbol, str(spec.unit), spec.meaning])
-        if not (brief or feature.is_raw):
+        if not (brief or feature.is_base):
             rows.append(["", "", "", "", f"= {feature.definition}"])
     header = ["", "name", "symbol", "unit", "meaning, definition"]
     return fitted_table(header, rows) if rows else f"no feature contains {search!r}"

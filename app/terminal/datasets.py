@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
-from trainlaw.datasets import DATASETS, Dataset, Outlier, RunTable, coverage, load, load_layers, load_pairs
+from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, load
+from trainlaw.datasets.measurements.inspection import Outlier
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import unknown_name
 
-_LOADERS = {"runs": load, "layers": load_layers, "pairs": load_pairs}
 _GPUS, _CNNS, _BATCHES = ("gpu", "target_gpu"), ("cnn",), ("batch_per_gpu", "batch")
 
 
 def list_text() -> str:
     """Return the built-in tables: one line each, then what to know of each before trusting it."""
-    rows = [_summary(dataset, _read(name)) for name, dataset in DATASETS.items()]
+    rows = [_summary(dataset, load(name)) for name, dataset in DATASETS.items()]
     header = ["table", "rows", "GPUs", "CNNs", "batch", "what it is"]
     notes = [f"{name}\n{_notes(dataset)}" for name, dataset in DATASETS.items()]
     return "\n\n".join([fitted_table(header, rows), *notes])
@@ -64,7 +64,7 @@ def table_text(name: str) -> str:
     """
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)
-    table, dataset = _read(name), DATASETS[name]
+    table, dataset = load(name), DATASETS[name]
     shortest, longest = (show_seconds(float(value)) for value in (table.seconds.min(), table.seconds.max()))
     head = [
         f"{name}: {dataset.title}",
@@ -81,10 +81,6 @@ def table_text(name: str) -> str:
 
 
 _COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
-
-
-def _read(name: str) -> MeasuredTable:
-    return _LOADERS[DATASETS[name].kind](name)
 
 
 def _blocks(cells: pd.DataFrame) -> Iterator[str]:

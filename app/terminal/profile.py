@@ -5,7 +5,7 @@ from math import isfinite
 from pathlib import Path
 
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
-from trainlaw.datasets.profiler import Means, MicroTime, Progress
+from trainlaw.datasets.profiler import MicroTime, Progress, Setup
 from trainlaw.formulas.errors import InputError, shown
 
 _MOST = 10_000_000
@@ -58,39 +58,39 @@ def print_micro_time(gpu: str, time: MicroTime) -> None:
     print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
 
 
-def finished_text(means: Means, tried: int, asked: int) -> str:
+def finished_text(setup: Setup, tried: int, asked: int) -> str:
     """What a sweep left, and what to do next."""
-    lines = [f"{means.out}: {_number_text(tried, asked)}"]
-    if tried and not Path(means.out).exists():
-        return f"no run was kept in {means.out}: all failed, or the first host has them"
-    if means.beside("failed").exists():
-        lines.append(f"{means.beside('failed')}: what could not be measured, and why")
+    lines = [f"{setup.out}: {_number_text(tried, asked)}"]
+    if tried and not Path(setup.out).exists():
+        return f"no run was kept in {setup.out}: all failed, or the first host has them"
+    if setup.sibling("failed").exists():
+        lines.append(f"{setup.sibling('failed')}: what could not be measured, and why")
     known = ""
-    if means.beside("machine").exists():
-        lines.append(f"{means.beside('machine')}: this machine in the GPU schema")
-        known = f" --gpu-file {means.beside('machine')}"
-    return "\n".join([*lines, f"next: trainlaw data check {means.out}{known}"])
+    if setup.sibling("machine").exists():
+        lines.append(f"{setup.sibling('machine')}: this machine in the GPU schema")
+        known = f" --gpu-file {setup.sibling('machine')}"
+    return "\n".join([*lines, f"next: trainlaw data check {setup.out}{known}"])
 
 
-def layers_text(means: Means, tried: int, asked: int) -> str:
+def layers_text(setup: Setup, tried: int, asked: int) -> str:
     """What the measurement of layers left."""
     lines = [
-        f"{means.beside('layers')}: layers schema; {_number_text(tried, asked)}",
-        f"{means.beside('all-layers')}: every layer of any kind",
-        f"{means.beside('operations')}: totals per operation, anchor schema",
+        f"{setup.sibling('layers')}: layers schema; {_number_text(tried, asked)}",
+        f"{setup.sibling('all-layers')}: every layer of any kind",
+        f"{setup.sibling('operations')}: totals per operation, anchor schema",
     ]
-    if means.beside("layers-failed").exists():
-        lines.append(f"{means.beside('layers-failed')}: what could not be measured, and why")
+    if setup.sibling("layers-failed").exists():
+        lines.append(f"{setup.sibling('layers-failed')}: what could not be measured, and why")
     return "\n".join(lines)
 
 
-def micro_text(means: Means, rows: int) -> str:
+def micro_text(setup: Setup, rows: int) -> str:
     """What the micro-benchmarks left."""
     return "\n".join(
         (
-            f"{means.beside('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
-            f"{means.beside('micro-sizes')}: every size",
-            f"{means.beside('rates')}: for trainlaw study --rates",
+            f"{setup.sibling('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
+            f"{setup.sibling('micro-sizes')}: every size",
+            f"{setup.sibling('rates')}: for trainlaw study --rates",
         )
     )
 

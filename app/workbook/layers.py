@@ -22,9 +22,9 @@ from trainlaw.app.workbook.model import (
     first_choice,
     values_of,
 )
-from trainlaw.datasets import NETWORK_LAYER_FEATURES
-from trainlaw.datasets.features.cnn_features import LAYER_FACTS, TRAINING_PASSES
-from trainlaw.datasets.measurements.cnn_layer_rows import RUN_NAMES, layers_of_key
+from trainlaw.datasets import CNN_LAYER_FEATURES
+from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
+from trainlaw.datasets.measurements.cnn_layer_rows import RUN_FEATURE_NAMES, zoo_layers
 from trainlaw.formulas import (
     DIMENSIONLESS,
     Constant,
@@ -46,7 +46,9 @@ _RANGES = ("least in training", "most in training", "1: a layer is outside")
 _SPARE = 2000  # rows of facts for networks that a person adds
 _TOP = 8  # first row of layers on both sheets, counted from 0
 UNKNOWN = "not known"
-_OF_RUNS = {name: Variable(run) for name, run in RUN_NAMES.items()} | {"n_passes": Constant(TRAINING_PASSES)}
+_OF_RUNS = {name: Variable(run) for name, run in RUN_FEATURE_NAMES.items()} | {
+    "n_passes": Constant(TRAINING_PASSES)
+}
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,13 @@ class LayerModel(Model):
     def raw(self) -> tuple[str, ...]:
         """The raw columns of runs behind features of layers, exchange and memory, sorted."""
         names = {name for form in self.layer_features.values() for name in variables(form)}
-        return tuple(sorted({*super().raw, *names - set(LAYER_FACTS)}))
+        return tuple(sorted({*super().raw, *names - set(CNN_LAYER_COLUMNS)}))
 
     @cached_property
     def facts(self) -> tuple[str, ...]:
         """The facts of a layer behind its features, sorted."""
         names = {name for form in self.layer_features.values() for name in variables(form)}
-        return tuple(name for name in LAYER_FACTS if name in names)
+        return tuple(name for name in CNN_LAYER_COLUMNS if name in names)
 
     @cached_property
     def rows(self) -> FormulaRows:
@@ -154,11 +156,11 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
     )
     sheet.heads(_TOP - 1, ["CNN", "layer", "number", *model.facts])
     for column, name in enumerate(model.facts, start=3):
-        sheet.text(_TOP - 2, column, str(LAYER_FACTS[name].spec.unit), "small")
-    places, row = [list(LAYER_FACTS).index(name) for name in model.facts], _TOP
+        sheet.text(_TOP - 2, column, str(CNN_LAYER_COLUMNS[name].spec.unit), "small")
+    places, row = [list(CNN_LAYER_COLUMNS).index(name) for name in model.facts], _TOP
     for label, cnn in cnn_rows().items():
         try:
-            layers = layers_of_key((str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"])))
+            layers = zoo_layers((str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"])))
         except TrainlawError:
             continue  # a network of which only sums are known
         for kind, count, facts in zip(layers.kinds, layers.count, layers.facts, strict=True):
@@ -208,7 +210,7 @@ class _Layers:
         titles = [name.replace("_", " ") for name in self.names]
         sheet.heads(_TOP - 1, ["row", "layer", "number", *titles], "head_right")
         for name in self.names:
-            unit = NETWORK_LAYER_FEATURES[name].spec.unit
+            unit = CNN_LAYER_FEATURES[name].spec.unit
             sheet.text(_TOP - 2, self.columns[name], "" if unit.is_dimensionless else str(unit), "small")
         for number, column in enumerate(self.terms, start=1):
             sheet.text(_TOP - 1, column, f"term {number}", "head_right")
@@ -227,7 +229,7 @@ class _Layers:
         """Write where the layers of the chosen network begin among all, and how many rows they have."""
         labels, sheet = _fact_name("cnn"), self.sheet
         first = list(cnn_rows()).index(_first_label())
-        before = sum(len(layers_of_key(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
+        before = sum(len(zoo_layers(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
         sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
         found = f'IFERROR(MATCH({PREFIX}cnn,{labels},0),"{UNKNOWN}")'
         sheet.formula(2, 4, found, float(before + 1))
@@ -247,7 +249,7 @@ class _Layers:
         place, begin = f"ROWS($A${_TOP + 1}:$A{row + 1})", f"{PREFIX}layer_first"
         number = f'IF(AND(ISNUMBER({begin}),{place}<={PREFIX}layer_count),{begin}+{place}-1,"")'
         sheet.formula(row, 0, number, start + slot if known else "", "general")
-        kinds = layers_of_key(FIRST_CNN).kinds
+        kinds = zoo_layers(FIRST_CNN).kinds
         write(1, f"INDEX({_fact_name('kind')},$A{row + 1})", kinds[slot] if known else "", "unit")
         count = float(rows.sums.count[slot]) if known else ""
         write(2, f"INDEX({_fact_name('count')},$A{row + 1})", count, "general")
@@ -329,7 +331,7 @@ def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:
         style = "head" if column == 0 else "head_unit" if title in ("unit", "meaning") else "head_right"
         sheet.text(row + 1, column, title, style)
     for line, name in enumerate(model.layer_features, start=row + 2):
-        _symbol(sheet, line, NETWORK_LAYER_FEATURES[name].spec, model)
+        _symbol(sheet, line, CNN_LAYER_FEATURES[name].spec, model)
 
 
 def _symbol(sheet: SheetWriter, row: int, spec: FeatureSpec, model: LayerModel) -> None:

@@ -12,7 +12,7 @@ from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.multi_gpu import EXCHANGE, knows_several_gpus
 from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import RunTable, configuration
-from trainlaw.datasets.cnns.facts import COUNT_COLUMNS
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (

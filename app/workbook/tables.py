@@ -19,7 +19,7 @@ from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import PREFIX, cell_name
 from trainlaw.datasets import built_in_gpus, link_table
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from xlsxwriter.utility import xl_col_to_name
@@ -158,7 +158,9 @@ def write_options(book: BookPlan, formula: Formula) -> None:
     ways = [
         [name, *(float(feature == own) for own in times)] for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
-    row = _named_table(sheet, row + 1, ["algorithm", *(indicator_of(feature) for feature in times)], ways)
+    row = _named_table(
+        sheet, row + 1, ["algorithm", *(algorithm_indicator(feature) for feature in times)], ways
+    )
     sheet.text(
         row,
         0,

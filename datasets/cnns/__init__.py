@@ -1,19 +1,18 @@
 """Convolutional networks as graphs of layers: a zoo by name, readers, counts, memory, schedules."""
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
-from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.graph import Cnn, Layer, longest_path
 from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
-from trainlaw.datasets.cnns.paths import longest_path
+from trainlaw.datasets.cnns.readers import read_cnn
 from trainlaw.datasets.cnns.readers.keras_reader import read_keras
 from trainlaw.datasets.cnns.readers.layer_table import (
-    cnn_of_rows,
-    layer_rows,
+    cnn_from_records,
+    layer_records,
     read_layer_table,
     write_layer_table,
 )
 from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
-from trainlaw.datasets.cnns.readers.readers import read_cnn
 from trainlaw.datasets.cnns.readers.torch_reader import read_torch
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
@@ -21,15 +20,15 @@ from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 __all__ = [
     "Cnn",
     "Layer",
-    "NetBuilder",
+    "CnnBuilder",
     "Schedule",
     "Tasks",
     "TrainingMemory",
     "build",
-    "cnn_of_rows",
+    "cnn_from_records",
     "counts",
     "explain",
-    "layer_rows",
+    "layer_records",
     "list_schedule",
     "longest_path",
     "read_cnn",

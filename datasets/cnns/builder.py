@@ -19,14 +19,14 @@ from trainlaw.formulas.errors import InputError
 Shape = tuple[int, int, int]
 
 
-class NetBuilder:
+class CnnBuilder:
     """Layers of a network under construction.
 
     Positions (int) stand for layers. `padding` is pixels (one number; height and width; or before and after
     for each) or a word as in `window_output`. Methods that add a layer return its position and raise
     `InputError` for shapes that do not fit.
 
-    >>> net = NetBuilder()
+    >>> net = CnnBuilder()
     >>> image = net.input(3, 32)
     >>> net.shape(net.conv(image, 16, 3, stride=2))
     (16, 16, 16)

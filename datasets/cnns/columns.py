@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer
-from trainlaw.datasets.cnns.paths import longest_path
+from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""A convolutional network as a graph of layers: two frozen types and what follows from their fields."""
+"""A CNN as a graph of layers: two frozen types, and what follows from their fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -216,3 +216,17 @@ def _misfit(layer: Layer, sources: list[Layer]) -> str:
     else:
         fits = layer.kind == "input" or shapes == [_entering(layer)]
     return "" if fits else f"expected the outputs that it reads to fit {_entering(layer)}, got {shapes}"
+
+
+def longest_path(cnn: Cnn, weights: Sequence[float]) -> float:
+    """Largest sum of `weights` (one per layer) along a way from an input to an output, unit of the weights.
+
+    >>> from trainlaw.datasets.cnns.zoo import build
+    >>> net = build("lenet5")
+    >>> longest_path(net, [layer.macs for layer in net.layers]) == sum(layer.macs for layer in net.layers)
+    True
+    """
+    reached: list[float] = []
+    for layer, weight in zip(cnn.layers, weights, strict=True):
+        reached.append(weight + max((reached[i] for i in layer.inputs), default=0))
+    return max(reached)

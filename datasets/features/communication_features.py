@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 
 
 def _indicator(feature: str) -> Feature:
     names = [name for name, own in FEATURE_OF_ALGORITHM.items() if own == feature]
     said = " or ".join(name.replace("_", " ") for name in names)
     symbol, meaning = f"z_{_SUBSCRIPTS[feature]}", f"1 where the algorithm is {said}"
-    return column_feature(indicator_of(feature), symbol, "1", meaning, high=1)
+    return column_feature(algorithm_indicator(feature), symbol, "1", meaning, high=1)
 
 
 _SUBSCRIPTS: Mapping[str, str] = MappingProxyType(
@@ -127,6 +127,6 @@ COMMUNICATION_FEATURES: tuple[Feature, ...] = (
         "t_x",
         "s",
         "the time of the run's own algorithm",
-        " + ".join(f"{indicator_of(feature)} * {feature}" for feature in _TIMES),
+        " + ".join(f"{algorithm_indicator(feature)} * {feature}" for feature in _TIMES),
     ),
 )

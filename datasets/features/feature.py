@@ -29,7 +29,7 @@ class Feature:
     definition: str
 
     @property
-    def is_raw(self) -> bool:
+    def is_base(self) -> bool:
         """Whether the feature is a column that the tables of runs and facts hold."""
         return self.definition == self.spec.name
 
@@ -66,7 +66,7 @@ def written_out(features: Mapping[str, Feature], name: str) -> Expression:
     Raises UnknownNameError for an unknown feature.
     """
     (feature,) = chosen_features(features, [name])
-    if feature.is_raw:
+    if feature.is_base:
         return feature.expression
     parts = variables(feature.expression)
     return substitute(feature.expression, {part: written_out(features, part) for part in parts})

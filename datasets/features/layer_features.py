@@ -1,18 +1,16 @@
 """Features of a measured layer: each layer as the matrix product that it is."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
-from trainlaw.datasets.features.fact_features import GPU_FEATURES
+from trainlaw.datasets.features.base_features import GPU_FEATURES
 from trainlaw.datasets.features.feature import (
     Feature,
-    chosen_features,
     column_feature,
     derived_feature,
 )
 from trainlaw.datasets.tables.gpu_columns import GpuColumns
-from trainlaw.formulas.features import FeatureSpec
 
 LAYER_NUMBERS = (
     "batch",
@@ -187,7 +185,7 @@ UPDATE_ARRAYS: Mapping[str, int] = MappingProxyType(
 LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {row.spec.name: row for row in (*_ROWS, *GPU_FEATURES)}
 )
-LAYER_COLUMNS: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
+LAYER_COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
     {
         "n_passes": lambda c: c.looked_up("phase", lambda phase: 3 if "backward" in phase else 1),
         "has_optimizer": lambda c: c.looked_up("phase", lambda phase: "optimizer" in phase.split("+")),
@@ -199,8 +197,3 @@ LAYER_COLUMNS: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyTy
         "update_arrays": lambda c: c.looked_up("optimizer", lambda name: UPDATE_ARRAYS.get(name, 1)),
     }
 )
-
-
-def layer_feature_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]:
-    """Return what the layer features of these names are (None: all); raises UnknownNameError."""
-    return tuple(feature.spec for feature in chosen_features(LAYER_FEATURES, names))

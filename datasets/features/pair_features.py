@@ -10,10 +10,9 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
-from trainlaw.datasets.features.registry import FEATURES
+from trainlaw.datasets.features.run_features import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, group_of_operation
-from trainlaw.formulas.features import FeatureSpec
+from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, operation_group
 
 HOST = "on_host"
 OTHER = "elementwise"  # where operations of no known group are counted: most of those are
@@ -62,7 +61,7 @@ def _of_anchor(feature: Feature) -> Feature:
 
 _OF_RUN = {name: feature for name, feature in FEATURES.items() if name != SINGLE_GPU_TIME}
 #: Features of either run that both can have, by name.
-RUN_FEATURES_OF_PAIRS: tuple[str, ...] = tuple(_OF_RUN)
+PAIR_RUN_FEATURES: tuple[str, ...] = tuple(_OF_RUN)
 #: All features of a pair by name: the profile's, the target's run's, the anchor's run's.
 PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {
@@ -71,11 +70,6 @@ PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
         **{ANCHOR + name: _of_anchor(feature) for name, feature in _OF_RUN.items()},
     }
 )
-
-
-def pair_feature_specs(names: tuple[str, ...]) -> tuple[FeatureSpec, ...]:
-    """Return what the features of these names are; each a name of `PAIR_FEATURES`."""
-    return tuple(PAIR_FEATURES[name].spec for name in names)
 
 
 def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) -> pd.DataFrame:
@@ -89,7 +83,7 @@ def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) ->
     for title, seconds in operations.items():
         name = title.removeprefix(_DEVICE).removeprefix(_HOST).removesuffix("_s")
         if name != _IDLE:
-            group = HOST if title.startswith(_HOST) else group_of_operation(name) or OTHER
+            group = HOST if title.startswith(_HOST) else operation_group(name) or OTHER
             columns[f"{group}_s"] = columns[f"{group}_s"] + np.asarray(seconds, dtype=float)
     device = sum((columns[f"{row.name}_s"] for row in OPERATION_GROUPS.values()), np.zeros(length))
     step = np.asarray(step_s, dtype=float)

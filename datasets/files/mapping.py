@@ -1,5 +1,6 @@
-"""A user's columns under the schema's names: by an explicit mapping, with the unit that a name states."""
+"""A user's names under the schema's: columns by an explicit mapping, with the unit that a name states."""
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -8,6 +9,17 @@ import pandas as pd
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault
 from trainlaw.formulas.errors import InputError, unknown_name
+
+
+def joined_name(text: str) -> str:
+    """Return `text` in lower case, without separators except between two digits, where they carry meaning.
+
+    >>> joined_name("ResNet-50"), joined_name("RegNet_X_1.6GF")
+    ('resnet50', 'regnetx1_6gf')
+    """
+    words = re.sub(r"[\s\-_,./]+", "_", text.lower()).strip("_")
+    return re.sub(r"(?<=\D)_|_(?=\D)", "", words)
+
 
 # "precison" is "precision" (0.94), "source_url" is not "source" (0.75).
 _LIKENESS = 0.9

@@ -19,10 +19,10 @@ FEATURE_OF_ALGORITHM: Mapping[str, str] = MappingProxyType(
 ALGORITHMS = ("none", *FEATURE_OF_ALGORITHM)
 
 
-def indicator_of(feature: str) -> str:
+def algorithm_indicator(feature: str) -> str:
     """Return the name of the column that is 1 where a run's algorithm takes the time `feature`.
 
-    >>> indicator_of("hierarchical_ring_s")
+    >>> algorithm_indicator("hierarchical_ring_s")
     'is_hierarchical_ring'
     """
     return "is_" + feature.removesuffix("_s")

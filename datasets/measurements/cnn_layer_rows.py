@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.facts import CnnFacts
+from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build
-from trainlaw.datasets.features.cnn_features import (
-    LAYER_FACTS,
-    NETWORK_LAYER_FEATURES,
+from trainlaw.datasets.features.cnn_layer_features import (
+    CNN_LAYER_COLUMNS,
+    CNN_LAYER_FEATURES,
     TRAINING_PASSES,
     DistinctLayers,
     layer_facts,
@@ -26,15 +26,13 @@ from trainlaw.formulas.row_sums import RowSums
 
 _SHOWN = 5
 #: What a run's features call a raw column of layers otherwise.
-RUN_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
+RUN_FEATURE_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
 _RAW = {
-    name
-    for feature in NETWORK_LAYER_FEATURES
-    for name in variables(written_out(NETWORK_LAYER_FEATURES, feature))
+    name for feature in CNN_LAYER_FEATURES for name in variables(written_out(CNN_LAYER_FEATURES, feature))
 }
 #: Raw columns of runs, as a table of runs names them, that features of layers are made of.
-RUN_COLUMNS: tuple[str, ...] = tuple(
-    sorted(RUN_NAMES.get(name, name) for name in _RAW - {*LAYER_FACTS, "n_passes"})
+RUN_BASE_COLUMNS: tuple[str, ...] = tuple(
+    sorted(RUN_FEATURE_NAMES.get(name, name) for name in _RAW - {*CNN_LAYER_COLUMNS, "n_passes"})
 )
 #: Counts that tell one network from another where no name is known.
 SUMS = ("macs", "params", "activation_elements", "n_layers")
@@ -65,7 +63,7 @@ class LayerRows:
         Raises UnknownNameError for an unknown feature.
         """
         index = pd.RangeIndex(len(self.run))
-        return feature_block(NETWORK_LAYER_FEATURES, self._columns, index, names)
+        return feature_block(CNN_LAYER_FEATURES, self._columns, index, names)
 
     def labels(self, labels: pd.DataFrame) -> dict[str, np.ndarray]:
         """Return the labels of runs (n_runs, k) per row, by name, and `kind`, each of shape (n_rows,)."""
@@ -80,13 +78,13 @@ class LayerRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Networks:
+class CnnLayers:
     """The layers of several networks by their counts `SUMS`, for those who may not know their names."""
 
     layers: Mapping[tuple[float, ...], DistinctLayers]
 
     @classmethod
-    def of(cls, runs: RunTable) -> "Networks":
+    def of(cls, runs: RunTable) -> "CnnLayers":
         """Return the networks of the runs.
 
         Raises InputError, listing them, for networks whose layers are not known.
@@ -98,24 +96,24 @@ class Networks:
         return cls({key: layers for key, layers in zip(keys, found, strict=True) if layers is not None})
 
     def rows(self, runs: Mapping[str, Sequence[float]] | pd.DataFrame) -> LayerRows:
-        """Return the layers of training runs; `runs` has `SUMS` and `RUN_COLUMNS`, each (n_runs,).
+        """Return the layers of training runs; `runs` has `SUMS` and `RUN_BASE_COLUMNS`, each (n_runs,).
 
         Runs of other networks are left out. Raises InputError where no run is left.
         """
         keys = zip(*(np.asarray(runs[name], dtype=np.float64).tolist() for name in SUMS), strict=True)
-        of_runs = {name: np.asarray(runs[name], dtype=np.float64) for name in RUN_COLUMNS}
+        of_runs = {name: np.asarray(runs[name], dtype=np.float64) for name in RUN_BASE_COLUMNS}
         passes = np.full(len(next(iter(of_runs.values()))), TRAINING_PASSES)
         return _rows([self.layers.get(key) for key in keys], {**of_runs, "n_passes": passes})
 
 
-def layer_rows(runs: RunTable, *, leave_out: bool = False) -> LayerRows:
+def run_layers(runs: RunTable, *, leave_out: bool = False) -> LayerRows:
     """Return the layers of the networks of runs, and one row of kind "iteration" for each run.
 
     leave_out : leave out runs whose network the zoo does not have, instead of raising InputError that lists
     them.
 
     >>> from trainlaw.datasets import configuration
-    >>> rows = layer_rows(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
+    >>> rows = run_layers(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
     >>> rows.sums.apply(rows.features(["macs"])["macs"].to_numpy()).tolist()
     [123762114560.0]
     """
@@ -124,10 +122,10 @@ def layer_rows(runs: RunTable, *, leave_out: bool = False) -> LayerRows:
     unknown = [item.cnn for item, layers in zip(facts, found, strict=True) if layers is None]
     if not leave_out or len(unknown) == len(facts):
         _refuse_unknown(unknown)
-    features = runs.features(RUN_COLUMNS)
+    features = runs.features(RUN_BASE_COLUMNS)
     parts = runs.frame["timed_parts"].astype(str)
     passes = np.where(parts.str.contains("backward"), TRAINING_PASSES, 1.0)
-    of_runs = {name: features[name].to_numpy() for name in RUN_COLUMNS}
+    of_runs = {name: features[name].to_numpy() for name in RUN_BASE_COLUMNS}
     return _rows([found[place] for place in places], {**of_runs, "n_passes": passes})
 
 
@@ -142,7 +140,7 @@ def layer_columns(
 ) -> dict[str, np.ndarray]:
     """Return features of each layer of a network, by name, float64, shape (n_layers,), units as their specs.
 
-    batch : images. passes : 1 forward, 3 in training. names : of `NETWORK_LAYER_FEATURES`, None for all. What
+    batch : images. passes : 1 forward, 3 in training. names : of `CNN_LAYER_FEATURES`, None for all. What
     a run has once is 0, but in the row of an input. Raises UnknownNameError for an unknown precision or
     feature.
 
@@ -161,15 +159,15 @@ def layer_columns(
         "base_clock_hz": gpu.boost_clock_hz if np.isnan(gpu.base_clock_hz) else gpu.base_clock_hz,
     }
     of_run = {
-        name: np.array([known.get(name, getattr(gpu, name, 0.0))]) for name in (*RUN_COLUMNS, "n_passes")
+        name: np.array([known.get(name, getattr(gpu, name, 0.0))]) for name in (*RUN_BASE_COLUMNS, "n_passes")
     }
     facts, index = layer_facts(cnn), pd.RangeIndex(len(cnn.layers))
     columns = _Columns(facts, of_run, np.zeros(len(index), dtype=int))
-    table = feature_block(NETWORK_LAYER_FEATURES, columns, index, names)
+    table = feature_block(CNN_LAYER_FEATURES, columns, index, names)
     return {str(name): table[name].to_numpy() for name in table.columns}
 
 
-def _networks(runs: RunTable) -> tuple[np.ndarray, list[CnnFacts]]:
+def _networks(runs: RunTable) -> tuple[np.ndarray, list[CnnCounts]]:
     """Return which network each run is of, and the networks."""
     keys = runs.frame[["cnn", "input_size_px", "n_classes"]]
     places = keys.groupby(list(keys.columns), sort=False).ngroup().to_numpy()
@@ -177,21 +175,21 @@ def _networks(runs: RunTable) -> tuple[np.ndarray, list[CnnFacts]]:
     return places, [runs.facts.cnn((str(name), int(size), int(classes))) for name, size, classes in different]
 
 
-def _known_layers(facts: Iterable[CnnFacts]) -> list[DistinctLayers | None]:
+def _known_layers(facts: Iterable[CnnCounts]) -> list[DistinctLayers | None]:
     return [_layers_of(item) for item in facts]
 
 
-def _layers_of(facts: CnnFacts) -> DistinctLayers | None:
+def _layers_of(facts: CnnCounts) -> DistinctLayers | None:
     if facts.graph is not None:
         return DistinctLayers.of(facts.graph)
     try:
-        return layers_of_key(facts.key)
+        return zoo_layers(facts.key)
     except TrainlawError:
         return None  # a network of which only sums are known
 
 
 @lru_cache(maxsize=1024)
-def layers_of_key(key: tuple[str, int, int]) -> DistinctLayers:
+def zoo_layers(key: tuple[str, int, int]) -> DistinctLayers:
     """Return the distinct layers of the zoo's network of a name, input size in pixels and class count.
 
     Raises UnknownNameError or InputError where the zoo has none or cannot build it at that size.
@@ -216,15 +214,15 @@ class _Columns(Mapping[str, np.ndarray]):
         self.facts = facts
         self.of_runs = of_runs
         self.run = run
-        self.places = {name: place for place, name in enumerate(LAYER_FACTS)}
+        self.places = {name: place for place, name in enumerate(CNN_LAYER_COLUMNS)}
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.places:
             return self.facts[:, self.places[name]]
-        return self.of_runs[RUN_NAMES.get(name, name)][self.run]
+        return self.of_runs[RUN_FEATURE_NAMES.get(name, name)][self.run]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.places or RUN_NAMES.get(str(name), name) in self.of_runs
+        return name in self.places or RUN_FEATURE_NAMES.get(str(name), name) in self.of_runs
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.places, *self.of_runs))

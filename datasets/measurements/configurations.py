@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 import pandas as pd
-from trainlaw.datasets.cnns.facts import CnnFacts, find_cnn_facts
+from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
@@ -19,7 +19,7 @@ from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 def configuration(
     *,
-    cnn: str | Cnn | CnnFacts,
+    cnn: str | Cnn | CnnCounts,
     gpu: str | Gpu,
     batch_per_gpu: int,
     precision: str = "fp32",
@@ -82,10 +82,10 @@ def _link_of(card: Gpu, link: str | None) -> str:
     return own if own.startswith(f"{link.strip().lower()}-") else link
 
 
-def _counted(cnn: str | Cnn | CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
-    if isinstance(cnn, CnnFacts):
+def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
+    if isinstance(cnn, CnnCounts):
         return cnn
-    return find_cnn_facts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnFacts.of(cnn)
+    return find_cnn_counts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnCounts.of(cnn)
 
 
 def _check_known(kind: str, name: str, known: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Users' own runs: checked cell by cell, then a run table like the built-in ones."""
+"""Import of users' runs and layers: checked cell by cell, then a table like the built-in ones."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.facts import CnnFacts, cnn_name, find_cnn_facts
+from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_name, find_cnn_counts
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
-from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults, refuse
+from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.run_columns import Facts
@@ -26,29 +27,12 @@ _INTEGERS = tuple(
 )
 
 
-def check_runs(
-    path: str | os.PathLike[str],
-    columns: Mapping[str, str] | None = None,
-    gpus: GpuCatalog | None = None,
-    cnns: Iterable[CnnFacts] = (),
-) -> list[Fault]:
-    """Return the faults of the runs in a file, none when it can be imported; arguments as `import_runs`.
-
-    Raises InputError when the file is no table at all.
-    """
-    try:
-        import_runs(path, columns, gpus=gpus, cnns=cnns)
-    except FaultsError as error:
-        return list(error.faults)
-    return []
-
-
 def import_runs(
     path: str | os.PathLike[str],
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
     gpus: GpuCatalog | None = None,
-    cnns: Iterable[CnnFacts] = (),
+    cnns: Iterable[CnnCounts] = (),
 ) -> RunTable:
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
@@ -58,11 +42,11 @@ def import_runs(
     fault per cell, InputError when the file is no table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
-    return runs_of_frame(table, name or Path(path).name, gpus, cnns)
+    return runs_from_frame(table, name or Path(path).name, gpus, cnns)
 
 
-def runs_of_frame(
-    table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None, cnns: Iterable[CnnFacts] = ()
+def runs_from_frame(
+    table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None, cnns: Iterable[CnnCounts] = ()
 ) -> RunTable:
     """Return the runs in a frame with columns of the runs schema as a run table named `name`.
 
@@ -82,7 +66,7 @@ def runs_of_frame(
 
 
 def _named(
-    runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnFacts]
+    runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnCounts]
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
     faults: list[Fault] = []
@@ -108,7 +92,7 @@ def _cnn_name(text: str, is_pooled: bool) -> str:
         return text
 
 
-def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFrame, list[Fault]]:
+def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the runs with the usual input size and classes where none are given, and faults of sizes."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
@@ -120,7 +104,7 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFram
     for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
         try:
             given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
-            facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_facts(cnn, *given)
+            facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_counts(cnn, *given)
             sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
         except TrainlawError as error:
             # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.
@@ -133,7 +117,7 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnFacts]) -> tuple[pd.DataFram
     return runs.assign(**{name: sizes[name].to_numpy()[code] for name in key[1:]}), faults
 
 
-def _own_at(facts: CnnFacts, input_size_px: int | None, n_classes: int | None) -> CnnFacts:
+def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
     if input_size_px not in (None, facts.input_size_px) or n_classes not in (None, facts.n_classes):
         raise InputError(f"{facts.cnn} has {facts.input_size_px} px and {facts.n_classes} classes")
     return facts
@@ -155,3 +139,29 @@ def _contradictions(runs: pd.DataFrame) -> list[Fault]:
         for column, wrong, expected in rules
         for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
     ]
+
+
+_LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")
+_LAYER_INTEGERS = tuple(
+    column.name for column in LAYER_COLUMNS if column.kind == "integer" and not column.may_be_empty
+)
+
+
+def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> LayerTable:
+    """Return the layers in a CSV, Excel or Parquet file with the columns of the layers schema; others go.
+
+    gpus : known cards, None for the shipped ones. Raises FaultsError, with one fault per cell, InputError
+    when the file is no table.
+    """
+    name, catalog = Path(path).name, gpus or built_in_gpus()
+    table = read_table_file(path, text_columns=_LAYER_TEXTS)
+    refuse(name, absence_faults(table, LAYER_COLUMNS))
+    if table.empty:
+        refuse(name, [Fault(None, "", None, "at least one row below the column names")])
+    typed, faults = typed_frame(table, LAYER_COLUMNS)
+    faults = merged_faults(faults, value_faults(typed, LAYER_COLUMNS))
+    unknown: list[Fault] = []
+    cards = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)
+    refuse(name, merged_faults(faults, unknown))
+    layers = typed.assign(gpu=cards).astype(dict.fromkeys(_LAYER_INTEGERS, "int64"))
+    return LayerTable(name, layers, Facts(catalog, ()))

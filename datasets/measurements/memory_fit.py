@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.facts import CnnFacts
+from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.memory import MARGIN, step_memory
 from trainlaw.datasets.measurements.runs import RunTable
 
@@ -31,7 +31,7 @@ def memory_needs(table: RunTable) -> pd.DataFrame:
     return found.assign(fits=np.select(conditions, [NOT_KNOWN, CANNOT_FIT, MAY_NOT_FIT], FITS))
 
 
-def _needs(facts: CnnFacts, batch: int, precision: str) -> tuple[int, int]:
+def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
     used = "fp32" if precision == "unknown" else precision
     known = (facts.counts["params"], facts.memory_per_image, batch, used)
     return step_memory(*known, "none").needed, step_memory(*known, "momentum").total

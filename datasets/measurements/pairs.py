@@ -16,7 +16,7 @@ PAIR = "pair"
 WORKLOAD = ("cnn", "input_size_px", "n_classes", "batch_per_gpu")
 
 
-def pairs_of_profiles(profiles: pd.DataFrame) -> pd.DataFrame:
+def profile_pairs(profiles: pd.DataFrame) -> pd.DataFrame:
     """Return one row per workload and ordered pair of different GPUs that both profiled it.
 
     `profiles` has one row per GPU and workload: `gpu`, `time_s` and the seconds of each operation in one
@@ -47,8 +47,8 @@ class PairTable(MeasuredTable):
 
         Raises UnknownNameError for an unknown feature.
 
-        >>> from trainlaw.datasets import load_pairs
-        >>> load_pairs().features(["conv_forward_s", "peak_flop_per_s", "anchor_peak_flop_per_s"]).shape
+        >>> from trainlaw.datasets import load
+        >>> load("profet-pairs").features(["conv_forward_s", "peak_flop_per_s", "anchor_peak_flop_per_s"]).shape
         (3684, 3)
         """
         chosen = [feature.spec.name for feature in chosen_features(PAIR_FEATURES, names)]

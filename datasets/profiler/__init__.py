@@ -2,24 +2,22 @@
 
 from trainlaw.datasets.profiler.configurations import (
     Configuration,
-    configurations_of_lists,
+    configuration_grid,
     read_plan,
 )
-from trainlaw.datasets.profiler.layer_profiling import profile_layers
-from trainlaw.datasets.profiler.micro import MicroTime
-from trainlaw.datasets.profiler.micro_profiling import profile_micro
-from trainlaw.datasets.profiler.profiling import profile_runs
+from trainlaw.datasets.profiler.layer_times import profile_layers
+from trainlaw.datasets.profiler.micro import MicroTime, profile_micro
 from trainlaw.datasets.profiler.repeats import StoppingRule
-from trainlaw.datasets.profiler.setup import Means, default_threads, device_here, named_here
-from trainlaw.datasets.profiler.sweep import Progress
+from trainlaw.datasets.profiler.setup import Setup, default_threads, device_here, named_here
+from trainlaw.datasets.profiler.sweep import Progress, profile_runs
 
 __all__ = [
     "Configuration",
-    "Means",
+    "Setup",
     "MicroTime",
     "Progress",
     "StoppingRule",
-    "configurations_of_lists",
+    "configuration_grid",
     "default_threads",
     "device_here",
     "named_here",

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-from trainlaw.datasets.cnns.facts import cnn_name
+from trainlaw.datasets.cnns.catalog import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.checks import typed_frame, value_faults
 from trainlaw.datasets.files.columns import Column
@@ -17,7 +17,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 
 DEVICES = ("cpu", "cuda")
-PRECISIONS = ("fp32", "tf32", "amp", "bf16")
+MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
 MAX_CONFIGURATIONS = 100_000
 
 
@@ -64,14 +64,14 @@ _PLAN_COLUMNS = (
     Column("batch_per_gpu", "integer", "images per iteration and process", **_COUNT),
     Column("input_size_px", "integer", "side of the input", "px", 1, 8192, default="", may_be_empty=True),
     Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default="", may_be_empty=True),
-    Column("precision", "text", "precision", allowed=PRECISIONS, default="fp32"),
+    Column("precision", "text", "precision", allowed=MEASURABLE_PRECISIONS, default="fp32"),
     Column("threads", "integer", "threads of a process", "", 1, 4096, default="", may_be_empty=True),
     Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
     Column("gpu", "text", "device to measure on", default="", may_be_empty=True),
 )
 
 
-def configurations_of_lists(
+def configuration_grid(
     cnns: Iterable[str],
     batches: Sequence[int],
     inputs: Sequence[int],
@@ -87,13 +87,13 @@ def configurations_of_lists(
 
     No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN or precision.
 
-    >>> [c.batch for c in configurations_of_lists(["lenet5"], [8, 2], [], ["fp32"], device="cpu",
+    >>> [c.batch for c in configuration_grid(["lenet5"], [8, 2], [], ["fp32"], device="cpu",
     ...     threads=[1], processes=[1])]
     [2, 8]
     """
     for precision in precisions:
-        if precision not in PRECISIONS:
-            raise unknown_name("precision", precision, PRECISIONS)
+        if precision not in MEASURABLE_PRECISIONS:
+            raise unknown_name("precision", precision, MEASURABLE_PRECISIONS)
     found = set()
     for text in cnns:
         name = cnn_name(text)
@@ -150,7 +150,7 @@ def _of_row(
 ) -> list[Configuration]:
     own_threads = [_whole(row, "threads")] if "threads" in row and device == "cpu" else threads
     own_processes = [_whole(row, "n_gpus")] if "n_gpus" in row else processes
-    return configurations_of_lists(
+    return configuration_grid(
         [str(row["cnn"])],
         [_whole(row, "batch_per_gpu")],
         [_whole(row, "input_size_px")] if "input_size_px" in row else [],

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.profiler.clocks import Clock, EventClock, WallClock
-from trainlaw.datasets.profiler.nvidia import CardState
+from trainlaw.datasets.profiler.nvidia import GpuState
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name
 
 # fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.
@@ -48,7 +48,7 @@ def choose_device(torch: Any, text: str) -> str:
     return text
 
 
-def clock_of(torch: Any, device: str) -> Clock:
+def device_clock(torch: Any, device: str) -> Clock:
     """Return the clock of a device: CUDA events on a card, the monotonic clock on a CPU."""
     if device == "cuda":
         return EventClock(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
@@ -66,14 +66,14 @@ def set_precision(torch: Any, device: str, precision: str) -> None:
         raise NotMeasuredError("tf32 needs compute capability 8.0 or higher")
     if precision == "bf16" and not torch.cuda.is_bf16_supported():
         raise NotMeasuredError("this card has no bf16")
-    # fp32 means fp32: torch's convolutions use tf32 unless told not to.
+    # fp32 setup fp32: torch's convolutions use tf32 unless told not to.
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.benchmark = True
 
 
 def stated_precision(device: str, precision: str) -> str:
-    """What a precision means here, for the row's `precision_stated`.
+    """What a precision setup here, for the row's `precision_stated`.
 
     >>> stated_precision("cpu", "amp")
     'autocast to bf16'
@@ -84,14 +84,14 @@ def stated_precision(device: str, precision: str) -> str:
 
 
 def reason_not_measured(torch: Any, error: BaseException) -> str:
-    """Why an error of torch, or of Python, means that a device cannot do it; nothing where it is a defect."""
+    """Why an error of torch, or of Python, setup that a device cannot do it; nothing where it is a defect."""
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return "out of memory"
     text = str(error).lower() if isinstance(error, RuntimeError) else ""
     return next((reason for words, reason in _REASONS.items() if words in text), "")
 
 
-def software_of(torch: Any, state: CardState) -> str:
+def software_versions(torch: Any, state: GpuState) -> str:
     """Versions of what takes part, in one line."""
     parts = [f"torch {torch.__version__}", f"python {platform.python_version()}", platform.system()]
     if state.driver:
@@ -106,7 +106,7 @@ def software_of(torch: Any, state: CardState) -> str:
     return ", ".join(parts)
 
 
-def known_card(name: str) -> str:
+def known_gpu(name: str) -> str:
     """Return the table's name of a card that torch names so, or that name itself where it is not known."""
     try:
         return built_in_gpus().find(name).gpu
@@ -114,8 +114,8 @@ def known_card(name: str) -> str:
         return name
 
 
-def card_row(
-    properties: Any, state: CardState, measured_flop_per_s: float, copy_byte_per_s: float
+def gpu_row_of(
+    properties: Any, state: GpuState, measured_flop_per_s: float, copy_byte_per_s: float
 ) -> dict[str, object]:
     """Return a card that the table lacks as a row of the GPU schema.
 

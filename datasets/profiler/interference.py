@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
 
-from trainlaw.datasets.profiler.nvidia import CardState
+from trainlaw.datasets.profiler.nvidia import GpuState
 
 # Shares of the machine's processors above which a remark is worth a reader's time.
 _NOTED_LOAD = 0.05
@@ -17,7 +17,7 @@ _NOTED_CARD_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Interference:
     """What was noticed: shares of all processors' time (nan where unknown), and events in words."""
 
     other_load: float = nan
@@ -29,7 +29,7 @@ class Surroundings:
     def remark(self) -> str:
         """One line on what may have disturbed the measurement; empty when nothing was noticed.
 
-        >>> Surroundings(0.5, 0.0).remark
+        >>> Interference(0.5, 0.0).remark
         'other programs used 50 % of the processors'
         """
         parts = list(self.events)
@@ -47,11 +47,11 @@ class _Moment:
     stolen_s: float
     own_s: float
     throttles: int
-    card: CardState
+    card: GpuState
 
 
-def _no_card() -> CardState:
-    return CardState()
+def _no_card() -> GpuState:
+    return GpuState()
 
 
 class Watch:
@@ -64,7 +64,7 @@ class Watch:
     def __init__(
         self,
         processes: int = 1,
-        card: Callable[[], CardState] = _no_card,
+        card: Callable[[], GpuState] = _no_card,
         root: Path = Path("/"),
         own_seconds: Callable[[], float] = time.process_time,
     ) -> None:
@@ -72,7 +72,7 @@ class Watch:
         self._processes, self._card, self._root, self._own_seconds = processes, card, root, own_seconds
         self._began = self._moment()
 
-    def seen(self) -> Surroundings:
+    def seen(self) -> Interference:
         """Return what was noticed since the watch began."""
         before, after = self._began, self._moment()
         cores = os.cpu_count() or 1
@@ -84,7 +84,7 @@ class Watch:
             events.append(f"other programs held {before.card.used_bytes / 1e9:.1f} GB of the card's memory")
         if after.throttles > before.throttles:
             events.append("the processor was throttled for heat")
-        return Surroundings(
+        return Interference(
             other / whole if whole else nan,
             (after.stolen_s - before.stolen_s) / whole if whole else nan,
             after.card.clock_hz,

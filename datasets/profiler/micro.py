@@ -1,20 +1,36 @@
-"""Micro-benchmarks: what is measured at which sizes, and the table of achieved rates that comes of it."""
+"""Micro-benchmarks: what is measured at which sizes, and the table of achieved rates."""
 
+import csv
+import io
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import nan
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 from trainlaw.datasets.profiler.clocks import Clock, check_clock
+from trainlaw.datasets.profiler.configurations import MEASURABLE_PRECISIONS
+from trainlaw.datasets.profiler.devices import set_precision
+from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
+from trainlaw.datasets.profiler.run_rows import now_text
+from trainlaw.datasets.profiler.setup import (
+    Setup,
+    check_meeting,
+    measured_device,
+    torch_package,
+    torch_part,
+)
+from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.files import write_text_atomically
 
 # Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
 MATRIX_SIDES = (128, 256, 512, 1024, 2048)
-MATRIX_SIDES_OF_CARDS = (*MATRIX_SIDES, 4096, 8192)
+GPU_MATRIX_SIDES = (*MATRIX_SIDES, 4096, 8192)
 CONVOLUTIONS = ((1, 64, 56), (8, 64, 56), (8, 128, 28), (8, 256, 14), (32, 256, 14))
-CONVOLUTIONS_OF_CARDS = (*CONVOLUTIONS, (64, 64, 56), (128, 256, 28))
+GPU_CONVOLUTIONS = (*CONVOLUTIONS, (64, 64, 56), (128, 256, 28))
 COPY_BYTES = (2**12, 2**16, 2**20, 2**24, 2**27)
 MESSAGE_BYTES = (2**10, 2**13, 2**16, 2**19, 2**22, 2**25)
 DETAIL_COLUMNS = ("gpu", "threads", "processes", "precision", "benchmark", "size", "time_s", "rate", "unit")
@@ -117,7 +133,7 @@ def ring_factor(processes: int) -> float:
     return 2.0 * (processes - 1) / processes
 
 
-def line_of_messages(times: Sequence[MicroTime], processes: int) -> tuple[float, float]:
+def message_line(times: Sequence[MicroTime], processes: int) -> tuple[float, float]:
     """Return rate (B/s) and latency (s) of the all-reduce: t = 2 (n-1) latency + 2 (n-1)/n bytes / rate.
 
     Least squares with relative errors over the message sizes (textbook alpha-beta form of the ring); nan
@@ -162,7 +178,7 @@ def micro_row(
     by_name: dict[str, list[MicroTime]] = {}
     for one in times:
         by_name.setdefault(one.benchmark, []).append(one)
-    rate, latency = line_of_messages(by_name.get("allreduce", []), processes)
+    rate, latency = message_line(by_name.get("allreduce", []), processes)
     copies = sorted(by_name.get("copy", []), key=_amount)
     messages = sorted(by_name.get("allreduce", []), key=_amount)
     return {
@@ -205,3 +221,67 @@ def detail_row(
         "rate": measured.rate,
         "unit": measured.unit if measured.amount else "",
     }
+
+
+def profile_micro(
+    device: str,
+    threads: Sequence[int],
+    precisions: Sequence[str],
+    processes: int,
+    *,
+    setup: Setup,
+    on_time: Callable[[str, MicroTime], None],
+    nodes: int = 1,
+) -> int:
+    """Run the micro-benchmarks for each number of threads and precision; return how many rows that gave.
+
+    Beside `setup.out` appear files ending in `-micro` (one row each), `-micro-sizes` (every size) and
+    `-rates` (what a study's calibration reads). With several `processes`, on one host or on `nodes`, their
+    all-reduce is measured too. `on_time` is called with the device's name after each benchmark. Raises
+    MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
+    that the device does not have, InputError for hosts that cannot meet.
+    """
+    _check_precisions(device, precisions)
+    machine = MachineFile(setup.out)
+    rows = RowFile(setup.sibling("micro"), MICRO_COLUMNS)
+    details = RowFile(setup.sibling("micro-sizes"), DETAIL_COLUMNS)
+    reduced = _all_reduce(device, processes, nodes, setup) if processes > 1 else []
+    for number in threads:
+        host = measured_device(device, number, setup, machine)
+        if number:
+            torch_package().set_num_threads(number)
+        for precision in precisions:
+            times = []
+            for each in (*torch_part("torch_micro").micro_times(device, precision), *reduced):
+                times.append(each)
+                details.append(detail_row(host.gpu, number, precision, each, processes))
+                on_time(host.gpu, each)
+            found = micro_row(host.gpu, number, precision, times, processes)
+            rows.append({**found, "measured_at": now_text()})
+            _write_rates(rows.rows, setup.sibling("rates"))
+    return len(threads) * len(precisions)
+
+
+def _check_precisions(device: str, precisions: Sequence[str]) -> None:
+    """Refuse at once what would be refused after minutes."""
+    for precision in precisions:
+        if precision not in MEASURABLE_PRECISIONS:
+            raise unknown_name("precision", precision, MEASURABLE_PRECISIONS)
+        set_precision(torch_package(), device, precision)
+
+
+def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
+    """Write the newest row of each device and precision, with the columns of a table of rates."""
+    newest = {(row["gpu"], row["precision"]): row for row in rows}
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, RATE_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(newest.values())
+    write_text_atomically(path, text.getvalue())
+
+
+def _all_reduce(device: str, processes: int, nodes: int, setup: Setup) -> list[MicroTime]:
+    check_meeting(processes, nodes, setup)
+    together = torch_part("torch_processes")
+    found = together.all_reduce_together(together.Gathering(device, processes, nodes, setup.rendezvous))
+    return [MicroTime("allreduce", size, amount, seconds) for size, amount, seconds in found]

@@ -28,7 +28,7 @@ _WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class CardState:
+class GpuState:
     """State of a card: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
 
     `used_bytes` is the memory that all programs hold on it.
@@ -50,7 +50,7 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def card_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> CardState:
+def gpu_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
     """Return the state of a card as nvidia-smi tells it; an empty state where it cannot.
 
     card : its index or, as indices of torch may be others, its UUID. run : gives the output of a command.
@@ -64,11 +64,11 @@ def card_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> CardSta
     try:
         cells = [cell.strip() for cell in run(command).strip().split(",")]
     except (OSError, subprocess.SubprocessError):
-        return CardState()
+        return GpuState()
     if len(cells) != len(_FIELDS):
-        return CardState()
+        return GpuState()
     clock, top, memory, temperature, power, used = (_number(cell) for cell in cells[2:8])
-    return CardState(
+    return GpuState(
         cells[0],
         cells[1],
         clock * 1e6,

@@ -10,11 +10,11 @@ from statistics import median
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
-from trainlaw.datasets.profiler.interference import Surroundings
+from trainlaw.datasets.profiler.interference import Interference
 from trainlaw.datasets.profiler.timing import Repeats
 
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
-TIMED_PARTS = "forward+backward+optimizer"
+WHOLE_ITERATION = "forward+backward+optimizer"
 OPTIMIZER = "sgd with momentum"
 OWN_COLUMNS = (
     "device",
@@ -41,7 +41,7 @@ FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class MeasuredDevice:
     """What is the same for all rows of a device: name in the GPU table, hardware and software in words."""
 
     gpu: str
@@ -53,7 +53,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class AllReduce:
     """All-reduce of all gradients by itself, and the iteration without it, medians in seconds."""
 
     all_reduce_s: float
@@ -66,7 +66,7 @@ class Exchange:
     def overlap(self, total_s: float) -> float:
         """Share of the all-reduce that hides behind the backward pass, 0 to 1.
 
-        >>> Exchange(0.2, 1.0).overlap(1.05)
+        >>> AllReduce(0.2, 1.0).overlap(1.05)
         0.75
         """
         exposed = max(total_s - self.local_s, 0.0)
@@ -78,12 +78,12 @@ class Measurement:
     """What was measured of one configuration, and what was noticed meanwhile."""
 
     repeats: Repeats
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    exchange: Exchange | None = None
+    interference: Interference = field(default_factory=Interference)
+    exchange: AllReduce | None = None
 
 
 def run_row(
-    configuration: Configuration, measured: Measurement, host: Host, single_s: float = nan
+    configuration: Configuration, measured: Measurement, host: MeasuredDevice, single_s: float = nan
 ) -> dict[str, object]:
     """Return a measurement as a row of the run file; times in seconds.
 
@@ -96,15 +96,15 @@ def run_row(
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
-        "timed_parts": TIMED_PARTS,
+        "timed_parts": WHOLE_ITERATION,
         "source": "own measurement",
         "source_commit": f"trainlaw {version('trainlaw')}",
         "source_path": "trainlaw profile",
         "licence": "own",
         "bench_year": datetime.date.today().year,
         # What was measured beside other programs is not fit for pooling with other sources.
-        "pool": int(not measured.surroundings.remark),
-        "pool_reason": measured.surroundings.remark or "none",
+        "pool": int(not measured.interference.remark),
+        "pool_reason": measured.interference.remark or "none",
         "layout": "nchw",
         "compilation": "eager",
         "data": "synthetic",
@@ -116,7 +116,7 @@ def run_row(
     }
 
 
-def _asked(configuration: Configuration, host: Host) -> dict[str, object]:
+def _asked(configuration: Configuration, host: MeasuredDevice) -> dict[str, object]:
     return {
         "gpu": host.gpu,
         "cnn": configuration.cnn,
@@ -136,7 +136,7 @@ def _asked(configuration: Configuration, host: Host) -> dict[str, object]:
 
 
 def _times(measured: Measurement, single_s: float) -> dict[str, object]:
-    repeats, seen = measured.repeats, measured.surroundings
+    repeats, seen = measured.repeats, measured.interference
     return {
         "time_s": repeats.median_s,
         "time_min_s": min(repeats.total_s),
@@ -158,7 +158,7 @@ def _percent(share: float) -> float:
     return share * 100 if isfinite(share) else nan
 
 
-def _exchange_cells(exchange: Exchange | None, total_s: float) -> dict[str, object]:
+def _exchange_cells(exchange: AllReduce | None, total_s: float) -> dict[str, object]:
     if exchange is None:
         return {}
     return {
@@ -175,7 +175,7 @@ def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
     return {**cells, "reason": reason, "measured_at": now_text()}
 
 
-def configuration_of_run(row: Mapping[str, str]) -> Configuration:
+def configuration_from_run(row: Mapping[str, str]) -> Configuration:
     """Return what a row of the run file (texts) has measured."""
     return Configuration(
         row["device"],
@@ -190,7 +190,7 @@ def configuration_of_run(row: Mapping[str, str]) -> Configuration:
     )
 
 
-def configuration_of_failure(row: Mapping[str, str]) -> Configuration:
+def configuration_from_failure(row: Mapping[str, str]) -> Configuration:
     """Return what a row of the failure file (texts) has tried."""
     cells = {
         name: row[name] if name in ("device", "precision", "cnn") else int(row[name])

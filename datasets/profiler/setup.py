@@ -1,29 +1,71 @@
-"""What all jobs of the profiler share: torch when it is needed, how to measure, the facts of a device."""
+"""Shared profiler setup: torch when it is needed, how to measure, the facts of a device."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
-from trainlaw.datasets.profiler.device_rows import card_host, cpu_host
-from trainlaw.datasets.profiler.devices import choose_device, known_card
-from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.processor import read_processor, usable_cores
+from trainlaw.datasets.profiler.devices import choose_device, gpu_row_of, known_gpu, software_versions
+from trainlaw.datasets.profiler.nvidia import GpuState
+from trainlaw.datasets.profiler.processor import Processor, read_processor, usable_cores
 from trainlaw.datasets.profiler.repeats import StoppingRule
-from trainlaw.datasets.profiler.run_rows import Host
-from trainlaw.datasets.profiler.sweep import Progress
+from trainlaw.datasets.profiler.row_files import MachineFile
+from trainlaw.datasets.profiler.run_rows import MeasuredDevice
 from trainlaw.formulas.errors import InputError, optional_package
 
-OnProgress = Callable[[Progress], None]
+
+def cpu_device(
+    torch: Any, threads: int, links: tuple[str, str], machine: MachineFile, rates: Any
+) -> MeasuredDevice:
+    """Return the facts of the CPU with so many threads, and put it into the machine file if it is new.
+
+    links : names of the links inside a host and between hosts. rates : called with "cpu", gives measured
+    FLOP/s of a matrix product and B/s of a copy.
+    """
+    processor = read_processor()
+    name = processor.device_name(threads)
+    if name not in machine.names:
+        torch.set_num_threads(threads)
+        machine.add(processor.gpu_row(threads, *rates("cpu")))
+    return MeasuredDevice(
+        name, _words(processor), software_versions(torch, GpuState()), str(torch.__version__), *links
+    )
+
+
+def gpu_device(
+    torch: Any, state: GpuState, links: tuple[str, str], machine: MachineFile, rates: Any
+) -> MeasuredDevice:
+    """Return the facts of the current card, and put it into the machine file if the GPU table lacks it.
+
+    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the card, as nvidia-smi tells it.
+    """
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    name = known_gpu(properties.name)
+    if name not in machine.names and all(gpu.gpu != name for gpu in built_in_gpus().gpus):
+        machine.add(gpu_row_of(properties, state, *rates("cuda")))
+    size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
+    words = f"{properties.name}, {size}; {_words(read_processor())}"
+    return MeasuredDevice(name, words, software_versions(torch, state), str(torch.__version__), *links)
+
+
+def _words(processor: Processor) -> str:
+    clock = "" if isnan(processor.clock_hz) else f" at {processor.clock_hz / 1e9:.2f} GHz"
+    memory = "" if isnan(processor.memory_bytes) else f", {processor.memory_bytes / 1e9:.0f} GB"
+    cores = "1 core" if processor.cores == 1 else f"{processor.cores} cores"
+    return f"{processor.model}, {cores}{clock}{memory}"
+
+
 # No row of the link table is the memory of one host; this one is the nearest in rate to gloo over loopback.
 _LINK_OF_CPUS = "ethernet-20g"
 
 
 @dataclass(frozen=True)
-class Means:
+class Setup:
     """How to measure: output file, when to stop, names of links, where several hosts meet (HOST:PORT)."""
 
     out: str | os.PathLike[str]
@@ -32,24 +74,24 @@ class Means:
     network: str = ""
     rendezvous: str = ""
 
-    def beside(self, ending: str) -> Path:
+    def sibling(self, ending: str) -> Path:
         """Return the name of a further file: that of `out` with an ending before .csv."""
         place = Path(self.out)
         return place.with_name(f"{place.stem}-{ending}.csv")
 
 
-def check_meeting(processes: int, nodes: int, means: Means) -> None:
+def check_meeting(processes: int, nodes: int, setup: Setup) -> None:
     """Raise InputError where so many processes do not share so many hosts evenly, or hosts cannot meet."""
     if processes % nodes:
         raise InputError(f"expected a multiple of {nodes} hosts, got {processes} processes")
-    if nodes > 1 and not (means.network and means.rendezvous):
+    if nodes > 1 and not (setup.network and setup.rendezvous):
         raise InputError(
             "several hosts need --network NAME (the link between them) and --rendezvous HOST:PORT"
         )
 
 
-def _network(means: Means) -> str:
-    return find_link(means.network).link if means.network else "none"
+def _network(setup: Setup) -> str:
+    return find_link(setup.network).link if setup.network else "none"
 
 
 def torch_package() -> Any:
@@ -79,14 +121,16 @@ def named_here(device: str) -> Callable[[str, int], bool]:
         processor = read_processor()
         return lambda name, threads: name == processor.device_name(threads)
     cuda = torch_package().cuda
-    card = known_card(cuda.get_device_properties(cuda.current_device()).name)
-    return lambda name, threads: known_card(name) == card
+    card = known_gpu(cuda.get_device_properties(cuda.current_device()).name)
+    return lambda name, threads: known_gpu(name) == card
 
 
-def host_of(device: str, threads: int, means: Means, machine: MachineFile) -> Host:
+def measured_device(device: str, threads: int, setup: Setup, machine: MachineFile) -> MeasuredDevice:
     """Return the facts of a device; one that the GPU table lacks goes, measured, into the machine file."""
     rates = torch_part("torch_micro").quick_rates
-    links = (find_link(means.link or _LINK_OF_CPUS).link, _network(means))
+    links = (find_link(setup.link or _LINK_OF_CPUS).link, _network(setup))
     if device == "cpu":
-        return cpu_host(torch_package(), threads, links, machine, rates)
-    return card_host(torch_package(), torch_part("torch_measure").state_of(device), links, machine, rates)
+        return cpu_device(torch_package(), threads, links, machine, rates)
+    return gpu_device(
+        torch_package(), torch_part("torch_measure").device_state(device), links, machine, rates
+    )

@@ -1,24 +1,33 @@
-"""A sweep over configurations: what is in the files is not measured again, each result is kept at once."""
+"""The sweep over whole training iterations: what is in the files is not measured again."""
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import nan
 from pathlib import Path
 
+from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError
-from trainlaw.datasets.profiler.row_files import RowFile
+from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
 from trainlaw.datasets.profiler.run_rows import (
     FAILURE_COLUMNS,
     RUN_FILE_COLUMNS,
-    Host,
+    MeasuredDevice,
     Measurement,
-    configuration_of_failure,
-    configuration_of_run,
+    configuration_from_failure,
+    configuration_from_run,
     failure_row,
     run_row,
+)
+from trainlaw.datasets.profiler.setup import (
+    Setup,
+    check_meeting,
+    measured_device,
+    torch_package,
+    torch_part,
 )
 from trainlaw.formulas.errors import InputError
 
@@ -40,6 +49,9 @@ class Progress:
     reason: str = ""
 
 
+OnProgress = Callable[[Progress], None]
+
+
 class SweepFiles:
     """The two files of a sweep: runs, and beside them what could not be measured and why."""
 
@@ -56,8 +68,8 @@ class SweepFiles:
     def done(self) -> set[Configuration]:
         """Return what was measured, or tried in vain, before."""
         try:
-            return {configuration_of_run(row) for row in self.runs.rows} | {
-                configuration_of_failure(row) for row in self.failures.rows
+            return {configuration_from_run(row) for row in self.runs.rows} | {
+                configuration_from_failure(row) for row in self.failures.rows
             }
         except ValueError:
             raise InputError(
@@ -68,7 +80,7 @@ class SweepFiles:
     def single_s(self, configuration: Configuration) -> float:
         """Return the seconds of the same configuration in one process, nan where it was not measured."""
         alone = replace(configuration, processes=1, nodes=1)
-        times = [float(row["time_s"]) for row in self.runs.rows if configuration_of_run(row) == alone]
+        times = [float(row["time_s"]) for row in self.runs.rows if configuration_from_run(row) == alone]
         return times[-1] if times else nan
 
 
@@ -81,9 +93,9 @@ def pending(configurations: Sequence[Configuration], files: SweepFiles) -> list[
 def sweep(
     configurations: Sequence[Configuration],
     measure: Measure,
-    host_of: Callable[[Configuration], Host],
+    measured_device: Callable[[Configuration], MeasuredDevice],
     files: SweepFiles,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
@@ -96,7 +108,7 @@ def sweep(
     def kept(configuration: Configuration) -> tuple[float, float]:
         measured = measure(configuration)
         single = files.single_s(configuration)
-        files.runs.append(run_row(configuration, measured, host_of(configuration), single))
+        files.runs.append(run_row(configuration, measured, measured_device(configuration), single))
         return measured.repeats.median_s, measured.repeats.interval
 
     keep_in_turn(configurations, kept, files.failures, on_progress, now=now)
@@ -106,7 +118,7 @@ def keep_in_turn(
     configurations: Sequence[Configuration],
     keep: Keep,
     failures: RowFile,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
@@ -126,3 +138,45 @@ def keep_in_turn(
             progress = replace(progress, median_s=median_s, interval=interval)
         left = (now() - began) / number * (len(configurations) - number)
         on_progress(replace(progress, remaining_s=left))
+
+
+def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progress: OnProgress) -> int:
+    """Measure what is not yet in the files, and return how many configurations that were.
+
+    Rows go to `setup.out` in the runs schema, failures and devices that the GPU table lacks to files beside
+    it. `on_progress`, a function of a module, is called after each. Raises MissingDependencyError without
+    torch, InputError.
+    """
+    torch_package()
+    files = SweepFiles(setup.out)
+    left = pending(configurations, files)
+    _check_links(left, setup)
+    machine = MachineFile(setup.out)
+    devices = dict.fromkeys((each.device, each.threads) for each in left)
+    hosts = {key: measured_device(*key, setup, machine) for key in devices}
+
+    def measured(configuration: Configuration) -> object:
+        return torch_part("torch_measure").measure(configuration, setup.rule)
+
+    for (device, processes, nodes), members in groupby(left, lambda c: (c.device, c.processes, c.nodes)):
+        if processes == 1:
+            alone = SweepFiles(setup.out)
+            sweep(list(members), measured, lambda c: hosts[c.device, c.threads], alone, on_progress)
+            continue
+        together = torch_part("torch_processes")
+        known = {threads: host for (kind, threads), host in hosts.items() if kind == device}
+        shared = together.SharedSweep(tuple(members), setup.rule, os.fspath(setup.out), known)
+        gathering = together.Gathering(device, processes, nodes, setup.rendezvous)
+        together.sweep_together(gathering, shared, on_progress)
+    return len(left)
+
+
+def _check_links(configurations: Iterable[Configuration], setup: Setup) -> None:
+    for name in filter(None, (setup.link, setup.network)):
+        find_link(name)
+    for each in configurations:
+        check_meeting(each.processes, each.nodes, setup)
+        if each.processes > each.nodes and each.device == "cuda" and not setup.link:
+            raise InputError(
+                "several cards need --link NAME, the link between them, such as nvlink3-x12 or pcie4-x16"
+            )

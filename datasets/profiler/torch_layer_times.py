@@ -13,12 +13,12 @@ from torch import Tensor
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.profiler.clocks import Clock
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.devices import clock_of
-from trainlaw.datasets.profiler.layer_rows import LayerTime
+from trainlaw.datasets.profiler.devices import device_clock
+from trainlaw.datasets.profiler.layer_times import LayerTime
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.timing import time_iterations
 from trainlaw.datasets.profiler.torch_measure import make_ready, with_step
-from trainlaw.datasets.profiler.torch_step import TorchStep, loss_of
+from trainlaw.datasets.profiler.torch_step import TorchStep, scores_loss
 
 # Gradients of input and weights are operations of their own in these kinds.
 _SPLIT_KINDS = frozenset({"conv", "conv_transpose", "dense"})
@@ -102,7 +102,7 @@ def _loss(step: TorchStep, clock: Clock, state: _Pass) -> None:
     scores = [state.outputs[i].detach().requires_grad_() for i in outputs]
     begin = clock.mark()
     with step.casting():
-        loss = loss_of(tuple(score.flatten(1) for score in scores), step.labels)
+        loss = scores_loss(tuple(score.flatten(1) for score in scores), step.labels)
     gradients = torch.autograd.grad(loss, scores)
     state.spans[-1, "loss"] = (begin, clock.mark())
     for position, gradient in zip(outputs, gradients, strict=True):
@@ -160,7 +160,7 @@ def measure_layers(
     NotMeasuredError, InputError.
     """
     cnn = make_ready(configuration)
-    clock = clock_of(torch, configuration.device)
+    clock = device_clock(torch, configuration.device)
 
     def timed(step: TorchStep) -> tuple[list[LayerTime], tuple[float, float]]:
         whole = time_iterations(step, clock, rule)

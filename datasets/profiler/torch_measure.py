@@ -13,12 +13,12 @@ from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
-    clock_of,
+    device_clock,
     reason_not_measured,
     set_precision,
 )
 from trainlaw.datasets.profiler.interference import Watch
-from trainlaw.datasets.profiler.nvidia import CardState, card_state
+from trainlaw.datasets.profiler.nvidia import GpuState, gpu_state
 from trainlaw.datasets.profiler.processor import available_memory_bytes
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Measurement
@@ -28,13 +28,13 @@ from trainlaw.datasets.profiler.torch_step import TorchStep
 _Result = TypeVar("_Result")
 
 
-def state_of(device: str) -> CardState:
+def device_state(device: str) -> GpuState:
     """Return the state of the card in use, or an empty one for a CPU."""
     if device == "cpu":
-        return CardState()
+        return GpuState()
     index = torch.cuda.current_device()
     unique = getattr(torch.cuda.get_device_properties(index), "uuid", None)
-    return card_state(f"GPU-{unique}" if unique else str(index))
+    return gpu_state(f"GPU-{unique}" if unique else str(index))
 
 
 def make_ready(configuration: Configuration) -> Cnn:
@@ -72,8 +72,8 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     network cannot be built.
     """
     cnn = make_ready(configuration)
-    watch = Watch(card=partial(state_of, configuration.device))
-    clock = clock_of(torch, configuration.device)
+    watch = Watch(card=partial(device_state, configuration.device))
+    clock = device_clock(torch, configuration.device)
 
     def timed(step: TorchStep) -> Measurement:
         return Measurement(time_iterations(step, clock, rule), watch.seen())

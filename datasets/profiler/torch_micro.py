@@ -6,13 +6,13 @@ import torch
 from torch import distributed, nn
 from torch.nn import functional
 from trainlaw.datasets.profiler.clocks import WallClock
-from trainlaw.datasets.profiler.devices import clock_of, set_precision
+from trainlaw.datasets.profiler.devices import device_clock, set_precision
 from trainlaw.datasets.profiler.micro import (
     CONVOLUTIONS,
-    CONVOLUTIONS_OF_CARDS,
     COPY_BYTES,
+    GPU_CONVOLUTIONS,
+    GPU_MATRIX_SIDES,
     MATRIX_SIDES,
-    MATRIX_SIDES_OF_CARDS,
     MESSAGE_BYTES,
     MicroTime,
     Stopwatch,
@@ -30,8 +30,8 @@ def quick_rates(device: str, seconds: float = 0.4) -> tuple[float, float]:
     """Return the best fp32 rate of large products and convolutions, FLOP/s, and that of a copy, B/s."""
     set_precision(torch, device, "fp32")
     watch = _stopwatch(device)
-    side, size = MATRIX_SIDES_OF_CARDS[-2] if device == "cuda" else MATRIX_SIDES[-2], COPY_BYTES[-1]
-    shape = (CONVOLUTIONS_OF_CARDS if device == "cuda" else CONVOLUTIONS)[-1]
+    side, size = GPU_MATRIX_SIDES[-2] if device == "cuda" else MATRIX_SIDES[-2], COPY_BYTES[-1]
+    shape = (GPU_CONVOLUTIONS if device == "cuda" else CONVOLUTIONS)[-1]
     with torch.no_grad():
         product = _matmul(device, torch.float32, side, watch, seconds)
         convolution = _conv(device, torch.float32, shape, watch, seconds)
@@ -49,9 +49,9 @@ def micro_times(device: str, precision: str, seconds: float = 0.3) -> Iterator[M
     dtype = {"amp": half, "bf16": torch.bfloat16}.get(precision, torch.float32)
     cards = device == "cuda"
     with torch.no_grad():
-        for side in MATRIX_SIDES_OF_CARDS if cards else MATRIX_SIDES:
+        for side in GPU_MATRIX_SIDES if cards else MATRIX_SIDES:
             yield _matmul(device, dtype, side, watch, seconds)
-        for batch, channels, side in CONVOLUTIONS_OF_CARDS if cards else CONVOLUTIONS:
+        for batch, channels, side in GPU_CONVOLUTIONS if cards else CONVOLUTIONS:
             yield _conv(device, dtype, (batch, channels, side), watch, seconds)
         for size in COPY_BYTES:
             yield _copy(device, size, watch, seconds)
@@ -98,7 +98,7 @@ def _launch(device: str, seconds: float) -> MicroTime:
 
 
 def _stopwatch(device: str) -> Stopwatch:
-    return Stopwatch(clock_of(torch, device), torch.cuda.synchronize if device == "cuda" else _nothing)
+    return Stopwatch(device_clock(torch, device), torch.cuda.synchronize if device == "cuda" else _nothing)
 
 
 def _nothing() -> None:
@@ -127,7 +127,7 @@ def all_reduce_times(device: str, repeats: int = 20) -> list[MicroTime]:
 
 def all_reduce_seconds(message: torch.Tensor, repeats: int) -> float:
     """Return the median seconds of the all-reduce of `message`, after two that are not counted."""
-    clock = clock_of(torch, message.device.type)
+    clock = device_clock(torch, message.device.type)
     marks = []
     for _ in range(repeats + 2):
         distributed.barrier()

@@ -19,13 +19,13 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, r
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.devices import NotMeasuredError, clock_of
+from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
 from trainlaw.datasets.profiler.interference import Watch
 from trainlaw.datasets.profiler.repeats import StoppingRule
-from trainlaw.datasets.profiler.run_rows import Exchange, Host, Measurement, failure_row
+from trainlaw.datasets.profiler.run_rows import AllReduce, MeasuredDevice, Measurement, failure_row
 from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
 from trainlaw.datasets.profiler.timing import time_iterations
-from trainlaw.datasets.profiler.torch_measure import make_ready, state_of, with_step
+from trainlaw.datasets.profiler.torch_measure import device_state, make_ready, with_step
 from trainlaw.datasets.profiler.torch_micro import all_reduce_seconds, all_reduce_times
 from trainlaw.datasets.profiler.torch_step import TorchStep
 from trainlaw.formulas.errors import InputError
@@ -67,7 +67,7 @@ class SharedSweep:
     configurations: tuple[Configuration, ...]
     rule: StoppingRule
     out: str
-    hosts: dict[int, Host]
+    hosts: dict[int, MeasuredDevice]
 
 
 def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -167,7 +167,7 @@ def _measure_together(configuration: Configuration, rule: StoppingRule, gatherin
         reason = str(error)
     _all_agree(reason, gathering.device)
     own = gathering.processes // gathering.nodes
-    watch = Watch(processes=own, card=lambda: state_of(gathering.device))
+    watch = Watch(processes=own, card=lambda: device_state(gathering.device))
 
     def timed(step: TorchStep) -> Measurement:
         return _timed(step, rule, gathering, watch)
@@ -183,7 +183,7 @@ def _timed(step: TorchStep, rule: StoppingRule, gathering: Gathering, watch: Wat
     def agree(value: float) -> float:
         return _from_first(value, gathering.device)
 
-    clock = clock_of(torch, gathering.device)
+    clock = device_clock(torch, gathering.device)
     repeats = time_iterations(step, clock, rule, agree)
     gradients = sum(parameter.numel() for parameter in step.network.parameters() if parameter.requires_grad)
     dtype = next(step.network.parameters()).dtype
@@ -192,7 +192,7 @@ def _timed(step: TorchStep, rule: StoppingRule, gathering: Gathering, watch: Wat
     # The same iteration without the exchange of gradients.
     step.called.require_backward_grad_sync = False
     local = time_iterations(step, clock, rule, agree)
-    return Measurement(repeats, watch.seen(), Exchange(alone, median(local.total_s)))
+    return Measurement(repeats, watch.seen(), AllReduce(alone, median(local.total_s)))
 
 
 def _from_first(value: float, device: str) -> float:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.torch_network import TorchCnn
+from trainlaw.datasets.profiler.torch_cnn import TorchCnn
 
 _LEARNING_RATE = 1e-3
 _MOMENTUM = 0.9
@@ -51,7 +51,7 @@ class TorchStep:
         """Compute the loss of the batch."""
         with self.casting():
             scores = self.called(self.images)
-            self._loss = loss_of(scores, self.labels)
+            self._loss = scores_loss(scores, self.labels)
 
     def backward(self) -> None:
         """Compute the gradients."""
@@ -75,6 +75,6 @@ def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tens
     return images, torch.randint(cnn.n_classes, (batch,))
 
 
-def loss_of(scores: tuple[Tensor, ...], labels: Tensor) -> Tensor:
+def scores_loss(scores: tuple[Tensor, ...], labels: Tensor) -> Tensor:
     """Return the cross entropy of each output's scores, summed (auxiliary outputs count too)."""
     return torch.stack([functional.cross_entropy(each, labels) for each in scores]).sum()

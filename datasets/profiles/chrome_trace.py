@@ -39,7 +39,7 @@ class _Event:
     arguments: Mapping[str, object]
 
 
-def operations_of_trace(events: Sequence[object]) -> TraceOperations:
+def trace_operations(events: Sequence[object]) -> TraceOperations:
     """Return the operations of a trace's events; events of other kinds or without numbers are left out.
 
     Kernels of a GPU are counted, under the operator that launched them where the trace tells; without kernels

@@ -194,14 +194,14 @@ _NAMESPACE = re.compile(r"^[a-z_]\w*::")
 
 
 @cache
-def group_of_operation(name: str) -> str | None:
+def operation_group(name: str) -> str | None:
     """Return the name of an operation's group, None where it belongs to no known one.
 
-    >>> [group_of_operation(name) for name in ("Conv2DBackpropFilter", "aten::cudnn_convolution", "aten::mm")]
+    >>> [operation_group(name) for name in ("Conv2DBackpropFilter", "aten::cudnn_convolution", "aten::mm")]
     ['conv_backward', 'conv_forward', 'dense']
-    >>> group_of_operation("void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)")
+    >>> operation_group("void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)")
     'channelwise'
-    >>> group_of_operation("frobnicate") is None
+    >>> operation_group("frobnicate") is None
     True
     """
     if name in _EXACT:

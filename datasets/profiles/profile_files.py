@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainlaw.datasets.profiles.chrome_trace import operations_of_trace
+from trainlaw.datasets.profiles.chrome_trace import trace_operations
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files import read_text, text_of
 
@@ -119,7 +119,7 @@ def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, .
     events = value.get("traceEvents") if isinstance(value, dict) else value
     if not isinstance(events, list):
         raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")
-    found = operations_of_trace(events)
+    found = trace_operations(events)
     if not found.seconds:
         raise InputError(
             f"expected events of operations with ph X, name and dur in the trace {place}, got none"

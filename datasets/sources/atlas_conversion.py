@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.facts import cnn_name, find_cnn_facts
+from trainlaw.datasets.cnns.catalog import cnn_name, find_cnn_counts
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import find_gpu
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
@@ -386,7 +386,7 @@ def _with_names(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _known_cnn(cnn: str, input_size_px: int, n_classes: int) -> str | None:
     try:
-        find_cnn_facts(cnn, int(input_size_px), int(n_classes))
+        find_cnn_counts(cnn, int(input_size_px), int(n_classes))
         return cnn_name(cnn)
     except TrainlawError:
         return None

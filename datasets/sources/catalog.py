@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal, TypeVar, overload
 
 from trainlaw.datasets.files.storage import read_data_table
-from trainlaw.datasets.measurements.layer_tables import LayerTable
+from trainlaw.datasets.measurements.layers import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
 from trainlaw.datasets.measurements.run_schema import with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
@@ -14,56 +15,76 @@ from trainlaw.datasets.sources.cde_layers import CDE_LAYERS
 from trainlaw.datasets.sources.dataset import Dataset
 from trainlaw.datasets.sources.multi import MULTI
 from trainlaw.datasets.sources.neusight_layers import NEUSIGHT_LAYERS
-from trainlaw.datasets.sources.precisions import PRECISIONS
+from trainlaw.datasets.sources.precisions import ALL_PRECISIONS
 from trainlaw.datasets.sources.profet_pairs import PROFET_PAIRS
 from trainlaw.datasets.sources.single_gpu_fp32 import DEFAULT, SINGLE_FP32
+from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import UnknownNameError, unknown_name
 
 # Published figures name the tables that they were computed on, whatever becomes the default later.
-_PUBLISHED = (replace(DEFAULT, name="fp32-2026"), replace(PRECISIONS, name="precisions-2026"))
+_PUBLISHED = (replace(DEFAULT, name="fp32-2026"), replace(ALL_PRECISIONS, name="precisions-2026"))
 _ROWS = (
-    DEFAULT, SINGLE_FP32, PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
+    DEFAULT, SINGLE_FP32, ALL_PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
 )  # fmt: skip
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ROWS})
+_TABLES: Mapping[str, type[MeasuredTable]] = MappingProxyType(
+    {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
+)
+_Table = TypeVar("_Table", bound=MeasuredTable)
+# Names whose type a checker knows; a test compares them with `DATASETS`.
+RunSet = Literal[
+    "default", "single-fp32", "precisions", "multi", "atlas", "atlas-all", "atlas-multi", "atlas-multi-all",
+    "fp32-2026", "precisions-2026",
+]  # fmt: skip
 
 
-def load(name: str = "default") -> RunTable:
-    """Return the registered set of runs of that name.
+@overload
+def load(name: RunSet = "default") -> RunTable: ...
+@overload
+def load(name: Literal["cde-layers", "neusight-layers"]) -> LayerTable: ...
+@overload
+def load(name: Literal["profet-pairs"]) -> PairTable: ...
+@overload
+def load(name: str, expected: type[_Table]) -> _Table: ...
+@overload
+def load(name: str) -> MeasuredTable: ...
+def load(name: str = "default", expected: type[MeasuredTable] = MeasuredTable) -> MeasuredTable:
+    """Return the registered data set of that name.
 
-    Raises UnknownNameError for an unregistered name or a set of another kind, InputError when a shipped file
-    was altered.
+    Parameters
+    ----------
+    name : str
+        A name in `DATASETS`.
+    expected : type
+        `RunTable`, `LayerTable` or `PairTable` where only such a table will do.
 
-    >>> len(load("default"))
-    1730
+    Returns
+    -------
+    RunTable, LayerTable or PairTable
+        The measured rows; which of the three follows from the `kind` of the data set.
+
+    Raises
+    ------
+    UnknownNameError
+        No data set has that name, or it is not of the expected kind.
+    InputError
+        A shipped file is missing or was altered.
+
+    Examples
+    --------
+    >>> len(load("default")), len(load("cde-layers")), len(load("profet-pairs"))
+    (1730, 60000, 3684)
     """
-    return RunTable(name, with_defaults(_rows_of(name, "runs")))
-
-
-def load_layers(name: str) -> LayerTable:
-    """Return the registered set of layers of that name; raises as `load`.
-
-    >>> len(load_layers("cde-layers"))
-    60000
-    """
-    return LayerTable(name, _rows_of(name, "layers"))
-
-
-def load_pairs(name: str = "profet-pairs") -> PairTable:
-    """Return the registered set of anchor and target pairs of that name; raises as `load`.
-
-    >>> len(load_pairs())
-    3684
-    """
-    return PairTable(name, _rows_of(name, "pairs"))
-
-
-def _rows_of(name: str, kind: str):
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)
     dataset = DATASETS[name]
-    if dataset.kind != kind:
-        reader = {"runs": "load", "layers": "load_layers", "pairs": "load_pairs"}[dataset.kind]
+    table = _TABLES[dataset.kind]
+    if not issubclass(table, expected):
+        (wanted,) = [kind for kind, known in _TABLES.items() if known is expected]
+        others = [other.name for other in DATASETS.values() if other.kind == wanted]
         raise UnknownNameError(
-            f"data set {name!r} holds {dataset.kind}, not {kind}: read it with {reader}({name!r})"
+            f"expected a data set of {wanted} ({', '.join(others)}), got {name!r}, which holds {dataset.kind}"
         )
-    return dataset.select(read_data_table(dataset.file, text_columns=("framework_version",)))
+    rows = dataset.select(read_data_table(dataset.file, text_columns=("framework_version",)))
+    # Shipped runs lack the columns that the schema gained after them.
+    return table(name, with_defaults(rows) if table is RunTable else rows)

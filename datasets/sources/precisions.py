@@ -2,7 +2,7 @@
 
 from trainlaw.datasets.sources.dataset import Dataset
 
-PRECISIONS = Dataset(
+ALL_PRECISIONS = Dataset(
     name="precisions",
     kind="runs",
     file="runs_single.csv.gz",

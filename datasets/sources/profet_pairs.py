@@ -1,6 +1,6 @@
 """PROFET: an operation profile on an anchor GPU, and the step time of the same workload on a target GPU."""
 
-from trainlaw.datasets.measurements.pairs import pairs_of_profiles
+from trainlaw.datasets.measurements.pairs import profile_pairs
 from trainlaw.datasets.sources.dataset import Dataset
 
 PROFET_PAIRS = Dataset(
@@ -17,5 +17,5 @@ PROFET_PAIRS = Dataset(
         "AlexNet has stride 1 and ResNets are pre-activation: not torchvision's",
     ),
     noise_floor="nine repeats of a workload differ by 0.6-2.3 %",
-    select=pairs_of_profiles,
+    select=profile_pairs,
 )

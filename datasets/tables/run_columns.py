@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.facts import COUNT_COLUMNS, CnnFacts, find_cnn_facts
-from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, indicator_of
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, find_cnn_counts
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.tables.gpu_columns import GpuColumns
@@ -30,15 +30,15 @@ class Facts:
     """What runs are joined with: a catalog of cards, and networks beyond the shipped ones."""
 
     gpus: GpuCatalog
-    cnns: tuple[CnnFacts, ...] = ()
+    cnns: tuple[CnnCounts, ...] = ()
 
-    def cnn(self, key: tuple[str, int, int]) -> CnnFacts:
+    def cnn(self, key: tuple[str, int, int]) -> CnnCounts:
         """Return the facts of a network by name, input size in pixels and number of classes.
 
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
         added = next((cnn for cnn in self.cnns if cnn.key == key), None)
-        return added or find_cnn_facts(*key)
+        return added or find_cnn_counts(*key)
 
 
 @cache
@@ -64,7 +64,7 @@ class JoinedColumns(GpuColumns):
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in first]
 
     @cached_property
-    def cnns(self) -> list[CnnFacts]:
+    def cnns(self) -> list[CnnCounts]:
         """The different CNNs of the runs, in the order of their first run."""
         return [self._facts.cnn(key) for key in self._keys]
 
@@ -136,7 +136,7 @@ _COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
         "is_tensor_precision": lambda c: c.looked_up(
             "precision", lambda text: text not in ("fp32", "unknown")
         ),
-        **{indicator_of(feature): _takes(feature) for feature in FEATURE_OF_ALGORITHM.values()},
+        **{algorithm_indicator(feature): _takes(feature) for feature in FEATURE_OF_ALGORITHM.values()},
         "exchange_rounds": lambda c: np.ceil(np.log2(c["n_gpus"])),
         "base_clock_hz": _base_clock,
         "peer_access": _peer_access,

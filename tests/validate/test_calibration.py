@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import FEATURES, configuration, feature_specs
-from trainlaw.datasets.features.registry import TARGET
+from trainlaw.datasets.features.run_features import TARGET
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate import Calibration, calibrate, run_study, splits_by_name

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from trainlaw.datasets import load, load_layers, load_pairs
+from trainlaw.datasets import load
 from trainlaw.validate import (
     Split,
     assert_blind,
@@ -119,7 +119,7 @@ def other_tables():
     labels = several.labels().assign(algorithm=several.frame["algorithm"].astype(str))
     X = several.features().assign(single_gpu_time_s=several.frame["single_gpu_time_s"].astype(float))
     yield baselines_for("multi_gpu"), as_runs(X, several.seconds, labels), "gpu_group"
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     pairs = pairs.where(
         ((pairs.frame["anchor_gpu"] == "T4") & (pairs.frame["target_gpu"] == "K80")).to_numpy()
     )
@@ -129,7 +129,7 @@ def other_tables():
         as_runs(X, pairs.seconds, pairs.target_runs().labels()),
         "cnn_base",
     )
-    layers = load_layers("cde-layers")
+    layers = load("cde-layers")
     layers = layers.where(np.arange(len(layers)) % 100 == 0)
     yield (
         baselines_for("measured_layer"),

@@ -14,7 +14,7 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.features.registry import TARGET, feature_specs
+from trainlaw.datasets.features.run_features import TARGET, feature_specs
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula, GroupedConstant
 from trainlaw.formulas.text import parse_text

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.cnns.catalog import cnn_table
 from trainlaw.datasets.cnns.columns import LayerColumns
-from trainlaw.datasets.cnns.facts import cnn_table
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.validate.baselines.inputs import columns, group_weights

@@ -9,8 +9,8 @@ import pandas as pd
 from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferLaw
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows
 from trainlaw.app.studies.kinds.labels import study_labels
-from trainlaw.datasets import DATASETS, PairTable, load, load_pairs
-from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, RUN_FEATURES_OF_PAIRS
+from trainlaw.datasets import DATASETS, PairTable, load
+from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_RUN_FEATURES
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.validate.baselines import baselines_for, named_baselines
@@ -24,16 +24,16 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> PairT
     known = [name for name, dataset in DATASETS.items() if dataset.kind == "pairs"]
     if text not in known or gpu_file is not None or any(cnn_files):
         raise unknown_name("table of pairs of GPUs", text, known)
-    return load_pairs(text)
+    return load(text, PairTable)
 
 
 def rows_of_pairs(table: PairTable) -> StudyRows:
     """Return the pairs, and below them the built-in runs, each its own anchor, which only train."""
     runs = load("default")
-    own = runs.features(RUN_FEATURES_OF_PAIRS)
+    own = runs.features(PAIR_RUN_FEATURES)
     plain = pd.concat([own, own.add_prefix(ANCHOR)], axis=1)
     plain[ANCHOR_TIME] = runs.seconds
-    names = (*RUN_FEATURES_OF_PAIRS, ANCHOR_TIME, *(ANCHOR + name for name in RUN_FEATURES_OF_PAIRS))
+    names = (*PAIR_RUN_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in PAIR_RUN_FEATURES))
     X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
     labels = pd.concat([study_labels(table.target_runs()), study_labels(runs)], ignore_index=True)
     judged = np.arange(len(X)) < len(table)

@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.search import SearchReporter
-from trainlaw.datasets import OPERATION_FEATURES, STUDY_FEATURES, TARGET, feature_specs
-from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, pair_feature_specs
+from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs
+from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, OPERATION_FEATURES, PAIR_FEATURES
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import (
     Apply,
@@ -91,7 +91,11 @@ class ProfileLaw:
         ranges = {name: (float(X[name].min()), float(X[name].max())) for name in names}
         loss = float(np.mean([law.formula_.provenance["training_loss"] for law in laws]))
         self.formula_ = Formula(
-            whole, pair_feature_specs(names), TARGET, ranges=ranges, provenance={"training_loss": loss}
+            whole,
+            feature_specs(names, PAIR_FEATURES),
+            TARGET,
+            ranges=ranges,
+            provenance={"training_loss": loss},
         )
         self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
         return self
@@ -104,7 +108,7 @@ class ProfileLaw:
         # A column without a number but zero cannot have a constant.
         names = tuple(name for name in names if X[name].any())
         settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
-        search = FormulaRegressor(pair_feature_specs(names), TARGET, settings, SearchReporter())
+        search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, SearchReporter())
         # One group: which architecture a row is of says nothing about the next.
         return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
 
@@ -223,7 +227,7 @@ def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
     return replace(
         law,
         expression=whole,
-        features=pair_feature_specs(chosen),
+        features=feature_specs(chosen, PAIR_FEATURES),
         ranges={**ranges, **{name: _wider(law.ranges.get(name), ranges[name]) for name in names}},
         provenance={**law.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
     )
@@ -234,7 +238,7 @@ def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tu
 
 
 def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
-    bare = Formula(expression, pair_feature_specs(tuple(names)), TARGET)
+    bare = Formula(expression, feature_specs(tuple(names), PAIR_FEATURES), TARGET)
     return bare.predict({name: X[name].to_numpy() for name in names})
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
 from trainlaw.app.studies.search import evolved
-from trainlaw.datasets import DATASETS, LayerTable, layer_feature_specs, load_layers
-from trainlaw.datasets.measurements.layer_importing import import_layers
+from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
+from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
 from trainlaw.formulas.errors import unknown_name
@@ -62,7 +62,7 @@ class LayerTimeSearch:
             constant_ranges=(("clock_drop", 0.0, 0.5),),
             loss="absolute_percentage",
         )
-        search = evolved(layer_feature_specs(features), LAYER_TIME, settings)
+        search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings)
         search.fit(X[list(features)], y, groups)
         self.formula_, self.front_ = search.formula_, search.front_
         return self
@@ -138,7 +138,7 @@ def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]
             raise unknown_name(what, given, known)
     if tuple(cnn_files) or (gpu_file is not None and not is_own):
         raise InputError("expected no --cnn-file, and --gpu-file only for layers in a file of your own")
-    measured = import_layers(name, known_gpus(gpu_file)) if is_own else load_layers(name)
+    measured = import_layers(name, known_gpus(gpu_file)) if is_own else load(name, LayerTable)
     table = measured.where(kind=kind, phase=PASSES[one_pass])
     if not len(table):
         raise InputError(f"{text}: no such layers were measured; {name} has {_measured(name, measured)}")

@@ -8,12 +8,14 @@ from trainlaw.app.models.rows import LAYERS, Layout
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
 from trainlaw.app.studies.search import LayerSearch
-from trainlaw.datasets import LAYER_STUDY_FEATURES, Networks, RunTable
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
 from trainlaw.evolve import SearchSettings
 
 
 def _rows(table: RunTable) -> StudyRows:
-    return replace(rows_of_runs(table), layout=Layout(Networks.of(table)))
+    return replace(rows_of_runs(table), layout=Layout(CnnLayers.of(table)))
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSearch]:

@@ -10,7 +10,7 @@ from trainlaw.formulas.errors import InputError, MissingDependencyError, Trainla
 
 
 @contextmanager
-def faults_of(origin: str) -> Iterator[None]:
+def foreign_faults(origin: str) -> Iterator[None]:
     """Turn what a malformed file of another program can raise into an `InputError` that names `origin`.
 
     A foreign file can be wrong in as many ways as there are lines that read it, so the kinds of error that
@@ -30,7 +30,7 @@ def faults_of(origin: str) -> Iterator[None]:
         ) from None
 
 
-def name_of_file(path: str | os.PathLike[str]) -> str:
+def cnn_name_from_file(path: str | os.PathLike[str]) -> str:
     """A network's name made from a file name: letters, digits, dots, dashes and underscores."""
     # A name goes into tables, pages and workbooks: nothing there may read it as a path or a formula.
     return re.sub(r"[^\w.-]+", "_", Path(path).stem).strip("._-")[:100] or "network"

@@ -1,15 +1,279 @@
-"""Networks from the JSON that Keras writes (`model.to_json()`, versions 2 and 3)."""
+"""CNNs from the JSON that Keras writes (`model.to_json()`, versions 2 and 3; https://keras.io/api/layers)."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
-from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file
-from trainlaw.datasets.cnns.readers.keras_layers import LAYERS, KerasLayer
+from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files import read_json
+
+
+@dataclass(frozen=True, slots=True)
+class KerasLayer:
+    """One layer: its configuration and the tensors that it reads."""
+
+    tracer: GraphTracer
+    config: Mapping[str, Any]
+    sources: Sequence[Tensor]
+
+    @property
+    def x(self) -> Tensor:
+        """The only tensor that it reads."""
+        if len(self.sources) != 1:
+            raise InputError(f"expected one input, got {len(self.sources)}")
+        return self.sources[0]
+
+    def pair(self, key: str, default: Any = 1) -> tuple[int, int]:
+        """Height and width of a size in the configuration."""
+        value = self.config.get(key)
+        value = default if value is None else value
+        first, second = (value, value) if isinstance(value, int) else value
+        return int(first), int(second)
+
+    def activated(self, x: Tensor) -> Tensor:
+        """A tensor after the activation that the configuration names."""
+        return _activated(self.tracer, x, self.config.get("activation"))
+
+
+_ACTIVATIONS = MappingProxyType(
+    {
+        "relu": "relu",
+        "relu6": "relu6",
+        "leaky_relu": "leaky_relu",
+        "elu": "elu",
+        "selu": "selu",
+        "gelu": "gelu",
+        "swish": "silu",
+        "silu": "silu",
+        "mish": "mish",
+        "hard_swish": "hardswish",
+        "hard_silu": "hardswish",
+        "sigmoid": "sigmoid",
+        "hard_sigmoid": "hardsigmoid",
+        "tanh": "tanh",
+        "softplus": "softplus",
+        "softmax": "softmax",
+        "log_softmax": "softmax",
+    }
+)
+
+
+def _activated(tracer: GraphTracer, x: Tensor, activation: Any) -> Tensor:
+    if isinstance(activation, Mapping):
+        activation = activation.get("config")
+    if activation in (None, "linear"):
+        return x
+    if activation not in _ACTIVATIONS:
+        raise InputError(f"activation {shown(activation)} is not supported")
+    return tracer.elementwise(x, _ACTIVATIONS[activation])
+
+
+def _sliding(layer: KerasLayer) -> dict[str, Any]:
+    return {
+        "stride": layer.pair("strides"),
+        "padding": layer.config.get("padding", "valid"),
+        "dilation": layer.pair("dilation_rate"),
+    }
+
+
+def _conv(layer: KerasLayer) -> Tensor:
+    made = layer.tracer.conv(
+        layer.x,
+        layer.config["filters"],
+        layer.pair("kernel_size"),
+        groups=layer.config.get("groups", 1),
+        bias=bool(layer.config.get("use_bias", True)),
+        **_sliding(layer),
+    )
+    return layer.activated(made)
+
+
+def _depthwise(layer: KerasLayer, bias: bool) -> Tensor:
+    channels = layer.x.shape[1]
+    return layer.tracer.conv(
+        layer.x,
+        channels * layer.config.get("depth_multiplier", 1),
+        layer.pair("kernel_size"),
+        groups=channels,
+        bias=bias,
+        **_sliding(layer),
+    )
+
+
+def _depthwise_conv(layer: KerasLayer) -> Tensor:
+    return layer.activated(_depthwise(layer, bias=bool(layer.config.get("use_bias", True))))
+
+
+def _separable(layer: KerasLayer) -> Tensor:
+    bias = bool(layer.config.get("use_bias", True))
+    made = layer.tracer.conv(_depthwise(layer, bias=False), layer.config["filters"], 1, bias=bias)
+    return layer.activated(made)
+
+
+def _conv_transpose(layer: KerasLayer) -> Tensor:
+    options = _sliding(layer)
+    made = layer.tracer.conv_transpose(
+        layer.x,
+        layer.config["filters"],
+        layer.pair("kernel_size"),
+        output_padding=layer.pair("output_padding", 0),
+        bias=bool(layer.config.get("use_bias", True)),
+        **options,
+    )
+    return layer.activated(made)
+
+
+def _dense(layer: KerasLayer) -> Tensor:
+    x, bias = layer.x, bool(layer.config.get("use_bias", True))
+    if len(x.shape) == 4:
+        # Keras multiplies along the last axis, the channels, and leaves the image as it is.
+        turned = layer.tracer.dense(layer.tracer.transpose(x, (0, 2, 3, 1)), layer.config["units"], bias)
+        return layer.activated(layer.tracer.transpose(turned, (0, 3, 1, 2)))
+    return layer.activated(layer.tracer.dense(x, layer.config["units"], bias))
+
+
+def _normalisation(kind: str) -> Callable[[KerasLayer], Tensor]:
+    def make(layer: KerasLayer) -> Tensor:
+        per_channel = int(bool(layer.config.get("scale", True))) + int(bool(layer.config.get("center", True)))
+        return layer.tracer.elementwise(layer.x, kind, per_channel * layer.x.shape[1])
+
+    return make
+
+
+def _activation(layer: KerasLayer) -> Tensor:
+    return layer.activated(layer.x)
+
+
+def _relu(layer: KerasLayer) -> Tensor:
+    limited = layer.config.get("max_value") is not None
+    return layer.tracer.elementwise(layer.x, "relu6" if limited else "relu")
+
+
+def _prelu(layer: KerasLayer) -> Tensor:
+    size = layer.tracer.net.layers[layer.x.layer].output_elements
+    # Without shared axes each element of the image has a slope of its own.
+    shared = layer.config.get("shared_axes")
+    return layer.tracer.elementwise(layer.x, "prelu", layer.x.shape[1] if shared else size)
+
+
+def _elementwise(kind: str) -> Callable[[KerasLayer], Tensor]:
+    return lambda layer: layer.tracer.elementwise(layer.x, kind)
+
+
+def _pool(kind: str) -> Callable[[KerasLayer], Tensor]:
+    def make(layer: KerasLayer) -> Tensor:
+        kernel = layer.pair("pool_size", 2)
+        stride, padding = layer.pair("strides", list(kernel)), layer.config.get("padding", "valid")
+        return layer.tracer.pool(layer.x, kind, kernel, stride=stride, padding=padding)
+
+    return make
+
+
+def _global_pool(kind: str) -> Callable[[KerasLayer], Tensor]:
+    return lambda layer: layer.tracer.global_pool(layer.x, kind, keep=bool(layer.config.get("keepdims")))
+
+
+def _merge(kind: str) -> Callable[[KerasLayer], Tensor]:
+    return lambda layer: layer.tracer.merge(kind, layer.sources)
+
+
+# Two classes of keras.applications that its models register themselves.
+def _layer_scale(layer: KerasLayer) -> Tensor:
+    return layer.tracer.elementwise(layer.x, "scale", layer.config["projection_dim"])
+
+
+def _scaled_residual(layer: KerasLayer) -> Tensor:
+    shortcut, residual = layer.sources
+    return layer.tracer.merge("add", [shortcut, layer.tracer.elementwise(residual, "scale")])
+
+
+def _concat(layer: KerasLayer) -> Tensor:
+    axis, rank = layer.config.get("axis", -1), len(layer.sources[0].shape)
+    if axis % rank != rank - 1:
+        raise InputError(f"concat: expected the last axis, got {axis}")
+    return layer.tracer.concat(layer.sources, 1)
+
+
+def _sides(value: Any) -> list[int]:
+    """Top, left, bottom and right of a padding: one number, one a direction, or two a direction."""
+    if isinstance(value, int):
+        return [value] * 4
+    (top, bottom), (left, right) = ([side, side] if isinstance(side, int) else side for side in value)
+    return [top, left, bottom, right]
+
+
+def _zero_padding(layer: KerasLayer) -> Tensor:
+    return layer.tracer.pad(layer.x, _sides(layer.config.get("padding", 1)))
+
+
+def _cropping(layer: KerasLayer) -> Tensor:
+    top, left, bottom, right = _sides(layer.config.get("cropping", 0))
+    batch, channels, height, width = layer.x.shape
+    return layer.tracer.slice(layer.x, (batch, channels, height - top - bottom, width - left - right))
+
+
+def _upsampling(layer: KerasLayer) -> Tensor:
+    (fh, fw), (height, width) = layer.pair("size", 2), layer.x.shape[2:]
+    return layer.tracer.resize(layer.x, height * fh, width * fw)
+
+
+def _flatten(layer: KerasLayer) -> Tensor:
+    return layer.tracer.flatten(layer.x)
+
+
+def _reshape(layer: KerasLayer) -> Tensor:
+    target = layer.config["target_shape"]
+    if len(target) == 3:
+        height, width, channels = target
+        return layer.tracer.reshape(layer.x, (layer.x.shape[0], channels, height, width))
+    return layer.tracer.reshape(layer.x, (layer.x.shape[0], *target))
+
+
+LAYERS: Mapping[str, Callable[[KerasLayer], Tensor]] = MappingProxyType(
+    {
+        "Conv2D": _conv,
+        "Convolution2D": _conv,
+        "DepthwiseConv2D": _depthwise_conv,
+        "SeparableConv2D": _separable,
+        "Conv2DTranspose": _conv_transpose,
+        "Dense": _dense,
+        "BatchNormalization": _normalisation("batchnorm"),
+        "LayerNormalization": _normalisation("layernorm"),
+        "GroupNormalization": _normalisation("groupnorm"),
+        "Activation": _activation,
+        "ReLU": _relu,
+        "LeakyReLU": _elementwise("leaky_relu"),
+        "PReLU": _prelu,
+        "ELU": _elementwise("elu"),
+        "Softmax": _elementwise("softmax"),
+        "Dropout": _elementwise("dropout"),
+        "SpatialDropout2D": _elementwise("dropout"),
+        "Rescaling": _elementwise("scale"),
+        "Normalization": _elementwise("scale"),
+        "MaxPooling2D": _pool("max_pool"),
+        "AveragePooling2D": _pool("average_pool"),
+        "GlobalMaxPooling2D": _global_pool("max_pool"),
+        "GlobalAveragePooling2D": _global_pool("average_pool"),
+        "Add": _merge("add"),
+        "Subtract": _merge("add"),
+        "Average": _merge("add"),
+        "Multiply": _merge("multiply"),
+        "Concatenate": _concat,
+        "LayerScale": _layer_scale,
+        "CustomScaleLayer": _scaled_residual,
+        "ZeroPadding2D": _zero_padding,
+        "Cropping2D": _cropping,
+        "UpSampling2D": _upsampling,
+        "Flatten": _flatten,
+        "Reshape": _reshape,
+    }
+)
+
 
 _Key = tuple[str, int]
 _MODELS = frozenset({"Sequential", "Functional", "Model"})
@@ -20,13 +284,13 @@ def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -
 
     `input_size_px` sets the side of the input, pixels, where the file leaves it open. Raises `InputError`.
     """
-    with faults_of(str(path)):
+    with foreign_faults(str(path)):
         content = read_json(path)
         if not isinstance(content, Mapping) or content.get("class_name") not in _MODELS:
             raise InputError("expected the JSON of a Keras model (model.to_json())")
         reader = _Reader(input_size_px)
         outputs = reader.model(content, ())
-        return reader.tracer.finish(name_of_file(path), outputs)
+        return reader.tracer.finish(cnn_name_from_file(path), outputs)
 
 
 class _Reader:
@@ -91,7 +355,7 @@ class _Reader:
     def _made(self, layer: Mapping[str, Any], sources: list[Tensor]) -> Tensor:
         if layer["class_name"] == "InputLayer":
             return self._input(layer["config"])
-        with faults_of(f"layer {shown(layer.get('name'))} ({shown(layer['class_name'])})"):
+        with foreign_faults(f"layer {shown(layer.get('name'))} ({shown(layer['class_name'])})"):
             return self._apply(layer, sources)[0]
 
     def _apply(self, layer: Mapping[str, Any], sources: list[Tensor]) -> list[Tensor]:

@@ -10,7 +10,7 @@ from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
-from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file
+from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files import read_json, read_text, write_text_atomically
 
@@ -32,18 +32,18 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     the one before it. JSON is a list of rows, or an object with `layers` and, if wanted, `name`, `base`,
     `family`. Raises `InputError`.
     """
-    with faults_of(str(path)):
+    with foreign_faults(str(path)):
         facts: Mapping[str, Any] = {}
         if str(path).lower().endswith(".json"):
             facts, rows = _json_rows(read_json(path))
         else:
             rows = _csv_rows(read_text(path))
-        return cnn_of_rows(rows, name_of_file(path), facts)
+        return cnn_from_records(rows, cnn_name_from_file(path), facts)
 
 
 def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
     """Write a network as a table of layers, CSV or JSON by the ending; raises `InputError` when it cannot."""
-    rows = layer_rows(cnn)
+    rows = layer_records(cnn)
     if str(path).lower().endswith(".json"):
         facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
         write_text_atomically(path, json.dumps({**facts, "layers": rows}, indent=1) + "\n")
@@ -55,17 +55,19 @@ def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
     write_text_atomically(path, text.getvalue())
 
 
-def layer_rows(cnn: Cnn) -> list[dict[str, Any]]:
+def layer_records(cnn: Cnn) -> list[dict[str, Any]]:
     """The layers of a network as rows, one mapping of fields a layer; `inputs` are positions."""
     return [{**asdict(layer), "inputs": list(layer.inputs)} for layer in cnn.layers]
 
 
-def cnn_of_rows(rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None) -> Cnn:
+def cnn_from_records(
+    rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None
+) -> Cnn:
     """The network of rows as in `read_layer_table`; `facts` may hold its `name`, `base` and `family`."""
     layers: list[Layer] = []
     positions: dict[str, int] = {}
     for row in rows:
-        with faults_of(f"layer {len(layers)}"):
+        with foreign_faults(f"layer {len(layers)}"):
             layer = _layer(row, len(layers), positions)
         if layer.name in positions:
             raise InputError(f"expected each layer name once, got {shown(layer.name)} twice")

@@ -1,15 +1,66 @@
-"""Networks from `.onnx` files (operators of https://onnx.ai/onnx/operators)."""
+"""CNNs from `.onnx` files (operators of https://onnx.ai/onnx/operators)."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 
-from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.readers.folding import unfolded
-from trainlaw.datasets.cnns.readers.foreign import faults_of, name_of_file
+from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_operations import OPERATIONS
 from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
+
+
+def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:
+    """The network with a note on folding, and with batch normalisation put back where `restore` says so.
+
+    `folded` are positions of convolutions known to be folded; without any, a network with no normalisation at
+    all may be folded as a whole.
+    """
+    # A network without any normalisation may also simply have none: that is told, not decided.
+    convolutions = [i for i, layer in enumerate(cnn.layers) if layer.group == "convolution"]
+    normalised = any(layer.group == "normalization" for layer in cnn.layers)
+    if not folded and (normalised or not convolutions):
+        return cnn
+    told = f"batch normalisation is folded into {len(folded)} of {len(convolutions)} convolutions"
+    found = told if folded else "no batch normalisation was found; an export in evaluation mode folds it"
+    if not restore:
+        advice = "export in training mode, or have it restored"
+        return replace(cnn, notes=(*cnn.notes, f"{found}: {advice}"))
+    note = f"{found}: it was put back after {'these' if folded else 'all'} convolutions"
+    return replace(cnn, layers=_restored(cnn, set(folded or convolutions)), notes=(*cnn.notes, note))
+
+
+def _restored(cnn: Cnn, folded: set[int]) -> tuple[Layer, ...]:
+    layers: list[Layer] = []
+    moved: list[int] = []
+    for position, layer in enumerate(cnn.layers):
+        here = replace(layer, inputs=tuple(moved[i] for i in layer.inputs))
+        if position in folded:
+            layers += [replace(here, vector_parameters=0), _normalisation(here, len(layers))]
+        else:
+            layers.append(here)
+        moved.append(len(layers) - 1)
+    return tuple(layers)
+
+
+def _normalisation(convolution: Layer, position: int) -> Layer:
+    channels, height, width = convolution.out_channels, convolution.out_height, convolution.out_width
+    return Layer(
+        f"{convolution.name}_batchnorm",
+        "batchnorm",
+        (position,),
+        in_channels=channels,
+        out_channels=channels,
+        in_height=height,
+        in_width=width,
+        out_height=height,
+        out_width=width,
+        vector_parameters=2 * channels,
+    )
+
 
 Value = Tensor | ConstantTensor
 
@@ -25,9 +76,9 @@ def read_onnx(
     normalisation may be folded into the convolutions a note says so; `restore_batchnorm` adds it again.
     Raises `InputError` for what cannot be read, `MissingDependencyError` without the package onnx.
     """
-    with faults_of(str(path)):
+    with foreign_faults(str(path)):
         graph = load_onnx_graph(path)
-        return _Reader(graph, input_size_px, restore_batchnorm).read(name_of_file(path))
+        return _Reader(graph, input_size_px, restore_batchnorm).read(cnn_name_from_file(path))
 
 
 class _Reader:
@@ -45,7 +96,7 @@ class _Reader:
         for label, sides in self._graph.inputs:
             self._values[label] = self._tracer.input(self._input_shape(label, sides))
         for node in self._graph.nodes:
-            with faults_of(f"node {shown(node.name or node.outputs[0])} ({shown(node.operation)})"):
+            with foreign_faults(f"node {shown(node.name or node.outputs[0])} ({shown(node.operation)})"):
                 self._follow(node)
         outputs = [self._values.get(label) for label in self._graph.outputs]
         cnn = self._tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])

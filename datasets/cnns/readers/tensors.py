@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.windows import Padding, Size
 from trainlaw.formulas.errors import InputError
@@ -29,7 +29,7 @@ class GraphTracer:
 
     def __init__(self) -> None:
         """An empty network."""
-        self.net = NetBuilder()
+        self.net = CnnBuilder()
         self.notes: list[str] = []
 
     def input(self, shape: Sequence[int]) -> Tensor:
@@ -56,15 +56,15 @@ class GraphTracer:
         self.notes.append(text)
 
     def conv(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
-        """A convolution; options are those of `NetBuilder.conv`."""
+        """A convolution; options are those of `CnnBuilder.conv`."""
         return self._image(self.net.conv(self._channels_first(x), channels, kernel, **options), x)
 
     def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
-        """A transposed convolution; options are those of `NetBuilder.conv_transpose`."""
+        """A transposed convolution; options are those of `CnnBuilder.conv_transpose`."""
         return self._image(self.net.conv_transpose(self._channels_first(x), channels, kernel, **options), x)
 
     def pool(self, x: Tensor, kind: str, kernel: Size, **options: Padding | bool) -> Tensor:
-        """A pooling of kind `max_pool` or `average_pool`; options are those of `NetBuilder.max_pool`."""
+        """A pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
         pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
         return self._image(pool(self._channels_first(x), kernel, **options), x)
 

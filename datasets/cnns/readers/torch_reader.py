@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.readers.foreign import faults_of
+from trainlaw.datasets.cnns.readers.foreign import foreign_faults
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
 from trainlaw.datasets.cnns.readers.torch_operations import ALIASES, CREATORS, OPERATIONS, Call, Weight
 from trainlaw.formulas.errors import InputError, optional_package, shown
@@ -29,7 +29,7 @@ def read_torch(module: "torch.nn.Module", input_shape: tuple[int, int, int], nam
     """
     torch = optional_package("torch", "profile")
     title = name or type(module).__name__
-    with faults_of(f"module {shown(title)}"), _training_mode(module):
+    with foreign_faults(f"module {shown(title)}"), _training_mode(module):
         return _Recording(torch, module).read(title, input_shape)
 
 
@@ -95,7 +95,7 @@ class _Recording:
         # Questions for a size or type give no tensor; writing into a part of one gives none either.
         if not touched or name in CREATORS or (not produced and name != "setitem"):
             return
-        with faults_of(f"function {name}"):
+        with foreign_faults(f"function {name}"):
             shape = tuple(produced[0].shape) if produced else ()
             made = self._made(name, Call(self._tracer, call_arguments, call_options, shape))
         for tensor, value in zip(produced, made, strict=False):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import (
     alexnet,
@@ -50,10 +50,10 @@ MAX_CLASSES = 1_000_000
 def _registry() -> Mapping[str, Entry]:
     nets: dict[str, Entry] = {}
     for family in _FAMILIES:
-        twice = nets.keys() & family.NETS.keys()
+        twice = nets.keys() & family.CNNS.keys()
         if twice:
             raise ValueError(f"two networks of one name: {sorted(twice)}")
-        nets.update(family.NETS)
+        nets.update(family.CNNS)
     return MappingProxyType(dict(sorted(nets.items())))
 
 
@@ -89,8 +89,8 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         )
     if not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"network {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
-    net = NetBuilder()
-    scores = entry.architecture(net, net.input(entry.input_channels, size), classes)
+    cnn = CnnBuilder()
+    scores = entry.architecture(cnn, cnn.input(entry.input_channels, size), classes)
     # Training ends in a softmax, inside the loss where not in the network: it is counted once, always.
-    net.softmax(scores)
-    return Cnn(name, entry.base, entry.family, size, classes, net.layers)
+    cnn.softmax(scores)
+    return Cnn(name, entry.base, entry.family, size, classes, cnn.layers)

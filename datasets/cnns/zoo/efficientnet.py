@@ -6,7 +6,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 from trainlaw.datasets.cnns.zoo.mobilenet import gated, round_to_eight
 
@@ -61,29 +61,29 @@ _V2_LARGE = (
 )
 
 
-def _filter(net: NetBuilder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
+def _filter(cnn: CnnBuilder, x: int, stage: Stage, stride: int, wide_gate: bool) -> int:
     """Expansion, depthwise convolution, gate; the gate's hidden width follows the input or the expansion."""
-    entering = net.channels(x)
+    entering = cnn.channels(x)
     expanded = round_to_eight(entering * stage.expansion)
     if expanded != entering:
-        x = net.conv_bn(x, expanded, 1, activation="silu")
-    x = net.depthwise_bn(x, stage.kernel, stride, "silu")
-    return gated(net, x, (expanded if wide_gate else entering) // 4, "silu", "sigmoid")
+        x = cnn.conv_bn(x, expanded, 1, activation="silu")
+    x = cnn.depthwise_bn(x, stage.kernel, stride, "silu")
+    return gated(cnn, x, (expanded if wide_gate else entering) // 4, "silu", "sigmoid")
 
 
-def _block(net: NetBuilder, x: int, stage: Stage, channels: int, *, stride: int, wide_gate: bool) -> int:
+def _block(cnn: CnnBuilder, x: int, stage: Stage, channels: int, *, stride: int, wide_gate: bool) -> int:
     if not stage.fused:
-        y = net.conv_bn(_filter(net, x, stage, stride, wide_gate), channels, 1, activation=None)
+        y = cnn.conv_bn(_filter(cnn, x, stage, stride, wide_gate), channels, 1, activation=None)
     elif stage.expansion == 1:
-        y = net.conv_bn(x, channels, stage.kernel, stride, activation="silu")
+        y = cnn.conv_bn(x, channels, stage.kernel, stride, activation="silu")
     else:
-        y = net.conv_bn(x, net.channels(x) * stage.expansion, stage.kernel, stride, activation="silu")
-        y = net.conv_bn(y, channels, 1, activation=None)
-    return net.add(x, y) if stride == 1 and net.channels(x) == channels else y
+        y = cnn.conv_bn(x, cnn.channels(x) * stage.expansion, stage.kernel, stride, activation="silu")
+        y = cnn.conv_bn(y, channels, 1, activation=None)
+    return cnn.add(x, y) if stride == 1 and cnn.channels(x) == channels else y
 
 
 def efficientnet(
-    net: NetBuilder,
+    cnn: CnnBuilder,
     image: int,
     n_classes: int,
     *,
@@ -95,14 +95,14 @@ def efficientnet(
     wide_gate: bool = False,
 ) -> int:
     """Gated inverted residuals; `width` and `depth` multiply channels and counts."""
-    x = net.conv_bn(image, round_to_eight(stem * width), 3, 2, activation="silu")
+    x = cnn.conv_bn(image, round_to_eight(stem * width), 3, 2, activation="silu")
     for stage in stages:
         channels = round_to_eight(stage.channels * width)
         for position in range(ceil(stage.count * depth)):
             stride = 1 if position else stage.stride
-            x = _block(net, x, stage, channels, stride=stride, wide_gate=wide_gate)
-    x = net.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
-    return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
+            x = _block(cnn, x, stage, channels, stride=stride, wide_gate=wide_gate)
+    x = cnn.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
+    return cnn.dense(cnn.dropout(cnn.global_average_pool(x)), n_classes)
 
 
 # Width and depth factors and image side of B0 to B7 (the authors' published configurations).
@@ -131,7 +131,7 @@ def _second(stages: tuple[Stage, ...], size: int) -> Entry:
     )
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"efficientnet_b{scale}": _entry(scale) for scale in range(8)},
         # NVIDIA's "wide SE" nets, whose gates are as wide as a quarter of the expansion.

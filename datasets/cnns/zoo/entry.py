@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 
 # Net, position of the image, number of classes; returns the position of the class scores.
-Architecture = Callable[[NetBuilder, int, int], int]
+Architecture = Callable[[CnnBuilder, int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A network of the zoo: its architecture, kinship and usual input.
 
-    `architecture(net, image, n_classes)` adds the layers after the input and returns the position of the
+    `architecture(cnn, image, n_classes)` adds the layers after the input and returns the position of the
     last one (the class scores). `base` is the architecture with its variants, `family` the wider kinship.
     """
 

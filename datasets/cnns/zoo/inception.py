@@ -4,144 +4,144 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder, Size
+from trainlaw.datasets.cnns.builder import CnnBuilder, Size
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 Step = tuple[int, Size] | tuple[int, Size, int]
 
 
-def _path(net: NetBuilder, x: int, *steps: Step) -> int:
+def _path(cnn: CnnBuilder, x: int, *steps: Step) -> int:
     """Convolutions in a row; a step is channels and kernel, and a stride where there is no padding."""
     for step in steps:
         channels, kernel, *stride = step
-        x = net.conv_bn(x, channels, kernel, *stride, padding="valid" if stride else "half")
+        x = cnn.conv_bn(x, channels, kernel, *stride, padding="valid" if stride else "half")
     return x
 
 
-def _pooled(net: NetBuilder, x: int, channels: int) -> int:
-    return _path(net, net.average_pool(x, 3, 1, 1), (channels, 1))
+def _pooled(cnn: CnnBuilder, x: int, channels: int) -> int:
+    return _path(cnn, cnn.average_pool(x, 3, 1, 1), (channels, 1))
 
 
-def _stem(net: NetBuilder, image: int) -> int:
+def _stem(cnn: CnnBuilder, image: int) -> int:
     """The seven layers that v3 and Inception-ResNet share."""
-    x = net.max_pool(_path(net, image, (32, 3, 2), (32, 3, 1), (64, 3)), 3, 2)
-    return net.max_pool(_path(net, x, (80, 1), (192, 3, 1)), 3, 2)
+    x = cnn.max_pool(_path(cnn, image, (32, 3, 2), (32, 3, 1), (64, 3)), 3, 2)
+    return cnn.max_pool(_path(cnn, x, (80, 1), (192, 3, 1)), 3, 2)
 
 
-def _fan(net: NetBuilder, x: int, channels: int) -> tuple[int, int]:
+def _fan(cnn: CnnBuilder, x: int, channels: int) -> tuple[int, int]:
     """A 1 x 3 and a 3 x 1 convolution beside each other."""
-    return _path(net, x, (channels, (1, 3))), _path(net, x, (channels, (3, 1)))
+    return _path(cnn, x, (channels, (1, 3))), _path(cnn, x, (channels, (3, 1)))
 
 
 # Modules are named by the side of the image that they work on; v3: figures 5, 6 and 7 of its paper.
-def _module35(net: NetBuilder, x: int, pooled: int, one: int = 64) -> int:
-    return net.concat(
-        _path(net, x, (one, 1)),
-        _path(net, x, (48, 1), (64, 5)),
-        _path(net, x, (64, 1), (96, 3), (96, 3)),
-        _pooled(net, x, pooled),
+def _module35(cnn: CnnBuilder, x: int, pooled: int, one: int = 64) -> int:
+    return cnn.concat(
+        _path(cnn, x, (one, 1)),
+        _path(cnn, x, (48, 1), (64, 5)),
+        _path(cnn, x, (64, 1), (96, 3), (96, 3)),
+        _pooled(cnn, x, pooled),
     )
 
 
-def _module17(net: NetBuilder, x: int, width: int) -> int:
+def _module17(cnn: CnnBuilder, x: int, width: int) -> int:
     long = [(width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7))]
-    return net.concat(
-        _path(net, x, (192, 1)),
-        _path(net, x, (width, 1), (width, (1, 7)), (192, (7, 1))),
-        _path(net, x, *long),
-        _pooled(net, x, 192),
+    return cnn.concat(
+        _path(cnn, x, (192, 1)),
+        _path(cnn, x, (width, 1), (width, (1, 7)), (192, (7, 1))),
+        _path(cnn, x, *long),
+        _pooled(cnn, x, 192),
     )
 
 
-def _module8(net: NetBuilder, x: int) -> int:
-    return net.concat(
-        _path(net, x, (320, 1)),
-        *_fan(net, _path(net, x, (384, 1)), 384),
-        *_fan(net, _path(net, x, (448, 1), (384, 3)), 384),
-        _pooled(net, x, 192),
+def _module8(cnn: CnnBuilder, x: int) -> int:
+    return cnn.concat(
+        _path(cnn, x, (320, 1)),
+        *_fan(cnn, _path(cnn, x, (384, 1)), 384),
+        *_fan(cnn, _path(cnn, x, (448, 1), (384, 3)), 384),
+        _pooled(cnn, x, 192),
     )
 
 
-def _auxiliary(net: NetBuilder, x: int, n_classes: int) -> None:
+def _auxiliary(cnn: CnnBuilder, x: int, n_classes: int) -> None:
     """The second classifier that training has."""
-    x = _path(net, net.average_pool(x, 5, 3), (128, 1), (768, 5, 1))
-    net.softmax(net.dense(net.global_average_pool(x), n_classes))
+    x = _path(cnn, cnn.average_pool(x, 5, 3), (128, 1), (768, 5, 1))
+    cnn.softmax(cnn.dense(cnn.global_average_pool(x), n_classes))
 
 
 def inception_v3(
-    net: NetBuilder, image: int, n_classes: int, auxiliary: bool = False, dropout: bool = False
+    cnn: CnnBuilder, image: int, n_classes: int, auxiliary: bool = False, dropout: bool = False
 ) -> int:
     """Inception v3; with `auxiliary` its second classifier too."""
-    x = _stem(net, image)
+    x = _stem(cnn, image)
     for pooled in (32, 64, 64):
-        x = _module35(net, x, pooled)
-    pool = net.max_pool(x, 3, 2)
-    x = net.concat(_path(net, x, (384, 3, 2)), _path(net, x, (64, 1), (96, 3), (96, 3, 2)), pool)
+        x = _module35(cnn, x, pooled)
+    pool = cnn.max_pool(x, 3, 2)
+    x = cnn.concat(_path(cnn, x, (384, 3, 2)), _path(cnn, x, (64, 1), (96, 3), (96, 3, 2)), pool)
     # The four modules widen their 7-pixel convolutions (authors' code; the paper shows one figure).
     for width in (128, 160, 160, 192):
-        x = _module17(net, x, width)
+        x = _module17(cnn, x, width)
     if auxiliary:
-        _auxiliary(net, x, n_classes)
-    pool = net.max_pool(x, 3, 2)
-    seven = _path(net, x, (192, 1), (192, (1, 7)), (192, (7, 1)), (192, 3, 2))
-    x = net.concat(_path(net, x, (192, 1), (320, 3, 2)), seven, pool)
-    x = net.global_average_pool(_module8(net, _module8(net, x)))
-    return net.dense(net.dropout(x) if dropout else x, n_classes)
+        _auxiliary(cnn, x, n_classes)
+    pool = cnn.max_pool(x, 3, 2)
+    seven = _path(cnn, x, (192, 1), (192, (1, 7)), (192, (7, 1)), (192, 3, 2))
+    x = cnn.concat(_path(cnn, x, (192, 1), (320, 3, 2)), seven, pool)
+    x = cnn.global_average_pool(_module8(cnn, _module8(cnn, x)))
+    return cnn.dense(cnn.dropout(x) if dropout else x, n_classes)
 
 
 # v4: figures 3 to 8 of its paper.
-def _v4_stem(net: NetBuilder, image: int) -> int:
-    x = _path(net, image, (32, 3, 2), (32, 3, 1), (64, 3))
-    x = net.concat(net.max_pool(x, 3, 2), _path(net, x, (96, 3, 2)))
-    long = _path(net, x, (64, 1), (64, (7, 1)), (64, (1, 7)), (96, 3, 1))
-    x = net.concat(_path(net, x, (64, 1), (96, 3, 1)), long)
-    return net.concat(_path(net, x, (192, 3, 2)), net.max_pool(x, 3, 2))
+def _v4_stem(cnn: CnnBuilder, image: int) -> int:
+    x = _path(cnn, image, (32, 3, 2), (32, 3, 1), (64, 3))
+    x = cnn.concat(cnn.max_pool(x, 3, 2), _path(cnn, x, (96, 3, 2)))
+    long = _path(cnn, x, (64, 1), (64, (7, 1)), (64, (1, 7)), (96, 3, 1))
+    x = cnn.concat(_path(cnn, x, (64, 1), (96, 3, 1)), long)
+    return cnn.concat(_path(cnn, x, (192, 3, 2)), cnn.max_pool(x, 3, 2))
 
 
-def _v4_module35(net: NetBuilder, x: int) -> int:
-    return net.concat(
-        _pooled(net, x, 96),
-        _path(net, x, (96, 1)),
-        _path(net, x, (64, 1), (96, 3)),
-        _path(net, x, (64, 1), (96, 3), (96, 3)),
+def _v4_module35(cnn: CnnBuilder, x: int) -> int:
+    return cnn.concat(
+        _pooled(cnn, x, 96),
+        _path(cnn, x, (96, 1)),
+        _path(cnn, x, (64, 1), (96, 3)),
+        _path(cnn, x, (64, 1), (96, 3), (96, 3)),
     )
 
 
-def _v4_module17(net: NetBuilder, x: int) -> int:
-    return net.concat(
-        _pooled(net, x, 128),
-        _path(net, x, (384, 1)),
-        _path(net, x, (192, 1), (224, (1, 7)), (256, (7, 1))),
-        _path(net, x, (192, 1), (192, (1, 7)), (224, (7, 1)), (224, (1, 7)), (256, (7, 1))),
+def _v4_module17(cnn: CnnBuilder, x: int) -> int:
+    return cnn.concat(
+        _pooled(cnn, x, 128),
+        _path(cnn, x, (384, 1)),
+        _path(cnn, x, (192, 1), (224, (1, 7)), (256, (7, 1))),
+        _path(cnn, x, (192, 1), (192, (1, 7)), (224, (7, 1)), (224, (1, 7)), (256, (7, 1))),
     )
 
 
-def _v4_module8(net: NetBuilder, x: int) -> int:
-    return net.concat(
-        _pooled(net, x, 256),
-        _path(net, x, (256, 1)),
-        *_fan(net, _path(net, x, (384, 1)), 256),
-        *_fan(net, _path(net, x, (384, 1), (448, (1, 3)), (512, (3, 1))), 256),
+def _v4_module8(cnn: CnnBuilder, x: int) -> int:
+    return cnn.concat(
+        _pooled(cnn, x, 256),
+        _path(cnn, x, (256, 1)),
+        *_fan(cnn, _path(cnn, x, (384, 1)), 256),
+        *_fan(cnn, _path(cnn, x, (384, 1), (448, (1, 3)), (512, (3, 1))), 256),
     )
 
 
-def inception_v4(net: NetBuilder, image: int, n_classes: int) -> int:
+def inception_v4(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     """Inception v4."""
-    x = net.chain(_v4_stem(net, image), 4, partial(_v4_module35, net))
-    reduced = _path(net, x, (192, 1), (224, 3), (256, 3, 2))
-    x = net.concat(net.max_pool(x, 3, 2), _path(net, x, (384, 3, 2)), reduced)
-    x = net.chain(x, 7, partial(_v4_module17, net))
-    reduced = _path(net, x, (256, 1), (256, (1, 7)), (320, (7, 1)), (320, 3, 2))
-    x = net.concat(net.max_pool(x, 3, 2), _path(net, x, (192, 1), (192, 3, 2)), reduced)
-    x = net.chain(x, 3, partial(_v4_module8, net))
-    return net.dense(net.dropout(net.global_average_pool(x)), n_classes)
+    x = cnn.chain(_v4_stem(cnn, image), 4, partial(_v4_module35, cnn))
+    reduced = _path(cnn, x, (192, 1), (224, 3), (256, 3, 2))
+    x = cnn.concat(cnn.max_pool(x, 3, 2), _path(cnn, x, (384, 3, 2)), reduced)
+    x = cnn.chain(x, 7, partial(_v4_module17, cnn))
+    reduced = _path(cnn, x, (256, 1), (256, (1, 7)), (320, (7, 1)), (320, 3, 2))
+    x = cnn.concat(cnn.max_pool(x, 3, 2), _path(cnn, x, (192, 1), (192, 3, 2)), reduced)
+    x = cnn.chain(x, 3, partial(_v4_module8, cnn))
+    return cnn.dense(cnn.dropout(cnn.global_average_pool(x)), n_classes)
 
 
-def _residual(net: NetBuilder, x: int, *branches: tuple[Step, ...], last: bool = False) -> int:
+def _residual(cnn: CnnBuilder, x: int, *branches: tuple[Step, ...], last: bool = False) -> int:
     """Branches joined, brought to the width of `x`, scaled and added to it; the last has no activation."""
-    joined = net.concat(*(_path(net, x, *steps) for steps in branches))
-    x = net.add(x, net.scale(net.conv(joined, net.channels(x), 1, bias=True)))
-    return x if last else net.relu(x)
+    joined = cnn.concat(*(_path(cnn, x, *steps) for steps in branches))
+    x = cnn.add(x, cnn.scale(cnn.conv(joined, cnn.channels(x), 1, bias=True)))
+    return x if last else cnn.relu(x)
 
 
 # Inception-ResNet v2: figures 16, 17 and 19, with the stem of v3 as in the authors' code.
@@ -150,25 +150,25 @@ _RESIDUAL17 = (((192, 1),), ((128, 1), (160, (1, 7)), (192, (7, 1))))
 _RESIDUAL8 = (((192, 1),), ((192, 1), (224, (1, 3)), (256, (3, 1))))
 
 
-def inception_resnet_v2(net: NetBuilder, image: int, n_classes: int) -> int:
+def inception_resnet_v2(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     """Inception-ResNet v2 (20, 10 and 20 residual modules)."""
-    x = _module35(net, _stem(net, image), pooled=64, one=96)
-    x = net.chain(x, 10, lambda y: _residual(net, y, *_RESIDUAL35))
-    reduced = _path(net, x, (256, 1), (256, 3), (384, 3, 2))
-    x = net.concat(_path(net, x, (384, 3, 2)), reduced, net.max_pool(x, 3, 2))
-    x = net.chain(x, 20, lambda y: _residual(net, y, *_RESIDUAL17))
-    x = net.concat(
-        _path(net, x, (256, 1), (384, 3, 2)),
-        _path(net, x, (256, 1), (288, 3, 2)),
-        _path(net, x, (256, 1), (288, 3), (320, 3, 2)),
-        net.max_pool(x, 3, 2),
+    x = _module35(cnn, _stem(cnn, image), pooled=64, one=96)
+    x = cnn.chain(x, 10, lambda y: _residual(cnn, y, *_RESIDUAL35))
+    reduced = _path(cnn, x, (256, 1), (256, 3), (384, 3, 2))
+    x = cnn.concat(_path(cnn, x, (384, 3, 2)), reduced, cnn.max_pool(x, 3, 2))
+    x = cnn.chain(x, 20, lambda y: _residual(cnn, y, *_RESIDUAL17))
+    x = cnn.concat(
+        _path(cnn, x, (256, 1), (384, 3, 2)),
+        _path(cnn, x, (256, 1), (288, 3, 2)),
+        _path(cnn, x, (256, 1), (288, 3), (320, 3, 2)),
+        cnn.max_pool(x, 3, 2),
     )
-    x = net.chain(x, 9, lambda y: _residual(net, y, *_RESIDUAL8))
-    x = _path(net, _residual(net, x, *_RESIDUAL8, last=True), (1536, 1))
-    return net.dense(net.global_average_pool(x), n_classes)
+    x = cnn.chain(x, 9, lambda y: _residual(cnn, y, *_RESIDUAL8))
+    x = _path(cnn, _residual(cnn, x, *_RESIDUAL8, last=True), (1536, 1))
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         "inception_v3": Entry(inception_v3, "inception_v3", "inception", 299),
         "inception_v3_auxiliary": Entry(

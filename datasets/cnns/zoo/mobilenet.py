@@ -5,7 +5,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 
@@ -16,16 +16,16 @@ def round_to_eight(channels: float) -> int:
     return rounded + 8 if rounded < 0.9 * channels else rounded
 
 
-def gated(net: NetBuilder, x: int, hidden: int, inner: str, outer: str) -> int:
+def gated(cnn: CnnBuilder, x: int, hidden: int, inner: str, outer: str) -> int:
     """Channels weighted by two dense layers on their means, with the activations `inner` and `outer`."""
-    gate = net.activation(net.dense(net.global_average_pool(x), hidden), inner)
-    return net.multiply(x, net.activation(net.dense(gate, net.channels(x)), outer))
+    gate = cnn.activation(cnn.dense(cnn.global_average_pool(x), hidden), inner)
+    return cnn.multiply(x, cnn.activation(cnn.dense(gate, cnn.channels(x)), outer))
 
 
-def mobilenet_v1(net: NetBuilder, image: int, n_classes: int, width: float = 1.0) -> int:
+def mobilenet_v1(cnn: CnnBuilder, image: int, n_classes: int, width: float = 1.0) -> int:
     """Depthwise and 1 x 1 convolutions in turn; `width` multiplies the channels."""
     # Channels and stride of each pair: table 1 of arXiv:1704.04861.
-    x = net.conv_bn(image, int(32 * width), 3, 2)
+    x = cnn.conv_bn(image, int(32 * width), 3, 2)
     steps = (
         (64, 1),
         (128, 2),
@@ -38,8 +38,8 @@ def mobilenet_v1(net: NetBuilder, image: int, n_classes: int, width: float = 1.0
         (1024, 1),
     )
     for channels, stride in steps:
-        x = net.conv_bn(net.depthwise_bn(x, 3, stride), int(channels * width), 1)
-    return net.dense(net.global_average_pool(x), n_classes)
+        x = cnn.conv_bn(cnn.depthwise_bn(x, 3, stride), int(channels * width), 1)
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
 class Stage(NamedTuple):
@@ -52,23 +52,23 @@ class Stage(NamedTuple):
     kernel: int = 3
 
 
-def inverted_residual(net: NetBuilder, x: int, stage: Stage, channels: int, stride: int) -> int:
+def inverted_residual(cnn: CnnBuilder, x: int, stage: Stage, channels: int, stride: int) -> int:
     """Expand by 1 x 1, filter depthwise, project by 1 x 1; added to the input where shapes agree."""
     y = (
         x
         if stage.expansion == 1
-        else net.conv_bn(x, net.channels(x) * stage.expansion, 1, activation="relu6")
+        else cnn.conv_bn(x, cnn.channels(x) * stage.expansion, 1, activation="relu6")
     )
-    y = net.depthwise_bn(y, stage.kernel, stride, "relu6")
-    y = net.conv_bn(y, channels, 1, activation=None)
-    return net.add(x, y) if stride == 1 and net.channels(x) == channels else y
+    y = cnn.depthwise_bn(y, stage.kernel, stride, "relu6")
+    y = cnn.conv_bn(y, channels, 1, activation=None)
+    return cnn.add(x, y) if stride == 1 and cnn.channels(x) == channels else y
 
 
-def _stages(net: NetBuilder, x: int, stages: tuple[Stage, ...], width: float) -> int:
+def _stages(cnn: CnnBuilder, x: int, stages: tuple[Stage, ...], width: float) -> int:
     for stage in stages:
         for position in range(stage.count):
             channels = round_to_eight(stage.channels * width)
-            x = inverted_residual(net, x, stage, channels, 1 if position else stage.stride)
+            x = inverted_residual(cnn, x, stage, channels, 1 if position else stage.stride)
     return x
 
 
@@ -85,16 +85,16 @@ _V2 = (
 
 
 def mobilenet_v2(
-    net: NetBuilder, image: int, n_classes: int, width: float = 1.0, dropout: bool = True
+    cnn: CnnBuilder, image: int, n_classes: int, width: float = 1.0, dropout: bool = True
 ) -> int:
     """Inverted residuals; `width` multiplies the channels."""
-    x = net.conv_bn(image, round_to_eight(32 * width), 3, 2, activation="relu6")
-    x = _stages(net, x, _V2, width)
-    x = net.global_average_pool(net.conv_bn(x, round_to_eight(1280 * max(width, 1)), 1, activation="relu6"))
-    return net.dense(net.dropout(x) if dropout else x, n_classes)
+    x = cnn.conv_bn(image, round_to_eight(32 * width), 3, 2, activation="relu6")
+    x = _stages(cnn, x, _V2, width)
+    x = cnn.global_average_pool(cnn.conv_bn(x, round_to_eight(1280 * max(width, 1)), 1, activation="relu6"))
+    return cnn.dense(cnn.dropout(x) if dropout else x, n_classes)
 
 
-# MnasNet-B1, the net without gates, in the form of torchvision.
+# MnasNet-B1, the cnn without gates, in the form of torchvision.
 _MNAS = (
     Stage(3, 24, 3, 2),
     Stage(3, 40, 3, 2, 5),
@@ -105,12 +105,12 @@ _MNAS = (
 )
 
 
-def mnasnet(net: NetBuilder, image: int, n_classes: int, width: float) -> int:
+def mnasnet(cnn: CnnBuilder, image: int, n_classes: int, width: float) -> int:
     """Inverted residuals found by search; `width` multiplies the channels."""
-    x = net.conv_bn(image, round_to_eight(32 * width), 3, 2)
-    x = net.conv_bn(net.depthwise_bn(x, 3), round_to_eight(16 * width), 1, activation=None)
-    x = _stages(net, x, _MNAS, width)
-    return net.dense(net.dropout(net.global_average_pool(net.conv_bn(x, 1280, 1))), n_classes)
+    x = cnn.conv_bn(image, round_to_eight(32 * width), 3, 2)
+    x = cnn.conv_bn(cnn.depthwise_bn(x, 3), round_to_eight(16 * width), 1, activation=None)
+    x = _stages(cnn, x, _MNAS, width)
+    return cnn.dense(cnn.dropout(cnn.global_average_pool(cnn.conv_bn(x, 1280, 1))), n_classes)
 
 
 class Unit(NamedTuple):
@@ -157,28 +157,28 @@ _V3_SMALL = (
 )
 
 
-def _v3_unit(net: NetBuilder, x: int, unit: Unit) -> int:
+def _v3_unit(cnn: CnnBuilder, x: int, unit: Unit) -> int:
     y = x
-    if unit.expanded != net.channels(x):
-        y = net.conv_bn(y, unit.expanded, 1, activation=unit.activation)
-    y = net.depthwise_bn(y, unit.kernel, unit.stride, unit.activation)
+    if unit.expanded != cnn.channels(x):
+        y = cnn.conv_bn(y, unit.expanded, 1, activation=unit.activation)
+    y = cnn.depthwise_bn(y, unit.kernel, unit.stride, unit.activation)
     if unit.gate:
-        y = gated(net, y, round_to_eight(unit.expanded // 4), "relu", "hardsigmoid")
-    y = net.conv_bn(y, unit.channels, 1, activation=None)
-    return net.add(x, y) if unit.stride == 1 and net.channels(x) == unit.channels else y
+        y = gated(cnn, y, round_to_eight(unit.expanded // 4), "relu", "hardsigmoid")
+    y = cnn.conv_bn(y, unit.channels, 1, activation=None)
+    return cnn.add(x, y) if unit.stride == 1 and cnn.channels(x) == unit.channels else y
 
 
-def mobilenet_v3(net: NetBuilder, image: int, n_classes: int, units: tuple[Unit, ...], features: int) -> int:
+def mobilenet_v3(cnn: CnnBuilder, image: int, n_classes: int, units: tuple[Unit, ...], features: int) -> int:
     """Inverted residuals with gates; `features` is the width of the dense layer before the classes."""
-    x = net.conv_bn(image, 16, 3, 2, activation="hardswish")
+    x = cnn.conv_bn(image, 16, 3, 2, activation="hardswish")
     for unit in units:
-        x = _v3_unit(net, x, unit)
-    x = net.conv_bn(x, 6 * net.channels(x), 1, activation="hardswish")
-    x = net.activation(net.dense(net.global_average_pool(x), features), "hardswish")
-    return net.dense(net.dropout(x), n_classes)
+        x = _v3_unit(cnn, x, unit)
+    x = cnn.conv_bn(x, 6 * cnn.channels(x), 1, activation="hardswish")
+    x = cnn.activation(cnn.dense(cnn.global_average_pool(x), features), "hardswish")
+    return cnn.dense(cnn.dropout(x), n_classes)
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         "mobilenet_v1": Entry(mobilenet_v1, "mobilenet_v1", "mobilenet"),
         "mobilenet_v1_0_5": Entry(partial(mobilenet_v1, width=0.5), "mobilenet_v1", "mobilenet"),

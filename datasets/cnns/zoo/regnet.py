@@ -4,25 +4,25 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 from trainlaw.datasets.cnns.zoo.resnet import squeeze_excite
 
 
-def _block(net: NetBuilder, x: int, width: int, stride: int, *, group_width: int, squeeze: bool) -> int:
-    shortcut, hidden = x, round(net.channels(x) / 4)
-    if stride != 1 or net.channels(x) != width:
-        shortcut = net.conv_bn(x, width, 1, stride, activation=None)
-    x = net.conv_bn(x, width, 1)
-    x = net.conv_bn(x, width, 3, stride, groups=width // min(group_width, width))
+def _block(cnn: CnnBuilder, x: int, width: int, stride: int, *, group_width: int, squeeze: bool) -> int:
+    shortcut, hidden = x, round(cnn.channels(x) / 4)
+    if stride != 1 or cnn.channels(x) != width:
+        shortcut = cnn.conv_bn(x, width, 1, stride, activation=None)
+    x = cnn.conv_bn(x, width, 1)
+    x = cnn.conv_bn(x, width, 3, stride, groups=width // min(group_width, width))
     if squeeze:
-        x = squeeze_excite(net, x, hidden)
-    x = net.conv_bn(x, width, 1, activation=None)
-    return net.relu(net.add(shortcut, x))
+        x = squeeze_excite(cnn, x, hidden)
+    x = cnn.conv_bn(x, width, 1, activation=None)
+    return cnn.relu(cnn.add(shortcut, x))
 
 
 def regnet(
-    net: NetBuilder,
+    cnn: CnnBuilder,
     image: int,
     n_classes: int,
     *,
@@ -32,11 +32,11 @@ def regnet(
     squeeze: bool,
 ) -> int:
     """Four stages of grouped bottlenecks without expansion, each starting with stride 2."""
-    x = net.conv_bn(image, 32, 3, 2)
+    x = cnn.conv_bn(image, 32, 3, 2)
     for width, depth in zip(widths, depths, strict=True):
         for position in range(depth):
-            x = _block(net, x, width, 1 if position else 2, group_width=group_width, squeeze=squeeze)
-    return net.dense(net.global_average_pool(x), n_classes)
+            x = _block(cnn, x, width, 1 if position else 2, group_width=group_width, squeeze=squeeze)
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
 # Widths and depths of the four stages and the group width: the authors' configurations; "torch" marks those
@@ -90,6 +90,6 @@ def _entries(kind: str, table: Mapping[str, tuple], squeeze: bool) -> dict[str, 
     }
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {**_entries("x", _X, squeeze=False), **_entries("y", _Y, squeeze=True)}
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 # Blocks of the four stages: arXiv:1512.03385, table 1; 200 layers: arXiv:1603.05027.
@@ -20,25 +20,25 @@ _LAYERS = MappingProxyType(
 )
 
 
-def squeeze_excite(net: NetBuilder, x: int, hidden: int) -> int:
+def squeeze_excite(cnn: CnnBuilder, x: int, hidden: int) -> int:
     """Channels weighted by two dense layers on their means (Hu et al. 2017, arXiv:1709.01507)."""
-    gate = net.relu(net.dense(net.global_average_pool(x), hidden))
-    gate = net.activation(net.dense(gate, net.channels(x)), "sigmoid")
-    return net.multiply(x, gate)
+    gate = cnn.relu(cnn.dense(cnn.global_average_pool(x), hidden))
+    gate = cnn.activation(cnn.dense(gate, cnn.channels(x)), "sigmoid")
+    return cnn.multiply(x, gate)
 
 
-def basic_block(net: NetBuilder, x: int, channels: int, stride: int) -> int:
+def basic_block(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
     """Two 3 x 3 convolutions beside a shortcut."""
     shortcut = x
-    if stride != 1 or net.channels(x) != channels:
-        shortcut = net.conv_bn(x, channels, 1, stride, activation=None)
-    x = net.conv_bn(x, channels, 3, stride)
-    x = net.conv_bn(x, channels, 3, activation=None)
-    return net.relu(net.add(shortcut, x))
+    if stride != 1 or cnn.channels(x) != channels:
+        shortcut = cnn.conv_bn(x, channels, 1, stride, activation=None)
+    x = cnn.conv_bn(x, channels, 3, stride)
+    x = cnn.conv_bn(x, channels, 3, activation=None)
+    return cnn.relu(cnn.add(shortcut, x))
 
 
 def bottleneck_block(
-    net: NetBuilder,
+    cnn: CnnBuilder,
     x: int,
     channels: int,
     stride: int,
@@ -55,94 +55,94 @@ def bottleneck_block(
     `pooled_shortcut` is the variant D of He et al. 2018 (arXiv:1812.01187).
     """
     shortcut = x
-    if stride != 1 or net.channels(x) != 4 * channels:
+    if stride != 1 or cnn.channels(x) != 4 * channels:
         # Variant D does not skip three of four pixels: it averages them before the 1 x 1 convolution.
         pooled = pooled_shortcut and stride != 1
-        entry = net.average_pool(x, stride, ceil=True) if pooled else x
-        shortcut = net.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
+        entry = cnn.average_pool(x, stride, ceil=True) if pooled else x
+        shortcut = cnn.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
     # ResNeXt (arXiv:1611.05431) counts the width per group at the first stage; wide nets have one wide group.
     width = channels * group_width // 64 * groups
-    x = net.conv_bn(x, width, 1, stride if early_stride else 1)
-    x = net.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
-    x = net.conv_bn(x, 4 * channels, 1, activation=None)
+    x = cnn.conv_bn(x, width, 1, stride if early_stride else 1)
+    x = cnn.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
+    x = cnn.conv_bn(x, 4 * channels, 1, activation=None)
     if squeeze:
         # A sixteenth of the block's output, as in the authors' nets.
-        x = squeeze_excite(net, x, channels // 4)
-    return net.relu(net.add(shortcut, x))
+        x = squeeze_excite(cnn, x, channels // 4)
+    return cnn.relu(cnn.add(shortcut, x))
 
 
-def stem(net: NetBuilder, x: int) -> int:
+def stem(cnn: CnnBuilder, x: int) -> int:
     """A 7 x 7 convolution of stride 2 and a pooling of stride 2."""
-    return net.max_pool(net.conv_bn(x, 64, 7, 2), 3, 2, 1)
+    return cnn.max_pool(cnn.conv_bn(x, 64, 7, 2), 3, 2, 1)
 
 
-def deep_stem(net: NetBuilder, x: int) -> int:
+def deep_stem(cnn: CnnBuilder, x: int) -> int:
     """Three 3 x 3 convolutions instead of one 7 x 7 (variant C of arXiv:1812.01187)."""
     for channels, stride in ((32, 2), (32, 1), (64, 1)):
-        x = net.conv_bn(x, channels, 3, stride)
-    return net.max_pool(x, 3, 2, 1)
+        x = cnn.conv_bn(x, channels, 3, stride)
+    return cnn.max_pool(x, 3, 2, 1)
 
 
-def cifar_stem(net: NetBuilder, x: int) -> int:
+def cifar_stem(cnn: CnnBuilder, x: int) -> int:
     """A 3 x 3 convolution at full resolution, for images of 32 x 32."""
-    return net.conv_bn(x, 64, 3)
+    return cnn.conv_bn(x, 64, 3)
 
 
 def resnet(
-    net: NetBuilder,
+    cnn: CnnBuilder,
     image: int,
     n_classes: int,
     depth: int,
-    start: Callable[[NetBuilder, int], int] = stem,
+    start: Callable[[CnnBuilder, int], int] = stem,
     **block: int | bool,
 ) -> int:
     """A residual network of four stages; `block` are options of `bottleneck_block`."""
     one = basic_block if depth < 50 else partial(bottleneck_block, **block)
-    x = start(net, image)
+    x = start(cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
-            x = one(net, x, 64 << stage, 2 if stage and not position else 1)
-    return net.dense(net.global_average_pool(x), n_classes)
+            x = one(cnn, x, 64 << stage, 2 if stage and not position else 1)
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def preactivation_block(net: NetBuilder, x: int, stride: int, *steps: tuple[int, int, int]) -> int:
+def preactivation_block(cnn: CnnBuilder, x: int, stride: int, *steps: tuple[int, int, int]) -> int:
     """Normalisation and activation before each convolution (He et al. 2016, arXiv:1603.05027).
 
     A step is channels, kernel and stride of a convolution.
     """
     leaving = steps[-1][0]
-    y = entry = net.relu(net.batchnorm(x))
+    y = entry = cnn.relu(cnn.batchnorm(x))
     # Where the shape changes the shortcut starts after the first activation (figure 4 e of the paper).
-    shortcut = net.conv(entry, leaving, 1, stride) if stride != 1 or net.channels(x) != leaving else x
+    shortcut = cnn.conv(entry, leaving, 1, stride) if stride != 1 or cnn.channels(x) != leaving else x
     for position, (channels, kernel, step) in enumerate(steps):
-        y = net.conv(net.relu(net.batchnorm(y)) if position else y, channels, kernel, step)
-    return net.add(shortcut, y)
+        y = cnn.conv(cnn.relu(cnn.batchnorm(y)) if position else y, channels, kernel, step)
+    return cnn.add(shortcut, y)
 
 
 def preactivation_resnet(
-    net: NetBuilder, image: int, n_classes: int, depth: int, early_stride: bool = True
+    cnn: CnnBuilder, image: int, n_classes: int, depth: int, early_stride: bool = True
 ) -> int:
     """A pre-activation residual network; `early_stride` as in `bottleneck_block`."""
-    x = stem(net, image)
+    x = stem(cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
             channels, stride = 64 << stage, 2 if stage and not position else 1
             first, second = (stride, 1) if early_stride else (1, stride)
             basic = ((channels, 3, stride), (channels, 3, 1))
             bottleneck = ((channels, 1, first), (channels, 3, second), (4 * channels, 1, 1))
-            x = preactivation_block(net, x, stride, *(basic if depth < 50 else bottleneck))
-    x = net.relu(net.batchnorm(x))
-    return net.dense(net.global_average_pool(x), n_classes)
+            x = preactivation_block(cnn, x, stride, *(basic if depth < 50 else bottleneck))
+    x = cnn.relu(cnn.batchnorm(x))
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def small_resnet(net: NetBuilder, image: int, n_classes: int) -> int:
-    """PROFET's small residual net: four blocks of two 1 x 1 convolutions."""
-    x = stem(net, image)
+def small_resnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
+    """PROFET's small residual cnn: four blocks of two 1 x 1 convolutions."""
+    x = stem(cnn, image)
     for channels, stride in ((64, 2), (64, 1), (128, 2), (128, 1)):
-        shortcut = net.conv_bn(x, channels, 1, stride, activation=None) if stride != 1 else x
-        y = net.conv_bn(net.conv_bn(x, channels, 1, stride), channels, 1, activation=None)
-        x = net.relu(net.add(shortcut, y))
-    return net.dense(net.global_average_pool(x), n_classes)
+        shortcut = cnn.conv_bn(x, channels, 1, stride, activation=None) if stride != 1 else x
+        y = cnn.conv_bn(cnn.conv_bn(x, channels, 1, stride), channels, 1, activation=None)
+        x = cnn.relu(cnn.add(shortcut, y))
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
 def _entry(depth: int, **options) -> Entry:
@@ -159,7 +159,7 @@ def _aggregated(depth: int, base: str, family: str = "resnext", **block) -> Entr
     return Entry(partial(resnet, depth=depth, **block), base, family)
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"resnet{depth}": _entry(depth) for depth in (18, 34, 50, 101, 152)},
         # "v1" as published, without a suffix the form of torchvision and of NVIDIA (v1.5).

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 # Channels of the three stages and of the last convolution: table 5.
@@ -18,32 +18,32 @@ _WIDTHS = MappingProxyType(
 )
 
 
-def _unit(net: NetBuilder, x: int, channels: int, stride: int) -> int:
+def _unit(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
     half = channels // 2
     if stride == 1:
         # Half of the channels pass untouched; the shuffle at the end mixes the halves.
-        kept, x = net.slice(x, half), net.slice(x, half)
+        kept, x = cnn.slice(x, half), cnn.slice(x, half)
     else:
-        kept = net.conv_bn(net.depthwise_bn(x, 3, stride, activation=None), half, 1)
-    x = net.depthwise_bn(net.conv_bn(x, half, 1), 3, stride, activation=None)
-    return net.channel_shuffle(net.concat(kept, net.conv_bn(x, half, 1)), 2)
+        kept = cnn.conv_bn(cnn.depthwise_bn(x, 3, stride, activation=None), half, 1)
+    x = cnn.depthwise_bn(cnn.conv_bn(x, half, 1), 3, stride, activation=None)
+    return cnn.channel_shuffle(cnn.concat(kept, cnn.conv_bn(x, half, 1)), 2)
 
 
 def shufflenet_v2(
-    net: NetBuilder, image: int, n_classes: int, widths: tuple[int, ...], small_image: bool = False
+    cnn: CnnBuilder, image: int, n_classes: int, widths: tuple[int, ...], small_image: bool = False
 ) -> int:
     """Three stages of units; `small_image` keeps the full resolution at first, for images of 32 x 32."""
-    x = net.conv_bn(image, 24, 3, 1 if small_image else 2)
+    x = cnn.conv_bn(image, 24, 3, 1 if small_image else 2)
     if not small_image:
-        x = net.max_pool(x, 3, 2, 1)
+        x = cnn.max_pool(x, 3, 2, 1)
     for channels, count in zip(widths, (4, 8, 4), strict=False):
         for position in range(count):
-            x = _unit(net, x, channels, 1 if position else 2)
-    x = net.conv_bn(x, widths[-1], 1)
-    return net.dense(net.global_average_pool(x), n_classes)
+            x = _unit(cnn, x, channels, 1 if position else 2)
+    x = cnn.conv_bn(x, widths[-1], 1)
+    return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         **{
             f"shufflenet_v2_{size}": Entry(partial(shufflenet_v2, widths=widths), "shufflenet", "shufflenet")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 # Convolutions of the five stages: columns A, B, D and E of table 1.
@@ -13,39 +13,39 @@ _STAGES = MappingProxyType(
 )
 
 
-def vgg_features(net: NetBuilder, image: int, depth: int, batchnorm: bool) -> int:
+def vgg_features(cnn: CnnBuilder, image: int, depth: int, batchnorm: bool) -> int:
     """Five stages of 3 x 3 convolutions, each ending in a pooling."""
     x = image
     for stage, count in enumerate(_STAGES[depth]):
         for _ in range(count):
-            x = net.conv(x, min(64 << stage, 512), 3, bias=True)
-            x = net.relu(net.batchnorm(x) if batchnorm else x)
-        x = net.max_pool(x, 2)
+            x = cnn.conv(x, min(64 << stage, 512), 3, bias=True)
+            x = cnn.relu(cnn.batchnorm(x) if batchnorm else x)
+        x = cnn.max_pool(x, 2)
     return x
 
 
-def vgg(net: NetBuilder, image: int, n_classes: int, depth: int, batchnorm: bool = False) -> int:
+def vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int, batchnorm: bool = False) -> int:
     """A VGG of 11 to 19 layers with weights."""
     # Images other than 224 pixels are pooled to 7 x 7, so that the dense layers keep their size.
-    x = net.adaptive_average_pool(vgg_features(net, image, depth, batchnorm), 7)
+    x = cnn.adaptive_average_pool(vgg_features(cnn, image, depth, batchnorm), 7)
     for _ in range(2):
-        x = net.dropout(net.relu(net.dense(x, 4096)))
-    return net.dense(x, n_classes)
+        x = cnn.dropout(cnn.relu(cnn.dense(x, 4096)))
+    return cnn.dense(x, n_classes)
 
 
-def profet_vgg(net: NetBuilder, image: int, n_classes: int, depth: int) -> int:
+def profet_vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int) -> int:
     """PROFET's form: no resampling before the dense layers, no dropout."""
-    x = vgg_features(net, image, depth, batchnorm=False)
+    x = vgg_features(cnn, image, depth, batchnorm=False)
     for _ in range(2):
-        x = net.relu(net.dense(x, 4096))
-    return net.dense(x, n_classes)
+        x = cnn.relu(cnn.dense(x, 4096))
+    return cnn.dense(x, n_classes)
 
 
 def _entry(architecture, depth: int, size: int = 224, n_classes: int = 1000, **options: bool) -> Entry:
     return Entry(partial(architecture, depth=depth, **options), f"vgg{depth}", "vgg", size, n_classes)
 
 
-NETS: Mapping[str, Entry] = MappingProxyType(
+CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"vgg{depth}": _entry(vgg, depth) for depth in _STAGES},
         **{f"vgg{depth}_bn": _entry(vgg, depth, batchnorm=True) for depth in _STAGES},

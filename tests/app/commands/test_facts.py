@@ -18,7 +18,7 @@ from trainlaw.datasets import (
     LAYER_FEATURES,
     built_in_gpus,
     cnn_table,
-    find_cnn_facts,
+    find_cnn_counts,
     find_gpu,
     load,
 )
@@ -240,7 +240,7 @@ def test_features_print_their_definitions():
     text = output("features")
     for name, feature in FEATURES.items():
         assert name in text
-        assert feature.is_raw or f"= {feature.definition.split()[0]}" in text
+        assert feature.is_base or f"= {feature.definition.split()[0]}" in text
     assert "is_ring * ring_s" in output("features", "communication_s")
     assert "= " not in output("features", "--brief")
 
@@ -356,7 +356,7 @@ def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):
 
 
 def test_a_named_cnn_is_the_shipped_one():
-    assert named_cnn("ResNet-50") == find_cnn_facts("resnet50")
+    assert named_cnn("ResNet-50") == find_cnn_counts("resnet50")
     assert named_cnn("resnet50").network == build("resnet50")
 
 

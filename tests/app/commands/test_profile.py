@@ -13,9 +13,8 @@ from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
 from trainlaw.app.commands.profile_jobs import ProfileOptions, run_profile
 from trainlaw.app.terminal.profile import counts_of, layers_text, micro_text, progress_text, words_of
-from trainlaw.datasets.profiler import Configuration, Means, MicroTime, Progress
-from trainlaw.datasets.profiler.micro import micro_row
-from trainlaw.datasets.profiler.micro_profiling import _write_rates
+from trainlaw.datasets.profiler import Configuration, MicroTime, Progress, Setup
+from trainlaw.datasets.profiler.micro import _write_rates, micro_row
 from trainlaw.formulas import InputError
 from trainlaw.validate import read_rates
 from typer.testing import CliRunner
@@ -60,9 +59,9 @@ def test_options_become_configurations_and_a_rule(jobs, tmp_path):
     jobs.clear()
     (tmp_path / "runs.csv").write_text("")
     text = run_profile(options(tmp_path, interval=5.0))
-    ((name, (wanted, means, _), _),) = jobs
+    ((name, (wanted, setup, _), _),) = jobs
     assert (name, len(wanted)) == ("profile_runs", 4)
-    assert (means.rule.interval, means.rule.limit_seconds) == (0.05, 1.0)
+    assert (setup.rule.interval, setup.rule.limit_seconds) == (0.05, 1.0)
     assert "1 configuration tried (3 were there already)" in text
     assert text.endswith(f"next: trainlaw data check {tmp_path / 'runs.csv'}")
 
@@ -144,9 +143,9 @@ def test_progress_tells_result_reason_and_time_left():
 def test_micro_and_layers_say_where_their_tables_are(tmp_path, capsys):
     from trainlaw.app.terminal.profile import print_micro_time
 
-    means = Means(tmp_path / "runs.csv")
-    assert "runs-micro.csv" in micro_text(means, 2)
-    assert "runs-operations.csv" in layers_text(means, 2, 2)
+    setup = Setup(tmp_path / "runs.csv")
+    assert "runs-micro.csv" in micro_text(setup, 2)
+    assert "runs-operations.csv" in layers_text(setup, 2, 2)
     print_micro_time("Toy", MicroTime("matmul", "128", 2e9, 0.001))
     assert capsys.readouterr().err == "Toy: matmul 128: 1 ms, 2 TFLOP/s\n"
 

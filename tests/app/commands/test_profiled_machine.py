@@ -10,8 +10,8 @@ from trainlaw.app.studies.kinds.labels import study_labels
 from trainlaw.app.studies.runs import runs_of_study
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration, find_gpu
-from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner
 

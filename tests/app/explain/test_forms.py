@@ -122,7 +122,7 @@ def test_elasticities_are_what_predictions_say(built_in):
 
 
 def test_raw_columns_are_no_features_of_features(built_in):
-    assert all(FEATURES[name].is_raw for name in variables(in_raw_columns(built_in)))
+    assert all(FEATURES[name].is_base for name in variables(in_raw_columns(built_in)))
 
 
 def test_what_is_proved_holds(built_in):

@@ -17,16 +17,9 @@ from trainlaw.app.models.multi_gpu import exchange_seconds, iteration_seconds, k
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, taken_apart
 from trainlaw.app.workbook.model import values_of
-from trainlaw.datasets import (
-    TARGET,
-    configuration,
-    feature_specs,
-    find_cnn,
-    find_cnn_facts,
-    memory_needs,
-    memory_warnings,
-)
+from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
+from trainlaw.datasets.measurements.memory_fit import memory_needs, memory_warnings
 from trainlaw.formulas import Formula, InputError, UnknownNameError, evaluate, parse_text, substitute
 from typer.testing import CliRunner
 
@@ -156,7 +149,7 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
 
 
 def test_memory_without_layers_is_rough_and_says_so():
-    known = find_cnn_facts("vgg16")
+    known = find_cnn_counts("vgg16")
     assert memory_columns(configuration(cnn=known, gpu="T4", batch_per_gpu=1))["kept_bytes"] > 0
     bare = replace(known, cnn="mine", memory=None)
     run = configuration(cnn=bare, gpu="T4", batch_per_gpu=512)

@@ -16,8 +16,8 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.scoring import score_formula
 from trainlaw.app.studies.search import LayerSearch
-from trainlaw.datasets import Networks, configuration, find_cnn, find_gpu, layer_rows, load
-from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.datasets import configuration, find_cnn, find_gpu, load
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, layer_columns, run_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
@@ -39,7 +39,7 @@ def few():
 
 
 def test_the_sum_is_that_of_the_layers_one_by_one(law):
-    rows = layer_rows(configuration(**RUN))
+    rows = run_layers(configuration(**RUN))
     columns = rows.features([spec.name for spec in law.used_features])
     each = law.predict(columns)
     (prediction,) = predict_runs(law, configuration(**RUN))
@@ -51,7 +51,7 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     law = load_formula(LAW_OF_LAYERS)
     layers = layer_columns(find_cnn("googlenet"), find_gpu("T4"), 32, 3)
     run = configuration(cnn="googlenet", gpu="T4", batch_per_gpu=32)
-    rows = layer_rows(run)
+    rows = run_layers(run)
     once = law.predict(rows.features([spec.name for spec in law.used_features]))[rows.kinds == "iteration"]
     (prediction,) = predict_runs(law, run)
     of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
@@ -61,7 +61,7 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
 def test_layers_outside_the_training_range_are_counted(law):
     narrow = replace(law, ranges={"columns": (1.0, 512.0), "compute_s": (0.0, 1.0)})
     (prediction,) = predict_runs(narrow, configuration(**RUN))
-    rows = layer_rows(configuration(**RUN))
+    rows = run_layers(configuration(**RUN))
     wide = rows.sums.apply(1.0 * (rows.features(["columns"])["columns"].to_numpy() > 512))[0]
     assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the 1 to 512 of training",)
 
@@ -104,7 +104,7 @@ def test_scoring_and_refitting(law, few):
 
 
 def test_refitted_constants_are_found_again(law, few):
-    X, networks = few.features(), Networks.of(few)
+    X, networks = few.features(), CnnLayers.of(few)
     rows = Layout(networks).rows(X, [spec.name for spec in law.used_features])
     seconds = rows.predict(law)
     other = read_formula(
@@ -115,7 +115,7 @@ def test_refitted_constants_are_found_again(law, few):
 
 
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
-    X, networks = few.features(), Networks.of(few)
+    X, networks = few.features(), CnnLayers.of(few)
     names = ("compute_s", "output_memory_s", "other_memory_s", "launch_s", "iteration_overhead_s", "columns")
     search = LayerSearch(networks, names, SearchSettings(evaluations=300, random_seed=1))
     search.fit(X, few.seconds, few.labels()["gpu_group"].to_numpy(str))

@@ -27,7 +27,7 @@ from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageSearch
 from trainlaw.app.studies.splits import judged_splits
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets import FEATURES, configuration, find_cnn_facts, find_gpu, load
+from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.evolve import SearchSettings
@@ -145,7 +145,7 @@ def test_the_law_with_a_formula_of_one_gpu_is_one_formula(law):
 
 def test_scaling_by_the_law_has_parts_that_add_up(law):
     formula = load_formula(BUILT_IN)
-    cnn, gpu = find_cnn_facts("resnet50"), find_gpu("V100-SXM2-16GB")
+    cnn, gpu = find_cnn_counts("resnet50"), find_gpu("V100-SXM2-16GB")
     points = scaling_curve(formula, cnn, gpu, 64, most=32, law=law, link="nvlink2", network="ib-edr")
     assert points[0].speed_up == 1 and points[0].transfer_s == points[0].latency_s == 0
     for point in points[1:]:

@@ -8,8 +8,8 @@ from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.runs import runs_of_study
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration
-from trainlaw.datasets.profiler.machine_file import MachineFile
 from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate.metrics import mape_percent
 

@@ -19,7 +19,7 @@ from trainlaw.app.studies.kinds.anchor_search import (
     transferred,
     without_vanishing_terms,
 )
-from trainlaw.datasets import load_pairs
+from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, evaluate, load_formula, parse_text, to_text
 from trainlaw.validate import assert_blind, leave_one_group_out, run_pair_study
@@ -30,13 +30,13 @@ QUICK = SearchSettings(evaluations=100)
 
 @pytest.fixture(scope="module")
 def pair():
-    return load_pairs().where(anchor_gpu="T4", target_gpu="K80")
+    return load("profet-pairs").where(anchor_gpu="T4", target_gpu="K80")
 
 
 @pytest.fixture(scope="module")
 def profile_file(tmp_path_factory):
     """The operations of one built-in profile as the CSV that TensorFlow's profiler gives."""
-    row = load_pairs().where(
+    row = load("profet-pairs").where(
         anchor_gpu="T4", target_gpu="K80", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128
     )
     profile, lines = row.profile().iloc[0], ["Host/device,Type,Operation,Total self-time (us)"]
@@ -50,7 +50,7 @@ def profile_file(tmp_path_factory):
 
 def test_nonnegative_sum_finds_planted_constants():
     random = np.random.default_rng(3)
-    X = load_pairs().features(["conv_forward_s", "dense_s", "pool_s"]).iloc[::7] + 1e-4
+    X = load("profet-pairs").features(["conv_forward_s", "dense_s", "pool_s"]).iloc[::7] + 1e-4
     y = (3.0 * X["conv_forward_s"] + 0.5 * X["pool_s"]).to_numpy(copy=True)
     y[::20] *= random.uniform(2.0, 5.0, len(y[::20]))  # one in twenty is wrong by far
     found = nonnegative_sum(X, y, list(X))
@@ -95,7 +95,7 @@ def test_pair_study_takes_the_law_under_its_guard(pair):
 
 
 def test_transferred_law_finds_the_planted_exponent():
-    table = load_pairs()
+    table = load("profet-pairs")
     law = load_formula(law_path())
     names = [spec.name for spec in law.used_features]
     X = table.features((*names, *(f"anchor_{name}" for name in names), "anchor_time_s"))
@@ -115,7 +115,7 @@ def law_path():
 
 
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
-    rows = STUDY_KINDS["anchor"].rows(load_pairs())
+    rows = STUDY_KINDS["anchor"].rows(load("profet-pairs"))
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.judged).sum()
     held_out = rows.labels["gpu_group"].to_numpy() == "GV100-80"
     X, y, groups = rows.X[~held_out], rows.seconds[~held_out], rows.groups[~held_out]

@@ -9,12 +9,12 @@ import pytest
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import gpu_counts, scaling_curve
 from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
-from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_facts, find_gpu
+from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.formulas import Formula, InputError, parse_text
 from typer.testing import CliRunner
 
-CNN, GPU = find_cnn_facts("vgg16"), find_gpu("V100-SXM2-16GB")
+CNN, GPU = find_cnn_counts("vgg16"), find_gpu("V100-SXM2-16GB")
 WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
 
 

@@ -12,7 +12,7 @@ from trainlaw.app.models.builtin import LAW_OF_LAYERS
 from trainlaw.app.models.errors import OURS, overall_error
 from trainlaw.app.predictions.streams import layer_tasks, plan_streams
 from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
-from trainlaw.datasets import find_cnn_facts, find_gpu
+from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import InputError, UnknownNameError, load_formula
 from typer.testing import CliRunner
 
@@ -23,7 +23,7 @@ CHAINS = ("alexnet_mx", "vgg16", "lenet5", "mobilenet_v1")
 
 
 def plan(cnn, batch=8, streams=4, **settings):
-    return plan_streams(find_cnn_facts(cnn), GPU, batch, streams, law=LAW, **settings)
+    return plan_streams(find_cnn_counts(cnn), GPU, batch, streams, law=LAW, **settings)
 
 
 @pytest.mark.parametrize("phase", ["training", "forward"])
@@ -49,7 +49,7 @@ def test_inception_gains_at_the_default_batch():
 
 
 def test_training_runs_back_through_the_graph():
-    cnn = find_cnn_facts("googlenet")
+    cnn = find_cnn_counts("googlenet")
     layers, tasks = layer_tasks(cnn.network, GPU, 8, "training", LAW)
     forward = len(cnn.network.layers)
     places = {layer.layer: place for place, layer in enumerate(layers) if not layer.backward}
@@ -66,7 +66,7 @@ def test_training_runs_back_through_the_graph():
 def test_the_sum_is_the_law_of_a_training_pass():
     from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
 
-    cnn = find_cnn_facts("resnet50")
+    cnn = find_cnn_counts("resnet50")
     _, tasks = layer_tasks(cnn.network, GPU, 16, "training", LAW)
     columns = layer_columns(cnn.network, GPU, 16, 3)
     whole = LAW.predict(columns)[columns["is_layer"] > 0].sum()

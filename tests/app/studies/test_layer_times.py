@@ -110,7 +110,7 @@ def test_entered_sizes_give_the_time_of_the_measured_row(found):
     entered = as_entered(replace(law, provenance={"table": "cde-layers/conv/train"}))
     columns, gpus = known.features(), known.frame["gpu"].to_numpy(dtype=str)
     names = [spec.name for spec in entered.features]
-    assert all(LAYER_FEATURES[name].is_raw for name in names)
+    assert all(LAYER_FEATURES[name].is_base for name in names)
     seconds = entered.predict({name: columns[name] for name in names}, {"gpu": gpus})
     assert seconds == pytest.approx(search.predict(columns), rel=1e-9)
 

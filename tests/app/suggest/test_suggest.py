@@ -138,8 +138,8 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
 
 
 def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
-    from trainlaw.datasets.profiler.machine_file import MachineFile
     from trainlaw.datasets.profiler.processor import Processor
+    from trainlaw.datasets.profiler.row_files import MachineFile
 
     machine = MachineFile("runs.csv")
     lines = ["gpu,cnn,batch_per_gpu,time_s"]

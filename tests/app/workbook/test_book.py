@@ -29,9 +29,9 @@ from trainlaw.datasets import (
     feature_specs,
     find_gpu,
     link_table,
-    memory_needs,
 )
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, GroupedConstant, InputError, UnknownNameError, parse_text
 from trainlaw.formulas.expression import with_constants
 

@@ -16,7 +16,7 @@ from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
 from trainlaw.app.workbook.model import FIRST_CNN
 from trainlaw.app.workbook.predict import ONE_GPU
 from trainlaw.datasets import cnn_table, configuration
-from trainlaw.datasets.measurements.cnn_layer_rows import layers_of_key
+from trainlaw.datasets.measurements.cnn_layer_rows import zoo_layers
 from trainlaw.formulas import GroupedConstant, InputError, parse_text
 
 from .test_book import named_value, needs_libreoffice, read, recalculated, with_values
@@ -104,7 +104,7 @@ def test_twenty_random_choices_equal_the_command(law, plan, folder):
     files = {}
     for number, choice in enumerate(picked):
         # Every tenth has all its rows for layers; of the others those that stay empty are left out.
-        room = SLOTS if number % 10 == 0 else len(layers_of_key(tuple(choice[0].values())).count)
+        room = SLOTS if number % 10 == 0 else len(zoo_layers(tuple(choice[0].values())).count)
         book = small(plan, {cnn_label(**choice[0])}, room)
         files[f"{number}.xlsx"] = xlsx_bytes(chosen(book, choice))
     books = recalculated(files, folder)
@@ -177,7 +177,7 @@ def test_every_sheet_and_what_it_says(plan):
     predict = plan.sheets[0]
     assert any(cell.value == ONE_GPU for cell in predict.cells.values())
     facts = next(sheet for sheet in plan.sheets if sheet.name == FACTS)
-    sizes = [len(layers_of_key(key).count) for key in KEYS]
+    sizes = [len(zoo_layers(key).count) for key in KEYS]
     titles = 3
     assert len({row for row, column in facts.cells if column == 0}) == sum(sizes) + titles
     assert max(sizes) <= SLOTS
@@ -197,7 +197,7 @@ def test_long_terms_and_constants_by_group(folder):
     plain = read_formula("compute_s * rows * columns", "layers")
     constant = GroupedConstant("C[harness]", "harness", {"profet": 2.0}, 3.0)
     formula = replace(plain, expression=expression, grouped=(constant,))
-    room = len(layers_of_key(FIRST_CNN).count)
+    room = len(zoo_layers(FIRST_CNN).count)
     plan = small(workbook_plan(formula), {cnn_label(*FIRST_CNN)}, room)
     run = configuration(cnn=FIRST_CNN[0], gpu="V100-SXM2-16GB", batch_per_gpu=64)
     book = recalculated({"long.xlsx": xlsx_bytes(plan)}, folder)["long.xlsx"]

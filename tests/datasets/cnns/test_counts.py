@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets import cnn_table
-from trainlaw.datasets.cnns import Cnn, NetBuilder, build, counts, explain, longest_path, zoo_names
+from trainlaw.datasets.cnns import Cnn, CnnBuilder, build, counts, explain, longest_path, zoo_names
 from trainlaw.formulas.units import Unit
 
 
@@ -13,7 +13,7 @@ def network(net):
 
 
 def test_a_small_net_is_counted_as_by_hand():
-    net = NetBuilder()
+    net = CnnBuilder()
     image = net.input(3, 8)
     left = net.relu(net.batchnorm(net.conv(image, 4, 3)))
     right = net.conv(image, 4, 5, 2, bias=True)
@@ -58,7 +58,7 @@ def test_a_small_net_is_counted_as_by_hand():
 
 
 def test_a_transposed_convolution_works_on_its_input():
-    net = NetBuilder()
+    net = CnnBuilder()
     net.conv_transpose(net.input(4, 8), 6, 3, 2, padding=1, output_padding=1, bias=True)
     layer = net.layers[-1]
     assert (layer.out_height, layer.weights, layer.parameters, layer.macs) == (16, 216, 222, 216 * 64)
@@ -133,7 +133,7 @@ def test_the_longest_path_is_that_of_networkx():
 
 
 def test_a_net_without_convolutions_has_finite_counts():
-    net = NetBuilder()
+    net = CnnBuilder()
     net.softmax(net.dense(net.input(1, 4), 3))
     found = counts(network(net))
     assert all(math.isfinite(value) for value in found.values())

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import CnnFacts, cnn_name, cnn_table, find_cnn, find_cnn_facts
-from trainlaw.datasets.cnns.facts import COUNT_COLUMNS, shipped_facts
+from trainlaw.datasets import CnnCounts, cnn_table, find_cnn, find_cnn_counts
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, cnn_name, shipped_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.zoo import zoo_names
-from trainlaw.datasets.files.names import joined_name
+from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 
 def test_shipped_table_is_whole():
     table = cnn_table()
-    assert len(table) == 252 == len(shipped_facts())
+    assert len(table) == 252 == len(shipped_counts())
     assert set(table["cnn"]) == set(zoo_names())
     assert set(table.columns[5:]) == {*COUNT_COLUMNS, *MEMORY_COLUMNS}
     assert np.isfinite(table[list(COUNT_COLUMNS)].to_numpy()).all()
@@ -24,15 +24,15 @@ def test_every_shipped_network_is_in_the_zoo_with_the_same_kin():
 
 
 def test_memory_of_the_table_is_that_of_the_graphs():
-    facts = list(shipped_facts().values())
+    facts = list(shipped_counts().values())
     for shipped in facts[::9]:
         assert shipped.memory == memory_per_sample(find_cnn(*shipped.key)), shipped.key
 
 
 def test_counts_of_graphs_and_of_the_table_agree_where_both_are():
     for key in (("resnet50", 224, 1000), ("densenet121", 224, 1000), ("mobilenet_v2_keras", 96, 10)):
-        graph = CnnFacts.of(find_cnn(*key))
-        assert find_cnn_facts(*key).counts == pytest.approx(graph.counts, rel=1e-12)
+        graph = CnnCounts.of(find_cnn(*key))
+        assert find_cnn_counts(*key).counts == pytest.approx(graph.counts, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_no_two_networks_share_a_spelling():
 @pytest.mark.parametrize(("text", "near"), [("resnet51", "resnet50"), ("vgg", "vgg16"), ("x" * 500, "known")])
 def test_unknown_names_are_refused_with_near_ones(text, near):
     with pytest.raises(UnknownNameError, match=near):
-        find_cnn_facts(text)
+        find_cnn_counts(text)
 
 
 def test_bad_sizes_are_refused():

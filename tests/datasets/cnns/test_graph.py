@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from trainlaw.datasets.cnns import Cnn, NetBuilder, build
+from trainlaw.datasets.cnns import Cnn, CnnBuilder, build
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
 from trainlaw.formulas.errors import InputError
 
@@ -60,7 +60,7 @@ def test_facts_that_follow_from_fields():
 
 
 def test_padding_after_the_image_follows_from_the_sizes():
-    net = NetBuilder()
+    net = CnnBuilder()
     image = net.input(3, 10)
     net.conv(image, 4, 3, 2, padding="same")
     net.conv(image, 4, 3, 2)

@@ -1,12 +1,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.datasets.cnns import Cnn, NetBuilder, build, training_memory
+from trainlaw.datasets.cnns import Cnn, CnnBuilder, build, training_memory
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 
 def small_net():
-    net = NetBuilder()
+    net = CnnBuilder()
     x = net.relu(net.batchnorm(net.conv(net.input(3, 8), 4, 3)))
     x = net.dropout(net.max_pool(x, 2))
     net.softmax(net.dense(x, 5))

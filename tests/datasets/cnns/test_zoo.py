@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
-from trainlaw.datasets.cnns.builder import NetBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 with Path(__file__).with_name("published.csv").open(encoding="utf-8", newline="") as file:
@@ -68,7 +68,7 @@ def test_any_size_and_class_count(name, size, n_classes):
 
 
 def test_names_are_listed_without_building(monkeypatch):
-    monkeypatch.setattr(NetBuilder, "__init__", None)
+    monkeypatch.setattr(CnnBuilder, "__init__", None)
     assert list(zoo_names()) == sorted(zoo_names())
     assert "resnet50" in zoo_names()
 

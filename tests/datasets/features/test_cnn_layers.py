@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import LAYER_FEATURES, LayerTable, find_cnn, find_gpu, load_layers
-from trainlaw.datasets.features.cnn_layers import OTHER_MEMORY, device_shares
+from trainlaw.datasets import LAYER_FEATURES, LayerTable, find_cnn, find_gpu, load
+from trainlaw.datasets.features.cnn_layer_features import OTHER_MEMORY, device_shares
 from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
 from trainlaw.formulas import UnknownNameError
 
@@ -17,7 +17,7 @@ def test_features_equal_those_of_the_table_of_layers(passes, phase):
     cnn, batch = find_cnn("vgg16"), 8
     found = layer_columns(cnn, GPU, batch, passes)
     heavy = [place for place, layer in enumerate(cnn.layers) if layer.weights]
-    pattern = load_layers("cde-layers").frame.iloc[0].to_dict()
+    pattern = load("cde-layers").frame.iloc[0].to_dict()
     rows = []
     for place in heavy:
         layer, dense = cnn.layers[place], cnn.layers[place].kind == "dense"

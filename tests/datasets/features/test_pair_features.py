@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import OPERATION_FEATURES, PAIR_FEATURES, load_pairs, pair_feature_specs
+from trainlaw.datasets import PAIR_FEATURES, feature_specs, load
+from trainlaw.datasets.features.pair_features import OPERATION_FEATURES
 from trainlaw.formulas.errors import UnknownNameError
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    return load_pairs().where(cnn="resnet50_preact", input_size_px=224)
+    return load("profet-pairs").where(cnn="resnet50_preact", input_size_px=224)
 
 
 def test_features_are_those_of_profile_target_and_anchor(pairs):
@@ -39,6 +40,6 @@ def test_labels_name_the_pair(pairs):
 
 
 def test_units_are_seconds_and_unknown_names_are_refused(pairs):
-    assert all(str(spec.unit) == "s" for spec in pair_feature_specs(OPERATION_FEATURES))
+    assert all(str(spec.unit) == "s" for spec in feature_specs(OPERATION_FEATURES, PAIR_FEATURES))
     with pytest.raises(UnknownNameError, match="conv_forward_s"):
         pairs.features(["conv_forwards_s"])

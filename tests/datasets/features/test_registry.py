@@ -11,10 +11,9 @@ from trainlaw.datasets import (
     configuration,
     feature_specs,
     load,
-    load_layers,
 )
 from trainlaw.datasets.features.layer_features import _ROWS as LAYER_ROWS
-from trainlaw.datasets.features.registry import _ROWS
+from trainlaw.datasets.features.run_features import _ROWS
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import infer_unit, variables
 from trainlaw.formulas.errors import UnknownNameError
@@ -124,7 +123,7 @@ def test_unknown_feature_is_refused():
 
 def test_layer_times_by_hand():
     """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the card."""
-    layers = load_layers("neusight-layers")
+    layers = load("neusight-layers")
     frame = layers.frame.iloc[:1]
     row = frame.iloc[0]
     rows = row["batch"] * row["out_height_px"] ** 2
@@ -135,7 +134,7 @@ def test_layer_times_by_hand():
     assert features["compute_s"] == pytest.approx(2 * macs / features["peak_flop_per_s"], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if not row.is_raw])
+@pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if not row.is_base])
 def test_a_definition_has_the_unit_that_its_row_states(name):
     """Constants take what unit is missing, such as 6 FLOP/MAC; sums and functions must agree."""
     units = {other: row.spec.unit for other, row in FEATURES.items()}
@@ -148,14 +147,14 @@ def test_a_definition_has_the_unit_that_its_row_states(name):
 def test_definitions_name_features_only(features):
     for name, row in features.items():
         assert set(variables(row.expression)) <= set(features), name
-        assert row.is_raw or name not in variables(row.expression)
+        assert row.is_base or name not in variables(row.expression)
 
 
 @pytest.mark.parametrize("name", STUDY_FEATURES)
 def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
     """The definitions are read and evaluated; here they are written in numpy, operation by operation."""
     table = load("default")
-    raw = table.features([other for other, row in FEATURES.items() if row.is_raw])
+    raw = table.features([other for other, row in FEATURES.items() if row.is_base])
     c = {other: raw[other].to_numpy() for other in raw}
     b, e, peak, rate = (
         c[other]

@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 import pytest
-from trainlaw.datasets import RunTable, configuration, find_cnn_facts, find_link
+from trainlaw.datasets import RunTable, configuration, find_cnn_counts, find_link
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 
-CNN = find_cnn_facts("resnet50")
+CNN = find_cnn_counts("resnet50")
 LINK, NETWORK = find_link("nvlink2-x6"), find_link("infiniband-edr")
 BATCH = 16
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets import RunTable, find_cnn_facts, find_gpu, find_link, gpu_table, load, wanted_gpu
+from trainlaw.datasets import RunTable, find_cnn_counts, find_gpu, find_link, gpu_table, load
 from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.formulas.errors import TrainlawError
 
@@ -150,7 +151,7 @@ def test_any_texts_in_four_columns(tmp_path, rows):
     read_or_refused(correct_runs, path)
 
 
-@pytest.mark.parametrize("find", [find_gpu, wanted_gpu, find_link, find_cnn_facts])
+@pytest.mark.parametrize("find", [find_gpu, wanted_gpu, find_link, find_cnn_counts])
 @given(text=st.text(max_size=400) | st.sampled_from([piece.decode("utf-8", "replace") for piece in PIECES]))
 def test_any_text_is_a_name_or_refused(find, text):
     read_or_refused(find, text)

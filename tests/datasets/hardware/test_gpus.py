@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.datasets import GpuCatalog, built_in_gpus, find_gpu, gpu_table, link_table
-from trainlaw.datasets.hardware.gpu_names import name_key, split_memory
+from trainlaw.datasets.hardware.gpus import name_key, split_memory
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
 CARDS = built_in_gpus().gpus

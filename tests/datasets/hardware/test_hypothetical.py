@@ -1,5 +1,6 @@
 import pytest
-from trainlaw.datasets import configuration, find_gpu, hypothetical_gpu, wanted_gpu
+from trainlaw.datasets import configuration, find_gpu
+from trainlaw.datasets.hardware.hypothetical import hypothetical_gpu, wanted_gpu
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 A100 = find_gpu("A100-SXM4-40GB")

@@ -4,31 +4,33 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import (
+    CNN_LAYER_FEATURES,
     LAYER_FEATURES,
-    LAYER_STUDY_FEATURES,
-    NETWORK_LAYER_FEATURES,
-    CnnFacts,
-    Facts,
-    Networks,
+    CnnCounts,
     RunTable,
     built_in_gpus,
     configuration,
+    feature_specs,
     find_cnn,
-    find_cnn_facts,
+    find_cnn_counts,
     find_gpu,
-    layer_rows,
     load,
-    network_layer_specs,
 )
-from trainlaw.datasets.features.cnn_features import ITERATION, LAYER_FACTS, DistinctLayers
-from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.datasets.features.cnn_layer_features import (
+    CNN_LAYER_COLUMNS,
+    ITERATION,
+    LAYER_STUDY_FEATURES,
+    DistinctLayers,
+)
+from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, layer_columns, run_layers
+from trainlaw.datasets.tables.run_columns import Facts
 from trainlaw.formulas import InputError, UnknownNameError
 
 NETS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
 
 
 def summed(run, names):
-    rows = layer_rows(run)
+    rows = run_layers(run)
     return {name: rows.sums.apply(rows.features([name])[name].to_numpy())[0] for name in names}
 
 
@@ -59,14 +61,14 @@ def test_layers_are_those_of_a_schedule(cnn):
 
 
 def test_names_and_units_are_those_of_measured_layers():
-    shared = [name for name in NETWORK_LAYER_FEATURES if name in LAYER_FEATURES]
+    shared = [name for name in CNN_LAYER_FEATURES if name in LAYER_FEATURES]
     assert {"compute_s", "rows", "reduction", "launch_s", "weights", "n_passes", "batch"} <= set(shared)
     for name in shared:
-        assert NETWORK_LAYER_FEATURES[name].spec.unit == LAYER_FEATURES[name].spec.unit, name
+        assert CNN_LAYER_FEATURES[name].spec.unit == LAYER_FEATURES[name].spec.unit, name
 
 
 def test_an_ungrouped_square_layer_has_the_features_of_the_table_of_measured_layers():
-    rows = layer_rows(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
+    rows = run_layers(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
     layer = rows.features(
         ["kernel_px", "in_channels", "reduction", "rows", "out_channels", "weights", "macs"]
     )
@@ -76,7 +78,7 @@ def test_an_ungrouped_square_layer_has_the_features_of_the_table_of_measured_lay
 
 
 def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one():
-    rows = layer_rows(configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8))
+    rows = run_layers(configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8))
     once = rows.features().iloc[-1]
     assert rows.kinds[-1] == ITERATION
     assert once[["compute_s", "launch_s", "other_memory_s", "weight_memory_s", "is_conv"]].tolist() == [0] * 5
@@ -90,12 +92,12 @@ def test_equal_layers_are_one_row_with_their_number():
     layers = DistinctLayers.of(network)
     assert layers.count.sum() == len(network.layers)  # an input less, the iteration more
     assert len(layers.count) < len(network.layers) / 2
-    assert layers.facts.shape == (len(layers.count), len(LAYER_FACTS))
+    assert layers.facts.shape == (len(layers.count), len(CNN_LAYER_COLUMNS))
 
 
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
     table = load("default")
-    rows = layer_rows(table)
+    rows = run_layers(table)
     assert rows.known.all()
     assert rows.sums.amount == len(table)
     features = rows.features(LAYER_STUDY_FEATURES)
@@ -107,38 +109,38 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
 
 def test_networks_are_found_by_their_counts_alone():
     table = load("default").where(source="profet")
-    ours, theirs = layer_rows(table), Networks.of(table).rows(table.features())
+    ours, theirs = run_layers(table), CnnLayers.of(table).rows(table.features())
     names = list(LAYER_STUDY_FEATURES)
     assert (ours.features(names) == theirs.features(names)).all(axis=None)
     assert (ours.sums.start == theirs.sums.start).all()
 
 
 def unknown_network():
-    facts = find_cnn_facts("lenet5")
-    mystery = CnnFacts("mystery", "mystery", "mystery", 32, 10, facts.counts)
+    facts = find_cnn_counts("lenet5")
+    mystery = CnnCounts("mystery", "mystery", "mystery", 32, 10, facts.counts)
     rows = configuration(cnn=mystery, gpu="T4", batch_per_gpu=8).frame
     known = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8).frame
     both = pd.concat([rows, known], ignore_index=True)
-    return RunTable("both", both, Facts(built_in_gpus(), (mystery, find_cnn_facts("vgg16"))))
+    return RunTable("both", both, Facts(built_in_gpus(), (mystery, find_cnn_counts("vgg16"))))
 
 
 def test_networks_without_layers_are_listed_or_left_out():
     runs = unknown_network()
     with pytest.raises(InputError, match="layers are known, got mystery"):
-        layer_rows(runs)
-    rows = layer_rows(runs, leave_out=True)
+        run_layers(runs)
+    rows = run_layers(runs, leave_out=True)
     assert rows.known.tolist() == [False, True]
     assert set(rows.run) == {1}
     assert np.isnan(rows.per_run(np.array([2.0]))).tolist() == [True, False]
     with pytest.raises(InputError, match="mystery"):
-        layer_rows(runs.where(cnn="mystery"), leave_out=True)
+        run_layers(runs.where(cnn="mystery"), leave_out=True)
 
 
 def test_a_forward_pass_is_one_pass():
     run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8, timed_parts="forward")
-    assert (layer_rows(run).features(["n_passes"]) == 1).all(axis=None)
+    assert (run_layers(run).features(["n_passes"]) == 1).all(axis=None)
 
 
 def test_unknown_features_are_named():
     with pytest.raises(UnknownNameError, match="compute_s"):
-        network_layer_specs(["computes_s"])
+        feature_specs(["computes_s"], CNN_LAYER_FEATURES)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import FEATURES, configuration, find_cnn, find_cnn_facts, load
+from trainlaw.datasets import FEATURES, configuration, find_cnn, find_cnn_counts, load
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
@@ -47,7 +47,7 @@ def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
     large = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=4, input_size_px=320, n_classes=10)
     ratio = (large.matrix(["conv_macs"]) / small.matrix(["conv_macs"])).item()
     assert ratio == pytest.approx(4, rel=0.01)
-    assert find_cnn_facts("resnet50", 160, 10).counts["params"] == 25557032 - 990 * 2049
+    assert find_cnn_counts("resnet50", 160, 10).counts["params"] == 25557032 - 990 * 2049
 
 
 @pytest.mark.parametrize(

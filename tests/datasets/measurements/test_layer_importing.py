@@ -5,12 +5,12 @@ import pytest
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.hardware.gpu_files import with_gpus
-from trainlaw.datasets.measurements.layer_importing import import_layers
-from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.measurements.importing import import_layers
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
 from trainlaw.datasets.profiler import Configuration
-from trainlaw.datasets.profiler.layer_rows import LAYER_FILE_COLUMNS, LayerTime, schema_rows
-from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.layer_times import LAYER_FILE_COLUMNS, LayerTime, schema_rows
 from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.row_files import MachineFile
 
 DEVICE = "Toy CPU, 1 thread"
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import LAYER_FEATURES, layer_feature_specs, load, load_layers, load_pairs
+from trainlaw.datasets import LAYER_FEATURES, feature_specs, load
 from trainlaw.formulas.errors import UnknownNameError
 
 
 def test_pairs_join_every_anchor_with_every_other_card():
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     frame = pairs.frame
     assert (frame["anchor_gpu"] != frame["target_gpu"]).all()
     assert frame.groupby(["anchor_gpu", "target_gpu"]).size().tolist() == [307] * 12
@@ -13,14 +13,14 @@ def test_pairs_join_every_anchor_with_every_other_card():
 
 
 def test_times_of_a_pair_belong_to_its_cards():
-    pairs = load_pairs().where(cnn="lenet5", batch_per_gpu=32, input_size_px=64)
+    pairs = load("profet-pairs").where(cnn="lenet5", batch_per_gpu=32, input_size_px=64)
     frame = pairs.frame
     of_card = {row.anchor_gpu: row.anchor_time_s for row in frame.itertuples()}
     assert [of_card[gpu] for gpu in frame["target_gpu"]] == frame["time_s"].tolist()
 
 
 def test_profiles_are_seconds_of_one_step():
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     profile = pairs.profile()
     assert profile.shape == (3684, 65)
     assert (profile >= 0).all().all()
@@ -31,7 +31,7 @@ def test_profiles_are_seconds_of_one_step():
 
 
 def test_pairs_give_the_runs_of_both_sides():
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     target, anchor = pairs.target_runs(), pairs.anchor_runs()
     assert (target.seconds == pairs.seconds).all()
     assert (target.labels()["gpu"] == pairs.frame["target_gpu"]).all()
@@ -42,7 +42,7 @@ def test_pairs_give_the_runs_of_both_sides():
 
 @pytest.mark.parametrize("name", ["cde-layers", "neusight-layers"])
 def test_layer_features_are_finite_and_in_range(name):
-    features = load_layers(name).features()
+    features = load(name).features()
     assert list(features) == list(LAYER_FEATURES)
     for column in features:
         spec = LAYER_FEATURES[column].spec
@@ -50,7 +50,7 @@ def test_layer_features_are_finite_and_in_range(name):
 
 
 def test_layers_have_labels_and_parts():
-    layers = load_layers("cde-layers").where(gpu="K80", kind="conv", phase="forward")
+    layers = load("cde-layers").where(gpu="K80", kind="conv", phase="forward")
     assert len(layers) == 2500
     assert set(layers.labels()["generation"]) == {"Kepler 2.0"}
     assert (layers.features(["wide_sm", "is_conv", "n_passes"]).to_numpy() == [1, 1, 1]).all()
@@ -58,4 +58,4 @@ def test_layers_have_labels_and_parts():
 
 def test_unknown_layer_feature_is_refused():
     with pytest.raises(UnknownNameError, match="compute_s"):
-        layer_feature_specs(["computes"])
+        feature_specs(["computes"], LAYER_FEATURES)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import pytest
-from trainlaw.datasets.profiler.run_rows import Host, Measurement
+from trainlaw.datasets.profiler.run_rows import MeasuredDevice, Measurement
 from trainlaw.datasets.profiler.timing import Repeats
 
-HOST = Host("Toy CPU, 1 thread", "Toy CPU, 2 cores", "torch 9.9, python 3", "9.9", "ethernet-20g")
+HOST = MeasuredDevice("Toy CPU, 1 thread", "Toy CPU, 2 cores", "torch 9.9, python 3", "9.9", "ethernet-20g")
 
 
 @dataclass

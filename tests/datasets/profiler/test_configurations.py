@@ -2,29 +2,27 @@
 
 import pytest
 from trainlaw.datasets.files.faults import FaultsError
-from trainlaw.datasets.profiler import Configuration, configurations_of_lists, read_plan
+from trainlaw.datasets.profiler import Configuration, configuration_grid, read_plan
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 PLACES = {"device": "cpu", "threads": [1, 2], "processes": [1]}
 
 
 def test_every_combination_comes_once():
-    found = configurations_of_lists(["ResNet-18", "resnet18", "vgg11"], [8, 2], [64, 32], ["fp32"], **PLACES)
+    found = configuration_grid(["ResNet-18", "resnet18", "vgg11"], [8, 2], [64, 32], ["fp32"], **PLACES)
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
     assert found == sorted(found)
     assert {c.cnn for c in found} == {"resnet18", "vgg11"}
 
 
 def test_usual_sizes_where_none_are_given():
-    (found,) = configurations_of_lists(
-        ["lenet5"], [4], [], ["amp"], device="cuda", threads=[0], processes=[1]
-    )
+    (found,) = configuration_grid(["lenet5"], [4], [], ["amp"], device="cuda", threads=[0], processes=[1])
     assert (found.input_size_px, found.n_classes, found.title) == (32, 10, "lenet5, batch 4, 32 px, amp")
 
 
 def test_several_processes_come_together():
     places = PLACES | {"processes": [1, 2]}
-    found = configurations_of_lists(["lenet5"], [4, 8], [], ["fp32"], **places)
+    found = configuration_grid(["lenet5"], [4, 8], [], ["fp32"], **places)
     assert [c.processes for c in found] == [1] * 4 + [2] * 4
     assert found[-1].title == "lenet5, batch 8, 32 px, fp32, 2 threads, 2 processes"
 
@@ -32,7 +30,7 @@ def test_several_processes_come_together():
 @pytest.mark.parametrize("cnn, precision", [("resnet19", "fp32"), ("resnet18", "fp8")])
 def test_unknown_names_are_refused(cnn, precision):
     with pytest.raises(UnknownNameError, match="did you mean"):
-        configurations_of_lists([cnn], [1], [], [precision], **PLACES)
+        configuration_grid([cnn], [1], [], [precision], **PLACES)
 
 
 def test_plan_keeps_its_order_and_fills_gaps(tmp_path):

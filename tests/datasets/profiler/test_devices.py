@@ -5,20 +5,20 @@ from types import SimpleNamespace
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.profiler.clocks import EventClock, WallClock
-from trainlaw.datasets.profiler.device_rows import card_host, cpu_host
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
-    card_row,
     choose_device,
-    clock_of,
-    known_card,
+    device_clock,
+    gpu_row_of,
+    known_gpu,
     reason_not_measured,
     set_precision,
-    software_of,
+    software_versions,
     stated_precision,
 )
-from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.nvidia import CardState
+from trainlaw.datasets.profiler.nvidia import GpuState
+from trainlaw.datasets.profiler.row_files import MachineFile
+from trainlaw.datasets.profiler.setup import cpu_device, gpu_device
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from .conftest import FakeDevice
@@ -67,14 +67,14 @@ def test_device_is_chosen_by_what_is_there():
 def test_clock_of_a_card_is_made_of_events():
     device = FakeDevice()
     torch = fake_torch(device=device)
-    clock = clock_of(torch, "cuda")
+    clock = device_clock(torch, "cuda")
     assert isinstance(clock, EventClock)
     first = clock.mark()
     device.launch(0.25)
     last = clock.mark()
     clock.finish()
     assert clock.seconds(first, last) == pytest.approx(0.25, abs=1e-5)
-    assert isinstance(clock_of(torch, "cpu"), WallClock)
+    assert isinstance(device_clock(torch, "cpu"), WallClock)
 
 
 @pytest.mark.parametrize("precision, tf32", [("fp32", False), ("tf32", True), ("amp", False)])
@@ -128,17 +128,17 @@ def test_what_a_device_cannot_do_is_told_from_defects(error, reason):
 
 def test_software_names_the_driver_and_the_wait_policy_where_there_is_one(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
-    assert software_of(fake_torch(), CardState()).endswith(", OMP_WAIT_POLICY=passive")
+    assert software_versions(fake_torch(), GpuState()).endswith(", OMP_WAIT_POLICY=passive")
     monkeypatch.delenv("OMP_WAIT_POLICY")
-    assert "driver" not in software_of(fake_torch(), CardState())
-    assert "cuda 12.4, cudnn 90100, driver 550" in software_of(fake_torch(), CardState(driver="550"))
+    assert "driver" not in software_versions(fake_torch(), GpuState())
+    assert "cuda 12.4, cudnn 90100, driver 550" in software_versions(fake_torch(), GpuState(driver="550"))
 
 
 def test_a_known_card_needs_no_row(tmp_path):
     machine = MachineFile(tmp_path / "runs.csv")
     torch = fake_torch(name="NVIDIA GeForce RTX 3090")
-    host = card_host(torch, CardState(driver="550"), ("pcie4-x16", "none"), machine, None)
-    assert host.gpu == known_card("NVIDIA GeForce RTX 3090") == "RTX 3090"
+    host = gpu_device(torch, GpuState(driver="550"), ("pcie4-x16", "none"), machine, None)
+    assert host.gpu == known_gpu("NVIDIA GeForce RTX 3090") == "RTX 3090"
     assert "100 multiprocessors" in host.hardware
     assert not machine.path.exists()
 
@@ -165,20 +165,20 @@ def test_a_known_card_needs_no_row(tmp_path):
     ],
 )
 def test_a_card_is_found_by_the_name_that_its_driver_gives(name, card):
-    assert known_card(name) == card
+    assert known_gpu(name) == card
 
 
 @pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
 def test_an_unknown_card_comes_with_its_facts(tmp_path, clock_hz, peak):
     machine = MachineFile(tmp_path / "runs.csv")
-    state = CardState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
-    host = card_host(fake_torch(), state, ("", ""), machine, lambda device: (3e13, 1e12))
+    state = GpuState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
+    host = gpu_device(fake_torch(), state, ("", ""), machine, lambda device: (3e13, 1e12))
     card = with_gpus(machine.path).find(host.gpu)
     assert card.peak_fp32_flop_per_s == pytest.approx(peak)
     assert (card.sm_count, card.core_count) == (100, 12800)
     assert card.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
     assert (
-        card_row(fake_torch().cuda.get_device_properties(0), state, 1.0, 1.0)["compute_capability"] == "9.0"
+        gpu_row_of(fake_torch().cuda.get_device_properties(0), state, 1.0, 1.0)["compute_capability"] == "9.0"
     )
 
 
@@ -190,7 +190,7 @@ def test_a_processor_is_measured_once(tmp_path):
         return 1e11, 1e10
 
     machine = MachineFile(tmp_path / "runs.csv")
-    hosts = [cpu_host(fake_torch(), 2, ("", ""), machine, rates) for _ in range(2)]
+    hosts = [cpu_device(fake_torch(), 2, ("", ""), machine, rates) for _ in range(2)]
     assert hosts[0] == hosts[1]
     assert asked == ["cpu"]
     assert machine.names == (hosts[0].gpu,)

@@ -6,18 +6,18 @@ import pandas as pd
 import pytest
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.profiler import (
-    Means,
-    configurations_of_lists,
+    Setup,
+    configuration_grid,
     default_threads,
     device_here,
-    layer_profiling,
-    micro_profiling,
+    layer_times,
+    micro,
     profile_layers,
     profile_micro,
     profile_runs,
-    profiling,
+    setup,
+    sweep,
 )
-from trainlaw.datasets.profiler import setup as means
 from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.micro import MicroTime
 from trainlaw.datasets.profiler.processor import read_processor, usable_cores
@@ -37,7 +37,7 @@ class FakeParts:
     def part(self, name):
         return {
             "torch_measure": SimpleNamespace(
-                measure=lambda each, rule: measurement(0.1 * each.batch), state_of=None
+                measure=lambda each, rule: measurement(0.1 * each.batch), device_state=None
             ),
             "torch_micro": SimpleNamespace(quick_rates=lambda device: (1e11, 1e10), micro_times=micro_times),
             "torch_layer_times": SimpleNamespace(measure_layers=measure_layers),
@@ -68,7 +68,7 @@ def micro_times(device, precision):
 @pytest.fixture
 def parts(monkeypatch):
     fake = FakeParts()
-    for module in (means, profiling, layer_profiling, micro_profiling):
+    for module in (setup, sweep, layer_times, micro):
         monkeypatch.setattr(module, "torch_part", fake.part)
         if hasattr(module, "torch_package"):
             monkeypatch.setattr(module, "torch_package", fake_torch)
@@ -78,22 +78,22 @@ def parts(monkeypatch):
 def wanted(**options):
     lists = {"cnns": ["lenet5"], "batches": [2, 4], "inputs": [], "precisions": ["fp32"]}
     places = {"device": "cpu", "threads": [1], "processes": [1]}
-    return configurations_of_lists(*(lists | options.pop("lists", {})).values(), **places | options)
+    return configuration_grid(*(lists | options.pop("lists", {})).values(), **places | options)
 
 
 def test_runs_are_measured_once(parts, tmp_path):
     told = []
-    own = Means(tmp_path / "runs.csv")
+    own = Setup(tmp_path / "runs.csv")
     assert profile_runs(wanted(), own, told.append) == 2
     assert profile_runs(wanted(), own, told.append) == 0
     assert [progress.median_s for progress in told] == [0.2, 0.4]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs-machine.csv", "runs.csv"]
-    assert pd.read_csv(own.beside("machine"))["bandwidth_byte_per_s"].tolist() == [1e10]
+    assert pd.read_csv(own.sibling("machine"))["bandwidth_byte_per_s"].tolist() == [1e10]
 
 
 def test_several_processes_are_started_together(parts, tmp_path):
     profile_runs(
-        wanted(processes=[1, 2], threads=[1, 2]), Means(tmp_path / "runs.csv"), lambda progress: None
+        wanted(processes=[1, 2], threads=[1, 2]), Setup(tmp_path / "runs.csv"), lambda progress: None
     )
     ((gathering, shared),) = parts.together
     assert gathering == ("cpu", 2, 1, "")
@@ -112,23 +112,23 @@ def test_several_processes_are_started_together(parts, tmp_path):
 )
 def test_links_must_be_named(parts, tmp_path, options, own, error):
     with pytest.raises(InputError, match=error):
-        profile_runs(wanted(**options), Means(tmp_path / "runs.csv", **own), lambda progress: None)
+        profile_runs(wanted(**options), Setup(tmp_path / "runs.csv", **own), lambda progress: None)
 
 
 def test_an_unknown_link_is_refused(parts, tmp_path):
     with pytest.raises(UnknownNameError):
-        profile_runs(wanted(), Means(tmp_path / "runs.csv", link="string"), lambda progress: None)
+        profile_runs(wanted(), Setup(tmp_path / "runs.csv", link="string"), lambda progress: None)
 
 
 def test_layers_go_to_three_files(parts, tmp_path):
     told = []
-    own = Means(tmp_path / "runs.csv")
+    own = Setup(tmp_path / "runs.csv")
     assert profile_layers(wanted(lists={"batches": [2, 13]}), own, told.append) == 2
     assert [progress.reason for progress in told] == ["", "out of memory: too large"]
-    assert len(pd.read_csv(own.beside("operations"))) == 1
-    assert len(pd.read_csv(own.beside("all-layers"))) == 11
-    assert set(pd.read_csv(own.beside("layers"))["kind"]) == {"conv", "dense"}
-    (failure,) = pd.read_csv(own.beside("layers-failed")).to_dict("records")
+    assert len(pd.read_csv(own.sibling("operations"))) == 1
+    assert len(pd.read_csv(own.sibling("all-layers"))) == 11
+    assert set(pd.read_csv(own.sibling("layers"))["kind"]) == {"conv", "dense"}
+    (failure,) = pd.read_csv(own.sibling("layers-failed")).to_dict("records")
     assert (failure["cnn"], failure["batch"], failure["reason"]) == (
         "lenet5",
         13,
@@ -143,57 +143,57 @@ def test_layers_go_to_three_files(parts, tmp_path):
 
 def test_rows_of_layers_without_their_totals_are_measured_again(parts, tmp_path):
     """What a program leaves that was killed between its three files."""
-    own = Means(tmp_path / "runs.csv")
+    own = Setup(tmp_path / "runs.csv")
     profile_layers(wanted(), own, print)
-    whole = {name: own.beside(name).read_text() for name in ("layers", "all-layers", "operations")}
-    own.beside("operations").write_text("".join(whole["operations"].splitlines(keepends=True)[:2]))
-    own.beside("all-layers").write_text("".join(whole["all-layers"].splitlines(keepends=True)[:-3]))
+    whole = {name: own.sibling(name).read_text() for name in ("layers", "all-layers", "operations")}
+    own.sibling("operations").write_text("".join(whole["operations"].splitlines(keepends=True)[:2]))
+    own.sibling("all-layers").write_text("".join(whole["all-layers"].splitlines(keepends=True)[:-3]))
     assert profile_layers(wanted(), own, print) == 1
-    assert {name: own.beside(name).read_text() for name in whole} == whole
+    assert {name: own.sibling(name).read_text() for name in whole} == whole
 
 
 @pytest.mark.parametrize("precision, error", [("fp8", UnknownNameError), ("tf32", NotMeasuredError)])
 def test_micro_refuses_a_precision_before_it_measures(parts, tmp_path, precision, error):
-    asked = {"means": Means(tmp_path / "runs.csv"), "on_time": print}
+    asked = {"setup": Setup(tmp_path / "runs.csv"), "on_time": print}
     with pytest.raises(error):
         profile_micro("cpu", [1], ["fp32", precision], 1, **asked)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_micro_over_several_hosts_meets_where_runs_do(parts, tmp_path):
-    means = Means(tmp_path / "runs.csv", network="ethernet-10g", rendezvous="node0:29500")
-    profile_micro("cpu", [1], ["fp32"], 4, means=means, on_time=lambda gpu, time: None, nodes=2)
+    several = Setup(tmp_path / "runs.csv", network="ethernet-10g", rendezvous="node0:29500")
+    profile_micro("cpu", [1], ["fp32"], 4, setup=several, on_time=lambda gpu, time: None, nodes=2)
     assert parts.met == [("cpu", 4, 2, "node0:29500")]
     with pytest.raises(InputError, match="multiple of 3 hosts"):
-        profile_micro("cpu", [1], ["fp32"], 4, means=means, on_time=print, nodes=3)
+        profile_micro("cpu", [1], ["fp32"], 4, setup=several, on_time=print, nodes=3)
 
 
 def test_micro_goes_to_three_files(parts, tmp_path):
     told = []
-    own = Means(tmp_path / "runs.csv")
-    asked = {"means": own, "on_time": lambda gpu, time: told.append(time.benchmark)}
+    own = Setup(tmp_path / "runs.csv")
+    asked = {"setup": own, "on_time": lambda gpu, time: told.append(time.benchmark)}
     assert profile_micro("cpu", [1, 2], ["fp32"], 2, **asked) == 2
-    rows = pd.read_csv(own.beside("micro"))
+    rows = pd.read_csv(own.sibling("micro"))
     assert rows["achieved_matmul_flop_per_s"].tolist() == [1e11, 1e11]
     assert rows["allreduce_byte_per_s"].notna().all()
     assert told == ["matmul", "launch", "allreduce", "allreduce"] * 2
-    assert len(pd.read_csv(own.beside("micro-sizes"))) == 8
+    assert len(pd.read_csv(own.sibling("micro-sizes"))) == 8
     profile_micro("cpu", [1], ["fp32"], 1, **asked)
-    rates = pd.read_csv(own.beside("rates"))
+    rates = pd.read_csv(own.sibling("rates"))
     assert rates["gpu"].is_unique
     assert rates["allreduce_byte_per_s"].isna().tolist() == [True, False]
 
 
 def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(means, "card_host", lambda *arguments: HOST)
-    state = SimpleNamespace(state_of=lambda device: device, measure=lambda each, rule: measurement(0.1))
+    monkeypatch.setattr(setup, "gpu_device", lambda *arguments: HOST)
+    state = SimpleNamespace(device_state=lambda device: device, measure=lambda each, rule: measurement(0.1))
     known = parts.part
-    monkeypatch.setattr(means, "torch_part", lambda name: state if name == "torch_measure" else known(name))
-    assert profile_runs(wanted(device="cuda", threads=[0]), Means(tmp_path / "runs.csv"), lambda p: None) == 2
+    monkeypatch.setattr(setup, "torch_part", lambda name: state if name == "torch_measure" else known(name))
+    assert profile_runs(wanted(device="cuda", threads=[0]), Setup(tmp_path / "runs.csv"), lambda p: None) == 2
 
 
 def test_a_device_is_known_by_its_name(parts):
-    card, cpu = means.named_here("cuda"), means.named_here("cpu")
+    card, cpu = setup.named_here("cuda"), setup.named_here("cpu")
     assert card("NVIDIA Toy 1", 0) and not card("T4", 0)
     own = read_processor().device_name(2)
     assert cpu(own, 2) and not cpu(own, 1)
@@ -207,6 +207,6 @@ def test_threads_are_all_cores_of_a_cpu(parts):
 def test_without_torch_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[profile\]'"):
-        profile_runs(wanted(), Means(tmp_path / "runs.csv"), lambda progress: None)
+        profile_runs(wanted(), Setup(tmp_path / "runs.csv"), lambda progress: None)
     with pytest.raises(MissingDependencyError):
-        means.torch_part("torch_measure")
+        setup.torch_part("torch_measure")

@@ -2,14 +2,13 @@
 
 import pandas as pd
 import pytest
-from trainlaw.datasets import load_pairs
+from trainlaw.datasets import load
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.files.checks import typed_frame, value_faults
-from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
-from trainlaw.datasets.measurements.layer_tables import LayerTable
-from trainlaw.datasets.measurements.pairs import PairTable, pairs_of_profiles
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
+from trainlaw.datasets.measurements.pairs import PairTable, profile_pairs
 from trainlaw.datasets.profiler import Configuration
-from trainlaw.datasets.profiler.layer_rows import (
+from trainlaw.datasets.profiler.layer_times import (
     DETAIL_FILE_COLUMNS,
     LAYER_FILE_COLUMNS,
     OPERATION_FILE_COLUMNS,
@@ -63,14 +62,14 @@ def test_operations_hold_all_the_time(measured):
     total = sum(seconds for name, seconds in row.items() if name.startswith("device_"))
     assert total == pytest.approx(0.0065 * len(times) + 0.004)
     other = operation_row(cnn, times, configuration, "V100-SXM2-16GB", (0.25, 0.004))
-    pairs = PairTable("own", pairs_of_profiles(pd.DataFrame([row, other])))
+    pairs = PairTable("own", profile_pairs(pd.DataFrame([row, other])))
     assert len(pairs) == 2
     assert pairs.profile().shape[1] == sum(name.startswith("device_") for name in row)
 
 
 def test_operations_have_the_names_of_the_built_in_profiles():
     """So that a formula over operations that was evolved from the built-in profiles takes one's own."""
-    known = set(load_pairs().operations)
+    known = set(load("profet-pairs").operations)
     own = {name for name in OPERATION_FILE_COLUMNS if name.startswith("device_")}
     # No network of those profiles has a sigmoid.
     strange = {f"device_{name}_s" for name in ("Other", "OtherGrad", "Sigmoid", "SigmoidGrad")}

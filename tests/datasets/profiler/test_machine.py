@@ -4,15 +4,15 @@ import subprocess
 
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
-from trainlaw.datasets.profiler.interference import Surroundings, Watch
-from trainlaw.datasets.profiler.machine_file import MachineFile
-from trainlaw.datasets.profiler.nvidia import CardState, card_state
+from trainlaw.datasets.profiler.interference import Interference, Watch
+from trainlaw.datasets.profiler.nvidia import GpuState, gpu_state
 from trainlaw.datasets.profiler.processor import (
     Processor,
     available_memory_bytes,
     read_processor,
     usable_cores,
 )
+from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas.errors import InputError
 
 CPUINFO = """processor : 0
@@ -98,7 +98,7 @@ def test_card_state_is_read_from_nvidia_smi():
         asked.append(command)
         return LINE
 
-    state = card_state("GPU-3", run)
+    state = gpu_state("GPU-3", run)
     assert (state.name, state.driver, state.clock_hz, state.max_clock_hz) == (
         "NVIDIA H100",
         "550.54",
@@ -113,7 +113,7 @@ def test_card_state_is_read_from_nvidia_smi():
 
 @pytest.mark.parametrize("answer", ["", "No devices were found\n", "a,b,c\n"])
 def test_a_driver_without_an_answer_is_no_fault(answer):
-    assert card_state("0", lambda command: answer).name == ""
+    assert gpu_state("0", lambda command: answer).name == ""
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(), subprocess.TimeoutExpired("nvidia-smi", 10)])
@@ -121,11 +121,11 @@ def test_a_machine_without_a_driver_is_no_fault(error):
     def run(command):
         raise error
 
-    assert card_state("0", run).throttled == ()
+    assert gpu_state("0", run).throttled == ()
 
 
 def test_unreadable_reasons_are_none():
-    assert card_state("0", lambda command: LINE.replace("0x0000000000000024", "[N/A]")).throttled == ()
+    assert gpu_state("0", lambda command: LINE.replace("0x0000000000000024", "[N/A]")).throttled == ()
 
 
 def test_watch_tells_other_load_and_heat(linux, monkeypatch):
@@ -134,8 +134,8 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.cpu_count", lambda: 2)
     monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.sysconf", lambda name: 100)
     own = iter([1.0, 2.0])
-    hot = CardState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
-    states = iter([CardState(used_bytes=3e9), hot])
+    hot = GpuState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
+    states = iter([GpuState(used_bytes=3e9), hot])
     watch = Watch(card=lambda: next(states), root=linux, own_seconds=lambda: next(own))
     # 2 s x 2 processors; 3 s busy, one of them ours; 0.2 s stolen.
     (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
@@ -157,4 +157,4 @@ def test_watch_on_a_machine_that_tells_nothing(tmp_path):
 
 
 def test_a_quiet_machine_gives_no_remark():
-    assert Surroundings(0.01, 0.0).remark == ""
+    assert Interference(0.01, 0.0).remark == ""

@@ -9,8 +9,8 @@ from trainlaw.datasets.profiler.micro import (
     MicroTime,
     conv_flop,
     detail_row,
-    line_of_messages,
     matmul_flop,
+    message_line,
     micro_row,
     per_layer_overhead,
     ring_factor,
@@ -31,18 +31,18 @@ def reduced(processes, latency, rate):
 
 @pytest.mark.parametrize("processes", [2, 8])
 def test_rate_and_latency_of_a_link_are_found(processes):
-    rate, latency = line_of_messages(reduced(processes, 5e-5, 3e9), processes)
+    rate, latency = message_line(reduced(processes, 5e-5, 3e9), processes)
     assert (rate, latency) == pytest.approx((3e9, 5e-5))
 
 
 def test_a_line_of_one_message_is_unknown():
-    assert all(map(math.isnan, line_of_messages(reduced(2, 1e-5, 1e9)[:1], 2)))
-    assert all(map(math.isnan, line_of_messages([], 1)))
+    assert all(map(math.isnan, message_line(reduced(2, 1e-5, 1e9)[:1], 2)))
+    assert all(map(math.isnan, message_line([], 1)))
 
 
 def test_times_that_make_no_line_give_the_ends():
     times = [MicroTime("allreduce", "1", 1e3, 1.0), MicroTime("allreduce", "2", 1e6, 0.5)]
-    rate, latency = line_of_messages(times, 2)
+    rate, latency = message_line(times, 2)
     assert (rate, latency) == (2e6, 0.5)
 
 

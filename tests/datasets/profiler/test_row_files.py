@@ -73,8 +73,8 @@ def test_strange_columns_are_refused(tmp_path):
 
 SWEEP = """
 import sys, time
-from trainlaw.datasets.profiler.configurations import configurations_of_lists
-from trainlaw.datasets.profiler.run_rows import Host, Measurement
+from trainlaw.datasets.profiler.configurations import configuration_grid
+from trainlaw.datasets.profiler.run_rows import MeasuredDevice, Measurement
 from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
 from trainlaw.datasets.profiler.timing import Repeats
 
@@ -83,9 +83,9 @@ def measure(configuration):
     return Measurement(Repeats((0.1,) * 6, (0.2,) * 6, (0.1,) * 6, (0.4,) * 6))
 
 files = SweepFiles(sys.argv[1])
-wanted = configurations_of_lists(["lenet5"], list(range(1, 200)), [], ["fp32"],
+wanted = configuration_grid(["lenet5"], list(range(1, 200)), [], ["fp32"],
                                  device="cpu", threads=[1], processes=[1])
-host = Host("Toy CPU, 1 thread", "toy", "none", "1")
+host = MeasuredDevice("Toy CPU, 1 thread", "toy", "none", "1")
 print("ready", flush=True)
 def tell(progress):
     print(progress.number, flush=True)

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_runs
-from trainlaw.datasets.profiler import Configuration, configurations_of_lists
+from trainlaw.datasets.profiler import Configuration, configuration_grid
 from trainlaw.datasets.profiler.devices import NotMeasuredError
-from trainlaw.datasets.profiler.interference import Surroundings
-from trainlaw.datasets.profiler.machine_file import MachineFile
+from trainlaw.datasets.profiler.interference import Interference
 from trainlaw.datasets.profiler.processor import Processor
-from trainlaw.datasets.profiler.run_rows import Exchange, run_row
+from trainlaw.datasets.profiler.row_files import MachineFile
+from trainlaw.datasets.profiler.run_rows import AllReduce, run_row
 from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep
 from trainlaw.formulas.errors import InputError
 
@@ -21,7 +21,7 @@ TOY = Processor("Toy CPU", 2, 16, 2.5e9, 8e9, 32e6, 48e3)
 
 
 def wanted(processes=(1,), batches=(2, 4, 8)):
-    return configurations_of_lists(
+    return configuration_grid(
         ["lenet5"], batches, [], ["fp32"], device="cpu", threads=[1], processes=processes
     )
 
@@ -51,8 +51,8 @@ def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
     path = tmp_path / "runs.csv"
 
     def measure(configuration):
-        exchange = Exchange(0.02, 0.19) if configuration.processes > 1 else None
-        return measurement(0.2, exchange=exchange, surroundings=Surroundings(0.5, 0.0, 1e9, ("hot",)))
+        exchange = AllReduce(0.02, 0.19) if configuration.processes > 1 else None
+        return measurement(0.2, exchange=exchange, interference=Interference(0.5, 0.0, 1e9, ("hot",)))
 
     run(wanted(processes=(1, 2), batches=(2,)), SweepFiles(path), host, measure)
     MachineFile(path).add(TOY.gpu_row(1, 1e11, 1e10))

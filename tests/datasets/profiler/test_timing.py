@@ -27,13 +27,13 @@ def planted(device):
     return WallClock(lambda: None, device.now)
 
 
-@pytest.mark.parametrize("clock_of", [waiting, events])
+@pytest.mark.parametrize("device_clock", [waiting, events])
 @pytest.mark.parametrize("phase", ["forward_s", "backward_s", "update_s"])
-def test_a_known_delay_is_found_in_its_phase_and_in_the_total(device, clock_of, phase):
-    plain = time_iterations(FakeStep(device), clock_of(device), RULE, now=device.now)
+def test_a_known_delay_is_found_in_its_phase_and_in_the_total(device, device_clock, phase):
+    plain = time_iterations(FakeStep(device), device_clock(device), RULE, now=device.now)
     step = FakeStep(device)
     setattr(step, phase, getattr(step, phase) + DELAY_S)
-    slow = time_iterations(step, clock_of(device), RULE, now=device.now)
+    slow = time_iterations(step, device_clock(device), RULE, now=device.now)
     for name in ("forward_s", "backward_s", "update_s", "total_s"):
         found = median(getattr(slow, name)) - median(getattr(plain, name))
         wanted = DELAY_S if name in (phase, "total_s") else 0.0

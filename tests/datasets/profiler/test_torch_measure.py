@@ -13,9 +13,9 @@ from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.datasets.profiler import (
     Configuration,
-    Means,
+    Setup,
     StoppingRule,
-    configurations_of_lists,
+    configuration_grid,
     profile_layers,
     profile_micro,
     profile_runs,
@@ -32,7 +32,7 @@ LENET = Configuration("cpu", 1, 1, "fp32", "lenet5", 32, 10, 2)
 def wanted(**options):
     lists = {"cnns": ["lenet5"], "batches": [2], "inputs": [32], "precisions": ["fp32"]}
     places = {"device": "cpu", "threads": [1], "processes": [1]}
-    return configurations_of_lists(*(lists | options.pop("lists", {})).values(), **places | options)
+    return configuration_grid(*(lists | options.pop("lists", {})).values(), **places | options)
 
 
 class Sleepy(torch.nn.Module):
@@ -66,11 +66,11 @@ def steps():
 
 def delays_of_layers():
     """Seconds by which each layer is slower in the second step, by position."""
-    from trainlaw.datasets.profiler.devices import clock_of
+    from trainlaw.datasets.profiler.devices import device_clock
     from trainlaw.datasets.profiler.torch_layer_times import time_layers
 
     cnn, plain, slow = steps()
-    clock = clock_of(torch, "cpu")
+    clock = device_clock(torch, "cpu")
     (before, _), (after, _) = (time_layers(step, cnn, clock, 15) for step in (plain, slow))
     # The least of the repeats: other programs can only add to it.
     pairs = zip(after, before, strict=True)
@@ -79,11 +79,11 @@ def delays_of_layers():
 
 def delay_of_total():
     """Seconds by which the whole iteration is slower in the second step."""
-    from trainlaw.datasets.profiler.devices import clock_of
+    from trainlaw.datasets.profiler.devices import device_clock
     from trainlaw.datasets.profiler.timing import time_iterations
 
     _, plain, slow = steps()
-    clock = clock_of(torch, "cpu")
+    clock = device_clock(torch, "cpu")
     before, after = (time_iterations(step, clock, RULE) for step in (plain, slow))
     return min(after.total_s) - min(before.total_s)
 
@@ -114,7 +114,7 @@ def test_a_known_delay_is_found_in_the_total():
 
 
 def test_layer_by_layer_gradients_are_those_of_the_whole():
-    from trainlaw.datasets.profiler.devices import clock_of
+    from trainlaw.datasets.profiler.devices import device_clock
     from trainlaw.datasets.profiler.torch_layer_times import _iteration
     from trainlaw.datasets.profiler.torch_step import TorchStep
 
@@ -125,7 +125,7 @@ def test_layer_by_layer_gradients_are_those_of_the_whole():
     step.backward()
     whole = [parameter.grad.clone() for parameter in step.network.parameters()]
     step.optimizer.zero_grad(set_to_none=True)
-    _iteration(step, cnn, clock_of(torch, "cpu"), {})
+    _iteration(step, cnn, device_clock(torch, "cpu"), {})
     for ours, theirs in zip((p.grad for p in step.network.parameters()), whole, strict=True):
         torch.testing.assert_close(ours, theirs)
 
@@ -133,12 +133,12 @@ def test_layer_by_layer_gradients_are_those_of_the_whole():
 @pytest.mark.parametrize("precision", ["fp32", "amp", "bf16"])
 def test_sweep_gives_rows_that_pass(tmp_path, precision):
     path = tmp_path / "runs.csv"
-    means = Means(path, RULE)
-    assert profile_runs(wanted(lists={"precisions": [precision, "tf32"]}), means, lambda p: None) == 2
-    table = import_runs(path, gpus=with_gpus(means.beside("machine")))
+    setup = Setup(path, RULE)
+    assert profile_runs(wanted(lists={"precisions": [precision, "tf32"]}), setup, lambda p: None) == 2
+    table = import_runs(path, gpus=with_gpus(setup.sibling("machine")))
     assert table.frame["precision"].tolist() == [precision]
     assert 1e-5 < table.seconds[0] < 1.0
-    assert pd.read_csv(means.beside("failed"))["reason"].tolist() == ["tf32 exists on CUDA devices only"]
+    assert pd.read_csv(setup.sibling("failed"))["reason"].tolist() == ["tf32 exists on CUDA devices only"]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp", "bf16"])
@@ -155,11 +155,11 @@ def test_phases_make_up_the_iteration(precision):
 
 
 def test_what_cannot_fit_becomes_a_reason(tmp_path):
-    means = Means(tmp_path / "runs.csv", RULE)
-    profile_runs(wanted(lists={"cnns": ["vgg16"], "batches": [1_000_000]}), means, lambda p: None)
-    (reason,) = pd.read_csv(means.beside("failed"))["reason"]
+    setup = Setup(tmp_path / "runs.csv", RULE)
+    profile_runs(wanted(lists={"cnns": ["vgg16"], "batches": [1_000_000]}), setup, lambda p: None)
+    (reason,) = pd.read_csv(setup.sibling("failed"))["reason"]
     assert reason.startswith("out of memory: the step keeps")
-    assert not means.out.exists()
+    assert not setup.out.exists()
 
 
 def test_memory_that_torch_cannot_get_becomes_a_reason():
@@ -175,11 +175,11 @@ def test_memory_that_torch_cannot_get_becomes_a_reason():
 
 
 def test_layers_and_operations_of_a_network(tmp_path):
-    means = Means(tmp_path / "runs.csv", RULE)
-    profile_layers(wanted(lists={"cnns": ["googlenet"], "inputs": [64]}), means, lambda p: None)
-    details = pd.read_csv(means.beside("all-layers"))
+    setup = Setup(tmp_path / "runs.csv", RULE)
+    profile_layers(wanted(lists={"cnns": ["googlenet"], "inputs": [64]}), setup, lambda p: None)
+    details = pd.read_csv(setup.sibling("all-layers"))
     parts = details[["forward_s", "backward_input_s", "backward_weights_s", "update_s"]].sum().sum()
-    operations = pd.read_csv(means.beside("operations")).iloc[0]
+    operations = pd.read_csv(setup.sibling("operations")).iloc[0]
     # Other programs may take the processor from one of the two.
     assert 0.3 < parts / operations["time_s"] < 3
     assert details["forward_s"].gt(0).all()
@@ -190,10 +190,10 @@ def test_micro_benchmarks(tmp_path, monkeypatch):
 
     monkeypatch.setattr(torch_micro, "MATRIX_SIDES", (64, 128, 256))
     monkeypatch.setattr(torch_micro, "COPY_BYTES", (2**12, 2**20))
-    means = Means(tmp_path / "runs.csv")
+    setup = Setup(tmp_path / "runs.csv")
     monkeypatch.setattr(torch_micro, "micro_times", lambda d, p, own=torch_micro.micro_times: own(d, p, 0.02))
-    profile_micro("cpu", [1], ["fp32"], 2, means=means, on_time=lambda gpu, each: None)
-    row = pd.read_csv(means.beside("micro")).iloc[0]
+    profile_micro("cpu", [1], ["fp32"], 2, setup=setup, on_time=lambda gpu, each: None)
+    row = pd.read_csv(setup.sibling("micro")).iloc[0]
     assert 1e8 < row["achieved_matmul_flop_per_s"] < 1e13
     assert 1e8 < row["achieved_copy_byte_per_s"] < 1e13
     assert 1e-8 < row["launch_latency_s"] < 1e-2
@@ -202,17 +202,17 @@ def test_micro_benchmarks(tmp_path, monkeypatch):
 
 def test_two_processes_train_together(tmp_path):
     path = tmp_path / "runs.csv"
-    means = Means(path, RULE)
+    setup = Setup(path, RULE)
     lists = {"precisions": ["fp32", "tf32"]}
-    assert profile_runs(wanted(processes=[1, 2], lists=lists), means, print) == 4
-    table = import_runs(path, gpus=with_gpus(means.beside("machine")))
+    assert profile_runs(wanted(processes=[1, 2], lists=lists), setup, print) == 4
+    table = import_runs(path, gpus=with_gpus(setup.sibling("machine")))
     assert table.frame["n_gpus"].tolist() == [1, 2]
     assert table.frame["single_gpu_time_s"].tolist()[1] == table.seconds[0]
     own = pd.read_csv(path).iloc[1]
     assert own["all_reduce_share"] == pytest.approx(own["all_reduce_s"] / own["time_s"])
     assert 0 <= own["all_reduce_overlap"] <= 1
-    assert len(pd.read_csv(means.beside("failed"))) == 2
-    assert profile_runs(wanted(processes=[1, 2], lists=lists), means, print) == 0
+    assert len(pd.read_csv(setup.sibling("failed"))) == 2
+    assert profile_runs(wanted(processes=[1, 2], lists=lists), setup, print) == 0
 
 
 def test_a_process_that_ends_with_an_error_is_a_reason():

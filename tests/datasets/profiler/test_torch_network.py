@@ -1,7 +1,7 @@
 """Torch modules of all networks: parameters and shapes of the graph; forward and backward really run."""
 
 import pytest
-from trainlaw.datasets.cnns import NetBuilder
+from trainlaw.datasets.cnns import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_names
 from trainlaw.datasets.profiler import Configuration
@@ -23,7 +23,7 @@ def smallest(name):
 
 
 def shapes_on_meta(cnn, batch=2):
-    from trainlaw.datasets.profiler.torch_network import TorchCnn
+    from trainlaw.datasets.profiler.torch_cnn import TorchCnn
 
     seen = {}
     with torch.device("meta"):
@@ -71,7 +71,7 @@ def test_forward_and_backward_run_on_the_smallest_input(name):
 
 
 def small_net(add):
-    net = NetBuilder()
+    net = CnnBuilder()
     x = add(net, net.input(4, 15, 13))
     net.softmax(net.dense(x, 10))
     return Cnn("own", "own", "own", 15, 10, net.layers)
@@ -106,9 +106,9 @@ def test_layers_that_the_zoo_does_not_have(add):
 
 
 def test_slices_of_one_layer_follow_each_other():
-    from trainlaw.datasets.profiler.torch_network import TorchCnn
+    from trainlaw.datasets.profiler.torch_cnn import TorchCnn
 
-    net = NetBuilder()
+    net = CnnBuilder()
     x = net.input(5, 2)
     net.concat(net.slice(x, 3), net.slice(x, 2))
     images = torch.randn(1, 5, 2, 2)
@@ -117,18 +117,18 @@ def test_slices_of_one_layer_follow_each_other():
 
 
 def test_shuffle_interleaves_groups():
-    from trainlaw.datasets.profiler.torch_layers import layer_module
+    from trainlaw.datasets.profiler.torch_cnn import layer_module
 
-    net = NetBuilder()
+    net = CnnBuilder()
     net.channel_shuffle(net.input(6, 1), 2)
     shuffled = layer_module(net.layers[1])(torch.arange(6.0).view(1, 6, 1, 1))
     assert shuffled.flatten().tolist() == [0, 3, 1, 4, 2, 5]
 
 
 def test_a_wrong_number_of_parameters_is_refused():
-    from trainlaw.datasets.profiler.torch_layers import layer_module
+    from trainlaw.datasets.profiler.torch_cnn import layer_module
 
-    net = NetBuilder()
+    net = CnnBuilder()
     net.elementwise(net.input(4, 8), "layernorm", vector_parameters=3)
     with pytest.raises(InputError, match="expected 3 learned elements"):
         layer_module(net.layers[1])

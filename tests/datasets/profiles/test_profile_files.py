@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets import group_of_operation, grouped_seconds, load_pairs, read_profiles
+from trainlaw.datasets import load, read_profiles
+from trainlaw.datasets.features.pair_features import grouped_seconds
+from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.formulas.errors import InputError, TrainlawError
 
 
@@ -136,7 +138,7 @@ def test_trace_of_a_gpu_counts_kernels_under_their_operators(tmp_path):
             "Memcpy HtoD (Pageable -> Device)": 20e-6,
         }
     )
-    groups = {name: group_of_operation(name) for name in profile.device}
+    groups = {name: operation_group(name) for name in profile.device}
     assert sorted(groups.values()) == ["conv_backward", "conv_forward", "transfer"]
 
 
@@ -163,13 +165,13 @@ def test_zipped_trace_and_many_own_profiles(tmp_path):
 
 
 def test_all_operations_of_the_built_in_profiles_are_known():
-    names = [name.removeprefix("device_").removesuffix("_s") for name in load_pairs().operations]
-    unknown = {name for name in names if not name.startswith("host_") and group_of_operation(name) is None}
+    names = [name.removeprefix("device_").removesuffix("_s") for name in load("profet-pairs").operations]
+    unknown = {name for name in names if not name.startswith("host_") and operation_group(name) is None}
     assert unknown == {"IDLE"}
 
 
 def test_grouped_seconds_keep_the_total():
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     profile = pairs.profile()
     grouped = grouped_seconds(
         {name: profile[name].to_numpy() for name in profile}, pairs.frame["anchor_time_s"]
@@ -302,4 +304,4 @@ def test_any_bytes_are_read_or_refused(tmp_path, content):
 
 @given(st.text(max_size=200))
 def test_any_name_has_a_group_or_none(name):
-    assert group_of_operation(name) is None or isinstance(group_of_operation(name), str)
+    assert operation_group(name) is None or isinstance(operation_group(name), str)

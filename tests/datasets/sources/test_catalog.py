@@ -1,5 +1,6 @@
 import json
 import re
+import typing
 from importlib.resources import files
 from pathlib import Path
 
@@ -7,22 +8,22 @@ import pytest
 from trainlaw.datasets import (
     DATASETS,
     STUDY_FEATURES,
+    LayerTable,
+    PairTable,
+    RunTable,
     built_in_gpus,
     gpu_table,
     load,
-    load_layers,
-    load_pairs,
 )
-from trainlaw.datasets.cnns.facts import find_cnn_facts
+from trainlaw.datasets.cnns.catalog import find_cnn_counts
 from trainlaw.datasets.files.checks import typed_frame, value_faults
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS, gpu_table_schema
 from trainlaw.datasets.hardware.links import links
-from trainlaw.datasets.measurements.importing import runs_of_frame
-from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS, layer_table_schema
+from trainlaw.datasets.measurements.importing import runs_from_frame
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, layer_table_schema
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, run_table_schema
 from trainlaw.formulas.errors import UnknownNameError
 
-LOADERS = {"runs": load, "layers": load_layers, "pairs": load_pairs}
 RUN_SETS = [name for name, dataset in DATASETS.items() if dataset.kind == "runs"]
 LAYER_SETS = [name for name, dataset in DATASETS.items() if dataset.kind == "layers"]
 NOTICE = Path(__file__).parents[3] / "NOTICE"
@@ -43,7 +44,7 @@ NOTICE = Path(__file__).parents[3] / "NOTICE"
     ],
 )
 def test_sets_have_their_rows(name, rows):
-    assert len(LOADERS[DATASETS[name].kind](name)) == rows
+    assert len(load(name)) == rows
 
 
 def test_atlas_is_as_large_as_its_documentation_says():
@@ -91,7 +92,7 @@ def test_runs_keep_their_schema(name):
     assert list(frame) == [column.name for column in RUN_COLUMNS]
     typed, faults = typed_frame(frame, RUN_COLUMNS)
     assert faults + value_faults(typed, RUN_COLUMNS) == []
-    assert runs_of_frame(frame, name) == load(name)
+    assert runs_from_frame(frame, name) == load(name)
 
 
 @pytest.mark.parametrize("name", RUN_SETS)
@@ -101,12 +102,12 @@ def test_runs_name_known_facts(name):
     assert set(frame["link"]) | set(frame["network"]) <= set(links())
     pooled = frame[frame["pool"] == 1]
     keys = pooled[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
-    assert all(find_cnn_facts(*key).counts["macs"] > 0 for key in set(keys))
+    assert all(find_cnn_counts(*key).counts["macs"] > 0 for key in set(keys))
 
 
 @pytest.mark.parametrize("name", [*RUN_SETS, *LAYER_SETS])
 def test_each_row_has_source_commit_place_and_licence(name):
-    frame = LOADERS[DATASETS[name].kind](name).frame
+    frame = load(name).frame
     for column in ("source", "source_commit", "source_path", "licence"):
         assert frame[column].notna().all()
         assert (frame[column].str.len() > 0).all()
@@ -120,7 +121,7 @@ def test_each_row_has_source_commit_place_and_licence(name):
 def test_notice_lists_every_source_with_its_licence():
     notice = NOTICE.read_text(encoding="utf-8")
     for name in DATASETS:
-        frame = LOADERS[DATASETS[name].kind](name).frame
+        frame = load(name).frame
         for source, licence in frame[["source", "licence"]].drop_duplicates().itertuples(index=False):
             entry = notice[notice.index(f"  {source}") :]
             assert re.split(r"[ /(]", licence)[0] in entry[:400], source
@@ -128,7 +129,7 @@ def test_notice_lists_every_source_with_its_licence():
 
 @pytest.mark.parametrize("name", LAYER_SETS)
 def test_layers_keep_their_schema(name):
-    frame = load_layers(name).frame
+    frame = load(name).frame
     assert list(frame) == [column.name for column in LAYER_COLUMNS]
     typed, faults = typed_frame(frame, LAYER_COLUMNS)
     assert faults + value_faults(typed, LAYER_COLUMNS) == []
@@ -156,7 +157,19 @@ def test_shipped_table_schemas_are_current(file, schema):
 def test_unknown_and_wrong_kind_of_set():
     with pytest.raises(UnknownNameError, match="did you mean 'default'"):
         load("defaults")
-    with pytest.raises(UnknownNameError, match="load_layers"):
-        load("cde-layers")
-    with pytest.raises(UnknownNameError, match="load_pairs"):
-        load_layers("profet-pairs")
+    with pytest.raises(UnknownNameError, match="expected a data set of runs .default, .*which holds layers"):
+        load("cde-layers", RunTable)
+    with pytest.raises(UnknownNameError, match="of layers .* got 'profet-pairs', which holds pairs"):
+        load("profet-pairs", LayerTable)
+    assert isinstance(load("profet-pairs", PairTable), PairTable)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_typed_signatures_list_every_set(name):
+    tables = {RunTable: "runs", LayerTable: "layers", PairTable: "pairs"}
+    (table,) = [
+        overload.__annotations__["return"]
+        for overload in typing.get_overloads(load)
+        if name in getattr(overload.__annotations__["name"], "__args__", ())
+    ]
+    assert tables[table] == DATASETS[name].kind and type(load(name)) is table

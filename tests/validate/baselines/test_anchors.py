@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import load_layers, load_pairs
+from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.validate import run_pair_study
 from trainlaw.validate.baselines import baseline, baselines_for, named_baselines
@@ -12,7 +12,7 @@ from trainlaw.validate.baselines.anchors import group_names, grouped_profile
 
 @pytest.fixture(scope="module")
 def two_pairs():
-    table = load_pairs()
+    table = load("profet-pairs")
     frame = table.frame
     gpus = ["T4", "V100-SXM2-16GB"]
     return table.where((frame["anchor_gpu"].isin(gpus) & frame["target_gpu"].isin(gpus)).to_numpy())
@@ -55,7 +55,7 @@ def test_grouping_keeps_the_total():
 
 @pytest.mark.parametrize("name", baselines_for("measured_layer"))
 def test_layers_in_sample(name):
-    table = load_layers("cde-layers")
+    table = load("cde-layers")
     some = np.random.default_rng(0).permutation(len(table))[:1500]
     X, seconds = table.features().iloc[some].reset_index(drop=True), table.seconds[some]
     groups = table.labels()["gpu_group"].to_numpy(dtype=str)[some]
@@ -66,7 +66,7 @@ def test_layers_in_sample(name):
 
 
 def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
-    pairs = load_pairs()
+    pairs = load("profet-pairs")
     X = pairs.features(
         [
             "anchor_time_s",

@@ -2,7 +2,7 @@ import csv
 import json
 
 import pytest
-from trainlaw.datasets.cnns import build, cnn_of_rows, counts, layer_rows, read_cnn, write_layer_table
+from trainlaw.datasets.cnns import build, cnn_from_records, counts, layer_records, read_cnn, write_layer_table
 from trainlaw.formulas.errors import InputError
 
 NETS = ("lenet5", "resnet18", "googlenet", "mobilenet_v3_small", "inception_v3_auxiliary")
@@ -33,10 +33,10 @@ def test_most_columns_may_be_left_out(tmp_path):
 
 
 def test_layers_are_read_by_name_too():
-    rows = layer_rows(build("resnet18", 64, 10))
+    rows = layer_records(build("resnet18", 64, 10))
     for row in rows:
         row["inputs"] = " ".join(rows[i]["name"] for i in row["inputs"])
-    assert cnn_of_rows(rows, "again").layers == build("resnet18", 64, 10).layers
+    assert cnn_from_records(rows, "again").layers == build("resnet18", 64, 10).layers
 
 
 HEAD = "name,kind,inputs,in_channels,in_height,in_width,out_channels,out_height,out_width\n"
@@ -91,11 +91,11 @@ def test_a_wrong_json_is_refused_in_one_line(content, message, tmp_path):
 
 
 def test_names_of_networks_are_checked():
-    rows = layer_rows(build("lenet5"))
+    rows = layer_records(build("lenet5"))
     with pytest.raises(InputError, match="expected a name"):
-        cnn_of_rows(rows, "net", {"name": "=1+1"})
+        cnn_from_records(rows, "net", {"name": "=1+1"})
     with pytest.raises(InputError, match="expected a name"):
-        cnn_of_rows(rows, "net", {"base": 7})
+        cnn_from_records(rows, "net", {"base": 7})
 
 
 def test_other_endings_and_absent_files(tmp_path):

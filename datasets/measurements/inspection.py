@@ -1,10 +1,44 @@
-"""Runs that deserve a second look: spread, impossible speed, less time for more work."""
+"""What to look at before trusting a table: coverage (GPUs by CNNs), and runs that are probably wrong."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+
+
+def coverage(table: MeasuredTable) -> pd.DataFrame:
+    """Return a row per GPU; a cell is "rows (batches)", "" where there are none.
+
+    The columns are base CNNs for runs, kinds and phases for layers, target GPUs for pairs (rows: anchors).
+
+    >>> from trainlaw.datasets import load
+    >>> coverage(load("default")).loc["T4", "vgg16"]
+    '23 (16-256)'
+    """
+    rows = _keys(table)
+    cells = rows.groupby(["gpu", "column"])["batch"].agg(["size", "min", "max"])
+    text = [
+        f"{size} ({low})" if low == high else f"{size} ({low}-{high})"
+        for size, low, high in cells.itertuples(index=False)
+    ]
+    return pd.Series(text, index=cells.index, dtype=object).unstack(fill_value="").rename_axis(None, axis=1)
+
+
+def _keys(table: MeasuredTable) -> pd.DataFrame:
+    """The GPU, the column and the batch of each row."""
+    frame = table.frame
+    if isinstance(table, RunTable):
+        labels = table.labels()
+        parts = (labels["gpu"], labels["cnn_base"], frame["batch_per_gpu"])
+    elif "anchor_gpu" in frame:
+        parts = (frame["anchor_gpu"], frame["target_gpu"], frame["batch_per_gpu"])
+    else:
+        parts = (frame["gpu"], frame["kind"] + " " + frame["phase"].astype(str), frame["batch"])
+    names = ("gpu", "column", "batch")
+    return pd.DataFrame({name: part.to_numpy() for name, part in zip(names, parts, strict=True)})
+
 
 # All that makes a configuration, but the batch.
 _SERIES = [
@@ -109,8 +143,3 @@ def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
         )
         for row in np.flatnonzero(ratio < limit)
     ]
-
-
-def outlier_frame(found: list[Outlier]) -> pd.DataFrame:
-    """Return findings as a table: row, rule, value, limit and text of each."""
-    return pd.DataFrame(found, columns=["row", "rule", "value", "limit", "text"])

@@ -10,7 +10,7 @@ from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
-from trainlaw.datasets.files.names import joined_name
+from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
@@ -19,7 +19,7 @@ MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
-class CnnFacts:
+class CnnCounts:
     """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
 
     `counts` are per image and forward pass, by the names, units and definitions of
@@ -55,7 +55,7 @@ class CnnFacts:
         return (self.cnn, self.input_size_px, self.n_classes)
 
     @classmethod
-    def of(cls, cnn: Cnn) -> "CnnFacts":
+    def of(cls, cnn: Cnn) -> "CnnCounts":
         """Return the facts of a network given as a graph of layers."""
         names = (cnn.name, cnn.base, cnn.family)
         size = (cnn.input_size_px, cnn.n_classes)
@@ -79,17 +79,17 @@ def cnn_table() -> pd.DataFrame:
 
 
 @cache
-def shipped_facts() -> Mapping[tuple[str, int, int], CnnFacts]:
+def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
     """Return the facts of the shipped networks by name, input size in pixels and number of classes."""
     rows = (_facts_of_row(row) for row in cnn_table().to_dict("records"))
     return MappingProxyType({facts.key: facts for facts in rows})
 
 
-def _facts_of_row(row: Mapping[str, object]) -> CnnFacts:
+def _facts_of_row(row: Mapping[str, object]) -> CnnCounts:
     numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
     texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
     memory = MemoryPerSample(*(int(str(row[name])) for name in MEMORY_COLUMNS))
-    return CnnFacts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
+    return CnnCounts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
 
 
 @cache
@@ -125,20 +125,20 @@ def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None 
 
 
 @lru_cache(maxsize=4096)
-def _counted(name: str, input_size_px: int, n_classes: int) -> CnnFacts:
-    return CnnFacts.of(build(name, input_size_px, n_classes))
+def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
+    return CnnCounts.of(build(name, input_size_px, n_classes))
 
 
-def find_cnn_facts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnFacts:
+def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the network of that name: from the shipped table, else counted on the zoo's graph.
 
     Sizes that are not given are the usual ones. Raises as `find_cnn`.
 
-    >>> find_cnn_facts("resnet50", 224, 1000).counts["params"]
+    >>> find_cnn_counts("resnet50", 224, 1000).counts["params"]
     25557032.0
     """
     name = cnn_name(text)
     usual = zoo_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    return shipped_facts().get((name, size, classes)) or _counted(name, size, classes)
+    return shipped_counts().get((name, size, classes)) or _counted(name, size, classes)

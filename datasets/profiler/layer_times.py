@@ -1,14 +1,27 @@
-"""Rows from the times of single layers: the layers schema, and totals per operation in the anchor schema."""
+"""Times of single layers: rows of the layers schema, every layer, and totals per operation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import nan
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.datasets.measurements.layer_schema import LAYER_COLUMNS
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
-from trainlaw.datasets.profiler.run_rows import FRAMEWORK, HARNESS, OPTIMIZER, TIMED_PARTS
+from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
+from trainlaw.datasets.profiler.run_rows import (
+    FAILURE_COLUMNS,
+    FRAMEWORK,
+    HARNESS,
+    OPTIMIZER,
+    WHOLE_ITERATION,
+    MeasuredDevice,
+    configuration_from_failure,
+)
+from trainlaw.datasets.profiler.setup import Setup, measured_device, torch_part
+from trainlaw.datasets.profiler.sweep import OnProgress, keep_in_turn
+from trainlaw.formulas.errors import InputError
 
 # Forward, backward to the input and to the weights, as TensorFlow's profiler names them: the names of the
 # anchor profiles that ship with trainlaw. Kinds whose backward pass is one operation name it once.
@@ -181,7 +194,7 @@ def schema_rows(
             continue
         least = {
             "forward": (time.forward_s, time.forward_range_s, "none"),
-            TIMED_PARTS: (time.total_s, time.total_range_s, OPTIMIZER),
+            WHOLE_ITERATION: (time.total_s, time.total_range_s, OPTIMIZER),
         }
         for phase, (seconds, (low, high), optimizer) in least.items():
             rows.append(
@@ -253,7 +266,84 @@ def operation_row(
         "time_s": step_s[0],
         "framework": FRAMEWORK,
         "harness": HARNESS,
-        "timed_parts": TIMED_PARTS,
+        "timed_parts": WHOLE_ITERATION,
         **absent,
         **{f"device_{name}_s": seconds for name, seconds in totals.items()},
     }
+
+
+_KEY = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "threads")
+
+
+class LayerFiles:
+    """The files of layer times; the row of operation totals comes last and says that all rows are there.
+
+    `failures` is the file of what could not be measured, and why.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Open the files; raises InputError where they are others'."""
+        self._layers = RowFile(setup.sibling("layers"), LAYER_FILE_COLUMNS)
+        self._details = RowFile(setup.sibling("all-layers"), DETAIL_FILE_COLUMNS)
+        self._operations = RowFile(setup.sibling("operations"), OPERATION_FILE_COLUMNS)
+        self.failures = RowFile(setup.sibling("layers-failed"), FAILURE_COLUMNS)
+        # A program that was killed between the files leaves rows of a network without totals.
+        measured = {_key(row) for row in self._operations.rows}
+        for file in (self._layers, self._details):
+            file.keep(lambda row: _key(row) in measured)
+
+    def has(self, configuration: Configuration, gpu: str) -> bool:
+        """Return whether a configuration was measured on a device, or tried in vain, before."""
+        key = tuple(str(value) for value in key_columns(configuration, gpu).values())
+        return any(_key(row) == key for row in self._operations.rows) or any(
+            configuration_from_failure(row) == configuration for row in self.failures.rows
+        )
+
+    def add(
+        self,
+        layers: Sequence[Mapping[str, object]],
+        details: Sequence[Mapping[str, object]],
+        operations: Mapping[str, object],
+    ) -> None:
+        """Add the rows of one configuration."""
+        self._layers.extend(layers)
+        self._details.extend(details)
+        self._operations.append(operations)
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, ...]:
+    # The layers schema says `batch`, where a device has one layer and not a network.
+    return tuple(row.get(name) or row["batch"] for name in _KEY)
+
+
+def profile_layers(configurations: Sequence[Configuration], setup: Setup, on_progress: OnProgress) -> int:
+    """Measure each layer of what is not yet in the files, and return how many configurations that were.
+
+    Beside `setup.out` appear files ending in `-layers` (layers schema), `-all-layers` (every layer of any
+    kind), `-operations` (anchor schema) and `-layers-failed`. Raises MissingDependencyError without torch,
+    InputError for several processes.
+    """
+    if any(configuration.processes > 1 for configuration in configurations):
+        raise InputError("expected --processes 1 with --layers: layers are measured in one process")
+    machine, files = MachineFile(setup.out), LayerFiles(setup)
+    devices = dict.fromkeys((each.device, each.threads) for each in configurations)
+    hosts = {key: measured_device(*key, setup, machine) for key in devices}
+    left = [each for each in configurations if not files.has(each, hosts[each.device, each.threads].gpu)]
+
+    def kept(configuration: Configuration) -> tuple[float, float]:
+        host = hosts[configuration.device, configuration.threads]
+        return _measured(configuration, setup, host, files), nan
+
+    keep_in_turn(left, kept, files.failures, on_progress)
+    return len(left)
+
+
+def _measured(configuration: Configuration, setup: Setup, host: MeasuredDevice, files: LayerFiles) -> float:
+    """Measure one configuration, keep its rows, and return the seconds of a whole iteration."""
+    cnn, times, step_s = torch_part("torch_layer_times").measure_layers(configuration, setup.rule)
+    files.add(
+        schema_rows(cnn, times, configuration, host.gpu),
+        detail_rows(cnn, times, configuration, host.gpu),
+        operation_row(cnn, times, configuration, host.gpu, step_s),
+    )
+    return step_s[0]

@@ -5,19 +5,54 @@ images, the update of its parameters, a fixed time. That row has no work of a la
 that row, and pure numbers that one of them lacks are 1, so that `f(layer) + overhead` is one expression.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.features.cnn_layers import OTHER_MEMORY
-from trainlaw.datasets.features.fact_features import GPU_FEATURES
-from trainlaw.datasets.features.feature import Feature, chosen_features, column_feature, derived_feature
+from trainlaw.datasets.features.base_features import GPU_FEATURES
+from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
 from trainlaw.datasets.features.layer_features import BLOCK, BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
-from trainlaw.datasets.features.registry import FEATURES
+from trainlaw.datasets.features.run_features import FEATURES
+from trainlaw.datasets.hardware.gpus import Gpu
 from trainlaw.formulas.features import FeatureSpec
+from trainlaw.formulas.units import SECOND
+
+# Outputs that one thread block of a matrix product computes, and how many such blocks a multiprocessor hosts:
+# cuDNN's most common fp32 kernels are named "128x64", and their registers leave room for two (recalled).
+_TILE_ROWS, _TILE_COLUMNS, _RESIDENT_TILES = 128, 64, 2
+# Threads that a multiprocessor hosts: CUDA C++ Programming Guide, compute capabilities 3.0 to 8.0 (7.5 and
+# 8.6 host fewer). A layer without a matrix product has a thread per output.
+_RESIDENT_THREADS = 2048
+
+OTHER_MEMORY = FeatureSpec(
+    "other_memory_s",
+    "m_x",
+    SECOND,
+    "passes x bytes that a layer without a matrix product reads and writes / bandwidth; 0 for one with",
+    low=0.0,
+)
+
+
+def device_shares(cnn: Cnn, gpu: Gpu, batch: int) -> np.ndarray:
+    """Return the share of a GPU that each layer keeps busy, float64, shape (n_layers,), in (0, 1].
+
+    Thread blocks over those that fill all multiprocessors: a matrix product has one per 128 x 64 outputs and
+    group, two of which fill a multiprocessor; another layer has one thread per output, 2,048 of which do.
+
+    >>> from trainlaw.datasets import find_cnn, find_gpu
+    >>> device_shares(find_cnn("lenet5"), find_gpu("V100-SXM2-16GB"), 1).max().round(3).item()
+    0.044
+    """
+    layers = LayerColumns.of(cnn)
+    groups = np.array([layer.groups for layer in cnn.layers], dtype=np.float64)
+    tiles = np.ceil(batch * layers.rows / _TILE_ROWS) * np.ceil(layers.columns / _TILE_COLUMNS) * groups
+    of_product = tiles / (_RESIDENT_TILES * gpu.sm_count)
+    of_others = batch * layers.output_elements / (_RESIDENT_THREADS * gpu.sm_count)
+    return np.minimum(np.where(layers.heavy, of_product, of_others), 1.0)
+
 
 ITERATION = "iteration"  # kind of the row with what a run has once
 TRAINING_PASSES = 3.0  # forward, gradient of the input, gradient of the weights
@@ -28,7 +63,7 @@ def _flag(name: str, symbol: str, meaning: str) -> Feature:
 
 
 #: Facts of a layer, per image, without any GPU or batch: the raw columns of the features below.
-LAYER_FACTS: Mapping[str, Feature] = MappingProxyType(
+CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(
     {
         row.spec.name: row
         for row in (
@@ -103,7 +138,7 @@ _SAME += (
     "fast_wave_compute_s",
 )
 _ROWS: tuple[Feature, ...] = (
-    *LAYER_FACTS.values(),
+    *CNN_LAYER_COLUMNS.values(),
     *(LAYER_FEATURES[name] for name in _SAME),
     _redefined("rows", "max(batch * image_rows, 1)"),
     _redefined("input_elements", "batch * image_inputs"),
@@ -141,7 +176,7 @@ _ROWS: tuple[Feature, ...] = (
     FEATURES["has_input_copy"],
     *GPU_FEATURES,
 )
-NETWORK_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row for row in _ROWS})
+CNN_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row for row in _ROWS})
 
 #: What a study of a law of layers searches in: times, which it adds, and few pure numbers that scale them.
 LAYER_STUDY_FEATURES: tuple[str, ...] = (
@@ -172,21 +207,12 @@ LAYER_STUDY_FEATURES: tuple[str, ...] = (
 )
 
 
-def network_layer_specs(names: Iterable[str] | None = None) -> tuple[FeatureSpec, ...]:
-    """Return what the features of these names are (None: all); raises UnknownNameError.
-
-    >>> [str(spec.unit) for spec in network_layer_specs(["compute_s", "reduction"])]
-    ['s', '1']
-    """
-    return tuple(feature.spec for feature in chosen_features(NETWORK_LAYER_FEATURES, names))
-
-
 @dataclass(frozen=True, eq=False)
 class DistinctLayers:
     """The layers of a network, equal ones once, and last the row of kind "iteration".
 
     kinds : of each row, such as "conv". facts : float64, shape (n_rows, n_facts), in the order of
-    `LAYER_FACTS`. count : how often each row occurs, float64, shape (n_rows,).
+    `CNN_LAYER_COLUMNS`. count : how often each row occurs, float64, shape (n_rows,).
     """
 
     kinds: tuple[str, ...]
@@ -219,13 +245,13 @@ class DistinctLayers:
 def layer_facts(cnn: Cnn) -> np.ndarray:
     """Return the facts of every layer of a network, in its order, float64, shape (n_layers, n_facts).
 
-    The facts are those of `LAYER_FACTS`, in their order; an input has `is_layer` 0.
+    The facts are those of `CNN_LAYER_COLUMNS`, in their order; an input has `is_layer` 0.
     """
     return np.column_stack(_facts(LayerColumns.of(cnn)))
 
 
 def _facts(columns: LayerColumns) -> list[np.ndarray]:
-    """The facts of each layer, in the order of `LAYER_FACTS`, each of shape (n_layers,)."""
+    """The facts of each layer, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
     layers, heavy = columns.cnn.layers, columns.heavy
     ones, other = np.ones(len(layers)), columns.layers & ~heavy
 
@@ -264,7 +290,7 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
 
 
 def _flags(columns: LayerColumns) -> tuple[np.ndarray, ...]:
-    """The facts of each layer that are 0 or 1, in the order of `LAYER_FACTS`, each of shape (n_layers,)."""
+    """The facts of each layer that are 0 or 1, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
     return (
         columns.layers,
         columns.group["convolution"],
@@ -284,4 +310,4 @@ def _iteration(columns: LayerColumns) -> np.ndarray:
         "run_parameters": float(columns.parameters.sum()),
         "run_image_elements": float(columns.output_elements[columns.group["input"]].sum()),
     }
-    return np.array([once.get(name, max(row.spec.low, 0.0)) for name, row in LAYER_FACTS.items()])
+    return np.array([once.get(name, max(row.spec.low, 0.0)) for name, row in CNN_LAYER_COLUMNS.items()])
