@@ -42,7 +42,7 @@ def first_paint_seconds() -> float | None:
         return None
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         path = Path(folder) / "page.html"
-        command = [sys.executable, "-m", "trainlaw.app", "export", "--to", str(path)]
+        command = [sys.executable, "-m", "trainlaw", "export", "--to", str(path)]
         subprocess.run(command, check=True, capture_output=True)
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         milliseconds = []
@@ -62,7 +62,7 @@ def first_paint_seconds() -> float | None:
 MEASURES: tuple[tuple[str, Callable[[], float | None], float], ...] = (
     ("import trainlaw", lambda: processor_seconds("-c", "import trainlaw"), 0.05),
     ("import trainlaw.formulas", lambda: processor_seconds("-c", "import trainlaw.formulas"), 0.5),
-    ("trainlaw --help", lambda: processor_seconds("-m", "trainlaw.app", "--help"), 1.0),
+    ("trainlaw --help", lambda: processor_seconds("-m", "trainlaw", "--help"), 1.0),
     ("first paint of the page", first_paint_seconds, 1.0),
 )
 

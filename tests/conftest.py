@@ -1,9 +1,11 @@
 """What all tests share."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,6 +13,8 @@ from hypothesis import settings
 # A busy machine must not fail a property that holds: what is checked is values, not speed.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +55,20 @@ def interrupts_unchanged() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
     yield
     assert signal.getsignal(signal.SIGINT) is before, "the test changed the handler of SIGINT"
+
+
+@pytest.fixture(scope="session")
+def installed_tree(tmp_path_factory) -> Path:
+    """A folder with the package `trainlaw` as a regular installation lays it out.
+
+    Neither import-linter nor mypy can follow the mapping of an editable installation.
+    """
+    root = tmp_path_factory.mktemp("installed")
+    ignore = shutil.ignore_patterns("__pycache__", "facade", "*.csv", "*.gz")
+    shutil.copytree(ROOT / "app" / "facade", root / "trainlaw", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("formulas", "datasets", "evolve", "validate", "app"):
+        shutil.copytree(ROOT / folder, root / "trainlaw" / folder, ignore=ignore)
+    return root
 
 
 @pytest.fixture

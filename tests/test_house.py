@@ -169,20 +169,6 @@ def tool(name: str) -> str:
     return found
 
 
-@pytest.fixture(scope="module")
-def installed_tree(tmp_path_factory) -> Path:
-    """A folder with the package `trainlaw` as a regular installation lays it out.
-
-    Neither import-linter nor mypy can follow the mapping of an editable installation.
-    """
-    root = tmp_path_factory.mktemp("installed")
-    ignore = shutil.ignore_patterns("__pycache__", "facade", "*.csv", "*.gz")
-    shutil.copytree(ROOT / "app" / "facade", root / "trainlaw", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, root / "trainlaw" / folder, ignore=ignore)
-    return root
-
-
 def test_imports_keep_the_contracts(installed_tree):
     done = subprocess.run(
         [tool("lint-imports"), "--config", str(ROOT / ".importlinter"), "--no-cache"],

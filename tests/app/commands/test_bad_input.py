@@ -286,7 +286,7 @@ def test_a_real_process_fails_the_same_way(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "trainlaw.app",
+        "trainlaw",
         "predict",
         "--formula",
         str(tmp_path),

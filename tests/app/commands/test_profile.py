@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
-COMMAND = [sys.executable, "-m", "trainlaw.app", "profile"]
+COMMAND = [sys.executable, "-m", "trainlaw", "profile"]
 SMALL = [*COMMAND, "--cnns", "lenet5", "--input", "32", "--classes", "10", "--threads", "1"]
 
 

@@ -21,7 +21,7 @@ from trainlaw.datasets import load
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner
 
-STUDY = [sys.executable, "-m", "trainlaw.app", "study", "--folds", "3"]
+STUDY = [sys.executable, "-m", "trainlaw", "study", "--folds", "3"]
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
 
 

@@ -1,6 +1,0 @@
-"""`python -m trainlaw.app` is the command `trainlaw`."""
-
-from trainlaw.app.cli import main
-
-if __name__ == "__main__":
-    main()
