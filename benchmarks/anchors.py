@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.models.anchor_formulas import pair_law_path
+from trainlaw.app.models.builtin import pair_formula_path
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
@@ -151,7 +151,7 @@ def write_laws(folder: Path) -> None:
         part = result.predictions[result.predictions[PAIR] == pair].reset_index(drop=True)
         for name, with_network in ((OURS, True), (ALONE, False)):
             law = _pair_law(own, part, name, result.estimators)
-            save_formula(law, pair_law_path(anchor, target, with_network, folder / "pairs"))
+            save_formula(law, pair_formula_path(anchor, target, with_network, folder / "pairs"))
             print(f"{pair}: {law.errors['summary'][OURS]['mape_percent']:.1f} %  {law.text()}", flush=True)
     for along in (BATCH, PIXELS):
         save_formula(_scaler_law(along), folder / f"{along}-scaler.json")

@@ -18,7 +18,7 @@ import numpy as np
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, MACRO, OURS
 from trainlaw.app.studies.kinds.layer_times import read_layer_times
 from trainlaw.datasets import CNN_LAYER_FEATURES, LAYER_FEATURES, RunTable, feature_specs, load
-from trainlaw.datasets.measurements.cnn_layer_rows import LayerRows, run_layers
+from trainlaw.datasets.measurements.formula_rows import FormulaRows, run_layers
 from trainlaw.formulas import (
     SECOND,
     Apply,
@@ -119,13 +119,12 @@ def wide_slowdown(group: str) -> float:
     return float(np.median(np.log(ends[1] / ends[0])))
 
 
-def network_parts(parts: Mapping[str, Expression], rows: LayerRows) -> np.ndarray:
+def network_parts(parts: Mapping[str, Expression], rows: FormulaRows) -> np.ndarray:
     """Return the parts summed over the layers of each run's network, seconds, shape (n_runs, n_parts)."""
     names = sorted({name for part in parts.values() for name in variables(part)})
-    columns = {name: column.to_numpy() for name, column in rows.features(names).items()}
     specs = feature_specs(names, CNN_LAYER_FEATURES)
     return np.column_stack(
-        [Formula(part, specs, _LAYER_TIME).predict(columns, sums=rows.sums) for part in parts.values()]
+        [Formula(part, specs, _LAYER_TIME).predict(rows.columns, sums=rows.sums) for part in parts.values()]
     )
 
 
@@ -179,7 +178,7 @@ def single_errors() -> dict[str, object]:
     }
 
 
-def held_out_seconds(runs: RunTable, rows: LayerRows) -> np.ndarray:
+def held_out_seconds(runs: RunTable, rows: FormulaRows) -> np.ndarray:
     """Return predicted seconds of whole iterations, (n_runs,), each GPU group held out of everything."""
     groups = runs.labels()[BY_GPU].to_numpy(dtype=str)
     measured = set(read_layer_times(next(iter(_BLOCKS)), None, ()).labels()[BY_GPU])
@@ -233,7 +232,7 @@ def built_in_law() -> Formula:
         total = term if total is None else Apply("add", (total, term))
     total = without(total, _ABSENT, ("add", "mul", "min", "max"))
     specs = feature_specs(variables(total), CNN_LAYER_FEATURES)
-    columns = rows.features([spec.name for spec in specs])
+    columns = {spec.name: rows.columns[spec.name] for spec in specs}
     return Formula(
         total,
         specs,
@@ -249,7 +248,7 @@ def built_in_law() -> Formula:
             "precisions": ["fp32"],
         },
         errors={**network_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()},
-        summed_over="layer",
+        scope="layer",
     )
 
 

@@ -3,7 +3,7 @@
 python -m benchmarks.streams
 """
 
-from trainlaw.app.models.builtin import LAW_OF_LAYERS
+from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.predictions.streams import plan_streams
 from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import load_formula
@@ -17,7 +17,7 @@ SETTINGS = (("training", 32), ("training", 8), ("forward", 1))
 
 def main() -> None:
     """Print a table per phase and batch."""
-    law, gpu = load_formula(LAW_OF_LAYERS), find_gpu("V100-SXM2-16GB")
+    law, gpu = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
     for phase, batch in SETTINGS:
         print(f"\n{phase}, batch {batch}, {gpu.gpu}\n")
         print(

@@ -25,7 +25,9 @@ class FormulaRegressor:
     features : specs of the columns, or None for columns without units (then the search is not typed).
     target : spec of `y`, or None. settings : `SearchSettings`, or None for the defaults. progress :
     called after each generation with a `Progress`, or None. executor : where islands advance, as
-    `concurrent.futures` defines it (`settings.islands` says how many), or None for this process.
+    `concurrent.futures` defines it (`settings.islands` says how many), or None for this process. scope :
+    what the formula models, one of `SCOPES`; None means "layer" with sums, "custom" without specs of the
+    features, and "run" otherwise.
 
     After `fit`: `formula_` the chosen formula, `front_` the Pareto front of training loss and complexity,
     `candidates_` all polished formulas with their held-out losses, `evaluations_` and `generations_` the
@@ -39,12 +41,14 @@ class FormulaRegressor:
         settings: SearchSettings | None = None,
         progress: Callable[[Progress], None] | None = None,
         executor: Executor | None = None,
+        scope: str | None = None,
     ) -> None:
         self.features = features
         self.target = target
         self.settings = settings
         self.progress = progress
         self.executor = executor
+        self.scope = scope
 
     def fit(
         self,
@@ -54,7 +58,6 @@ class FormulaRegressor:
         sample_weight: ArrayLike | None = None,
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
-        summed_over: str = "layer",
     ) -> "FormulaRegressor":
         """Searches; returns itself.
 
@@ -62,8 +65,7 @@ class FormulaRegressor:
         its columns. y : (n_observations,) in the target's unit. groups : labels (n_observations,) whose
         transfer to unseen ones counts. sample_weight : (n_observations,), not negative. labels : values
         (n_rows,) of each label of `settings.grouped_constants`. sums : which rows, such as the layers of a
-        network, add up to each observation; `summed_over` names what a row then is. Without sums each row
-        is an observation. Raises InputError for tables of wrong shape or content.
+        network, add up to each observation. Without sums each row is an observation. Raises InputError for tables of wrong shape or content.
         """
         arguments = self._arguments(X, y, groups, sample_weight, labels, sums)
         problem = make_problem(**arguments)
@@ -74,7 +76,7 @@ class FormulaRegressor:
         if self.executor is not None:
             elsewhere = advance_on(self.executor, problem, facts_of(problem, arguments))
         state = run(state, problem, self.progress, save, elsewhere)
-        self._conclude(problem, state, summed_over if sums is not None else "")
+        self._conclude(problem, state, self.scope or self._default_scope(sums))
         return self
 
     def predict(
@@ -176,7 +178,12 @@ class FormulaRegressor:
             "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()}, "sums": sums,
         }  # fmt: skip
 
-    def _conclude(self, problem: Problem, state: SearchState, summed_over: str) -> None:
+    def _default_scope(self, sums: RowSums | None) -> str:
+        if sums is not None:
+            return "layer"
+        return "run" if self.features else "custom"
+
+    def _conclude(self, problem: Problem, state: SearchState, scope: str) -> None:
         self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.candidates_: list[Candidate] = finish(state, problem)
         if not self.candidates_:
@@ -197,7 +204,7 @@ class FormulaRegressor:
         }
         template = Formula(
             chosen.expression, self.features_, self.target_, chosen.grouped, ranges=problem.box,
-            provenance=provenance, summed_over=summed_over,
+            provenance=provenance, scope=scope,
         )  # fmt: skip
         self.front_: ParetoFront = make_front(self.candidates_, template)
         self.formula_: Formula = template

@@ -28,6 +28,7 @@ from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
 from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
 from trainlaw.formulas.rounding import RoundedExpression, round_constants
 from trainlaw.formulas.row_sums import RowSums
+from trainlaw.formulas.scopes import SCOPES, Scope
 from trainlaw.formulas.simplification import simplify
 from trainlaw.formulas.text import parse_text, to_text
 from trainlaw.formulas.tidying import tidy
@@ -37,6 +38,7 @@ from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
 __all__ = [
     "DIMENSIONLESS",
     "OPERATORS",
+    "SCOPES",
     "SECOND",
     "Apply",
     "Constant",
@@ -50,6 +52,7 @@ __all__ = [
     "Proof",
     "RoundedExpression",
     "RowSums",
+    "Scope",
     "ScoredFormula",
     "TrainlawError",
     "Unit",

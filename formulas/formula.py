@@ -14,6 +14,7 @@ from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.row_sums import RowSums
+from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
 from trainlaw.formulas.text import parse_text, to_text
 
 FORMAT = "trainlaw formula 1"
@@ -64,9 +65,10 @@ class Formula:
 
     grouped : constants that differ by group. ranges : smallest and largest value of a feature in training,
     in its unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. These
-    two are plain JSON. summed_over : what the target is a sum over, such as "layer": then the expression is
-    of one layer, and features and labels have a row per layer; empty where it is of a run. Raises UnknownNameError when a variable is neither a feature nor a grouped constant,
-    InputError for two features of one name.
+    two are plain JSON. scope : what the formula models, one of `SCOPES`, such as "run"; of scope "layer" the
+    expression is of one layer, and features and labels have a row per layer.
+    Raises UnknownNameError when a variable is neither a feature nor a grouped constant, or for an unknown
+    scope, InputError for two features of one name.
     """
 
     expression: Expression
@@ -76,11 +78,12 @@ class Formula:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, Any] = field(default_factory=dict)
-    summed_over: str = ""
+    scope: str = RUN
 
     def __post_init__(self) -> None:
         """Check that every variable is explained once."""
         check_size(self.expression)
+        check_scope_name(self.scope)
         known = [spec.name for spec in self.features] + [constant.name for constant in self.grouped]
         twice = {name for name in known if known.count(name) > 1}
         if twice:
@@ -107,7 +110,7 @@ class Formula:
         """Return the target per run, float64, shape (n_runs,), in the target's unit; nan where invalid.
 
         columns : the used features by name (mapping or data frame), each of shape (n_rows,), in their units;
-        a row is a run, or a layer where the formula is summed over layers. labels : the label columns of
+        a row is a run, or a layer where the formula is of scope "layer". labels : the label columns of
         the grouped constants, each of shape (n_rows,). sums : which rows make up each run; None gives the
         value per row. Raises UnknownNameError for a missing column.
         """
@@ -141,9 +144,9 @@ class Formula:
 
     def to_json(self) -> dict[str, Any]:
         """Return the formula as plain JSON; `text` repeats `expression` for people."""
-        summed = {"summed_over": self.summed_over} if self.summed_over else {}
-        return summed | {
+        return {
             "format": FORMAT,
+            "scope": self.scope,
             "text": to_text(self.expression),
             "expression": to_json(self.expression),
             "target": self.target.to_json(),
@@ -166,7 +169,10 @@ class Formula:
             raise InputError(f"expected a formula of format {FORMAT!r}, got {shown(version)}")
         text, expression = fields.take("text", str), from_json(fields.take("expression", object))
         if parse_text(text) != expression:
-            raise InputError("expected one formula, got a 'text' other than its 'expression': correct one")
+            raise InputError("'text' and 'expression' disagree; correct or remove one")
+        provenance = fields.take("provenance", dict)
+        scope = fields.take_optional("scope", str, None)
+        summed_over = fields.take_optional("summed_over", str, "")
         formula = cls(
             expression=expression,
             features=tuple(FeatureSpec.from_json(item) for item in fields.take("features", list)),
@@ -174,8 +180,10 @@ class Formula:
             grouped=tuple(GroupedConstant.from_json(item) for item in fields.take("grouped", list)),
             ranges=fields.take_mapping("ranges", number_pair),
             errors=fields.take("errors", dict),
-            provenance=fields.take("provenance", dict),
-            summed_over=fields.take_optional("summed_over", str, ""),
+            provenance=provenance,
+            scope=inferred_scope(variables(expression), summed_over, provenance)
+            if scope is None
+            else scope,
         )
         fields.finish()
         return formula

@@ -1,18 +1,16 @@
 """One and the same formula with its constants fitted anew: what transfers is its form, not its numbers."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, LayerRows
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.row_sums import RowSums
-from trainlaw.validate.baselines.inputs import columns, group_weights
+from trainlaw.validate.baselines.inputs import check_columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
 
 # Of ln(constant): a factor of e either way costs as much as a residual of one; enough rows overrule it.
@@ -26,23 +24,23 @@ class RefittedFormula:
     group)^-0.35, log-normal prior around the given constants: with few rows they hardly move.
     """
 
-    def __init__(self, formula: Formula, networks: CnnLayers | None = None) -> None:
+    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None = None) -> None:
         """Keep the formula, without the errors and the provenance that it carries.
 
-        networks : the layers of the networks, for a law of layers; None where a row is a run.
+        cnn_layers : of the CNNs in the table, for a formula of one layer; None where a row is a run.
         """
         self.formula = replace(formula, errors={}, provenance={})
-        self.networks = networks
+        self.cnn_layers = cnn_layers
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit `formula_` to seconds `y`, shape (n_runs,); `groups` give the weights."""
         start = np.array(constants(self.formula.expression), dtype=float)
-        table, sums, _ = self._rows(X)
+        rows = self._rows(X)
         log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(logs: np.ndarray) -> np.ndarray:
             law = with_constants(self.formula.expression, start * np.exp(logs))
-            return weights * (_log_seconds(law, table, sums) - log_seconds)
+            return weights * (_log_seconds(law, rows) - log_seconds)
 
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
@@ -66,36 +64,30 @@ class RefittedFormula:
         X : as for `predict`. nan where the formula has no positive time.
         """
         fitted = np.array(constants(self.formula_.expression), dtype=float)
-        table, sums, rows = self._rows(X)
+        rows = self._rows(X)
 
         def log_seconds(logs: np.ndarray) -> np.ndarray:
-            return _log_seconds(with_constants(self.formula_.expression, fitted * np.exp(logs)), table, sums)
+            return _log_seconds(with_constants(self.formula_.expression, fitted * np.exp(logs)), rows)
 
         with np.errstate(all="ignore"):
             slopes = with_numeric_slopes(log_seconds)(np.zeros(len(fitted)))[1]
-        if rows is None:
-            return slopes
         return np.column_stack([rows.per_run(column) for column in slopes.T])
 
-    def _rows(self, X: pd.DataFrame) -> tuple[dict[str, np.ndarray], RowSums | None, LayerRows | None]:
-        """The features of each row, and which rows make up each run; X : features of runs."""
+    def _rows(self, X: pd.DataFrame) -> FormulaRows:
+        """The rows of the formula; X : features of runs."""
         names = [spec.name for spec in self.formula.used_features]
-        if self.networks is None:
-            return dict(zip(names, columns(X, names, "formula").T, strict=True)), None, None
-        rows = self.networks.rows(X)
-        return dict(zip(names, rows.features(names).to_numpy().T, strict=True)), rows.sums, rows
+        check_columns(X, names if self.cnn_layers is None else [], "formula")
+        return feature_rows(X, names, self.cnn_layers)
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        table, sums, rows = self._rows(X)
-        predicted = self.formula_.predict(table, sums=sums)
-        return predicted if rows is None else rows.per_run(predicted)
+        return self._rows(X).predict(self.formula_)
 
 
-def _log_seconds(law: Expression, table: Mapping[str, np.ndarray], sums: RowSums | None) -> np.ndarray:
-    """ln of the time of each run, nan where it is not positive; table : features of rows."""
-    found, valid = evaluate(law, table)
+def _log_seconds(law: Expression, rows: FormulaRows) -> np.ndarray:
+    """ln of the time of each run, nan where it is not positive."""
+    found, valid = evaluate(law, rows.columns)
     predicted = np.where(valid, found, np.nan)
-    if sums is not None:
-        predicted = sums.apply(predicted)
+    if rows.sums is not None:
+        predicted = rows.sums.apply(predicted)
     return np.log(np.where(predicted > 0, predicted, np.nan))

@@ -42,7 +42,7 @@ def many_core_command(
       trainlaw many-core --published
       trainlaw export xeon-phi-b --to many-cores.html
     """
-    from trainlaw.app.models.custom_features import cases_of, cases_text, group_keys
+    from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import NETWORK, many_core_formula
     from trainlaw.formulas.errors import unknown_name
 

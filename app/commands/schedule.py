@@ -57,7 +57,7 @@ def schedule_command(
       trainlaw schedule --cnn inception_v3 --gpu T4 --format csv --out layers.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.models.builtin import LAW_OF_LAYERS
+    from trainlaw.app.models.builtin import LAYER_FORMULA
     from trainlaw.app.predictions.streams import plan_streams
     from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -67,7 +67,7 @@ def schedule_command(
     for path in filter(None, (out, gantt)):
         if path.exists():
             raise InputError(f"{path} exists; choose another name")
-    of_layers = load_formula(law or LAW_OF_LAYERS)
+    of_layers = load_formula(law or LAYER_FORMULA)
     card = wanted_gpu(gpu, known_gpus(gpu_file))
     plan = plan_streams(
         named_cnn(cnn, pixels), card, batch, streams, phase=phase.value, event_s=event, law=of_layers

@@ -7,8 +7,6 @@ import typer
 from trainlaw.app.commands.options import FormulaName
 from trainlaw.app.commands.own_files import GpuFile
 
-_SEVERAL = 8  # GPUs of the configuration that shows a law of several
-
 
 def show_command(
     formula: FormulaName = None,
@@ -17,7 +15,7 @@ def show_command(
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
     gpu_file: GpuFile = None,
 ) -> None:
-    """Print a formula and read it: forms, terms in words, shares of the time, what moves it, errors.
+    """Print a formula and explain it: forms, terms, shares of the time, sensitivities, errors.
 
     \b
     Examples:
@@ -25,23 +23,13 @@ def show_command(
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
       trainlaw show xeon-phi-a
     """
+    from functools import partial
+
     from trainlaw.app.inputs.requests import one_run
     from trainlaw.app.inputs.resolve import known_gpus
-    from trainlaw.app.models.builtin import BUILT_IN
-    from trainlaw.app.models.custom_features import has_own_features, own_text
-    from trainlaw.app.models.multi_gpu import needs_single_gpu_time, with_time_on_one_gpu
+    from trainlaw.app.models.scopes import handler
     from trainlaw.app.predictions.predict import find_formula
-    from trainlaw.app.terminal.formula import formula_text
-    from trainlaw.formulas import load_formula
 
-    law, origin = find_formula(formula, Path.cwd())
-    if has_own_features(law):
-        print(own_text(law, origin))
-        return
-    if needs_single_gpu_time(law):
-        run = one_run(cnn, gpu, batch, gpus=known_gpus(gpu_file), n_gpus=_SEVERAL)
-        shown = with_time_on_one_gpu(run, load_formula(BUILT_IN))
-        print(formula_text(law, origin, shown))
-        print(f"\nshown for {_SEVERAL} GPUs of a node and a ring; one takes what the built-in formula says")
-        return
-    print(formula_text(law, origin, one_run(cnn, gpu, batch, gpus=known_gpus(gpu_file))))
+    found, origin = find_formula(formula, Path.cwd())
+    run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
+    print(handler(found, "describe")(found, origin, run))

@@ -7,6 +7,16 @@ import typer
 from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 
 
+def _scope(of: str) -> str:
+    """The scope of the formulas that a kind of study finds."""
+    from trainlaw.app.studies.kinds import STUDY_KINDS
+    from trainlaw.formulas import unknown_name
+
+    if of not in STUDY_KINDS:
+        raise unknown_name("kind of study", of, STUDY_KINDS)
+    return STUDY_KINDS[of].scope
+
+
 def validate_command(
     formula: Annotated[
         str, typer.Option(help="The formula, in features or short names, giving seconds; or a formula.json.")
@@ -53,7 +63,7 @@ def validate_command(
     from trainlaw.app.studies.scoring import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
 
-    law = read_formula(formula, of)
+    law = read_formula(formula, _scope(of))
     if into is not None:
         check_target(into, False)
     options = {

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 from trainlaw.app.explain.sensitivity import in_raw_columns, training_rows
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import plain_expression, terms_of
 from trainlaw.formulas import Apply, Expression, Formula, complexity, round_constants, to_text
 from trainlaw.formulas.simplification import agree, simplify_all
@@ -57,7 +57,7 @@ def rounded_formula(formula: Formula) -> Rounding:
     table = training_rows(formula)
     if table is None or formula.grouped:
         return Rounding(formula)
-    rows = FormulaRows.of(formula, table)
+    rows = formula_rows(formula, table)
     short = round_constants(formula.expression, rows.columns, table.seconds, LIMIT_POINTS, rows.sums)
     changed = replace(formula, expression=short.expression)
     return Rounding(changed, len(table), short.exact_error_percent, short.rounded_error_percent)

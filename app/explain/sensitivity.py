@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from trainlaw.app.models.feature_expressions import feature_expression
-from trainlaw.app.models.rows import FormulaRows, is_of_layers
+from trainlaw.app.models.scopes import check_features, feature_expression, formula_rows, handling
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import CNN_LAYER_FEATURES, DATASETS, FEATURES, RunTable, load
-from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS
+from trainlaw.datasets import DATASETS, RunTable, load
+from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
     Expression,
     Formula,
@@ -65,10 +64,10 @@ class Trend:
 
 def in_raw_columns(formula: Formula) -> Expression:
     """Return the formula over raw columns of runs, GPUs, CNNs, layers and links, its features written out."""
-    layers = is_of_layers(formula)
-    known = CNN_LAYER_FEATURES if layers else FEATURES
+    check_features(formula)
+    known = handling(formula).features
     used = [spec.name for spec in formula.used_features if spec.name in known]
-    forms = {name: feature_expression(name, layers) for name in used}
+    forms = {name: feature_expression(name, formula.scope) for name in used}
     return substitute(plain_expression(formula), forms)
 
 
@@ -80,13 +79,14 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     """
     expression = in_raw_columns(formula)
     names = variables(expression)
-    rows = FormulaRows.of(formula, run, names)
+    rows = formula_rows(formula, run, names)
     columns = {name: rows.columns[name] for name in names}
     now = _value(expression, columns, rows.sums)
     found = []
     # A layer with other sizes is another layer: only what it runs on is changed.
-    changed = [name for name in names if name not in CNN_LAYER_COLUMNS] if is_of_layers(formula) else names
-    for (name, meaning), members in _quantities(changed).items():
+    scope = handling(formula)
+    changed = [name for name in names if name not in scope.row_counts]
+    for (name, meaning), members in _quantities(changed, scope.features).items():
         more = {member: columns[member] * (1 + MORE) for member in members}
         change = _value(expression, {**columns, **more}, rows.sums) / now - 1
         if abs(change) >= _LEAST:
@@ -95,11 +95,11 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     return sorted(found, key=lambda row: -abs(row.time))
 
 
-def _quantities(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+def _quantities(names: Iterable[str], features: Mapping[str, Feature]) -> dict[tuple[str, str], list[str]]:
     """Raw columns by the name and meaning of the quantity that they are or belong to."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        spec = {**CNN_LAYER_FEATURES, **FEATURES}[name].spec
+        spec = features[name].spec
         if spec.high == 1 or name == "n_passes":
             continue
         together = next((pair for ending, pair in _TOGETHER.items() if name.endswith(ending)), None)
@@ -134,7 +134,7 @@ def proved_raw_trends(formula: Formula) -> list[Trend]:
         return []
     expression = in_raw_columns(formula)
     names = variables(expression)
-    columns = FormulaRows.of(formula, table, names).columns
+    columns = formula_rows(formula, table, names).columns
     box = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
     return _trends(expression, box, [name for name in _PLANNED if name in box])
 

@@ -4,10 +4,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.tidying import factors
@@ -51,7 +50,7 @@ def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
 def _name(term: Expression, formula: Formula) -> str:
     main = [spec for spec in _used(term, formula) if spec.unit == formula.target.unit]
     used = main or _used(term, formula)
-    raw = {name for spec in used for name in _raw_columns(spec.name)}
+    raw = {name for spec in used for name in _raw_columns(spec.name, formula)}
     kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
     quantity = "time" if formula.target.unit == SECOND else formula.target.name
     if not kinds:
@@ -62,12 +61,10 @@ def _name(term: Expression, formula: Formula) -> str:
     return f"{' and '.join(kinds)} {quantity}{of}"
 
 
-def _raw_columns(feature: str) -> tuple[str, ...]:
-    """The columns that a feature is computed from; the name itself where it is none of ours."""
-    if feature in FEATURES:
-        return variables(feature_expression(feature))
-    known = feature in CNN_LAYER_FEATURES
-    return variables(feature_expression(feature, of_layers=True)) if known else (feature,)
+def _raw_columns(feature: str, formula: Formula) -> tuple[str, ...]:
+    """The base columns that a feature is computed from; the name itself where it is a custom one."""
+    known = feature in handling(formula).features
+    return variables(feature_expression(feature, formula.scope)) if known else (feature,)
 
 
 def _used(term: Expression, formula: Formula) -> list[FeatureSpec]:

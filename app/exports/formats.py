@@ -5,7 +5,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from trainlaw.app.exports.headers import described
-from trainlaw.app.models.custom_features import has_own_features
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import write_bytes_atomically, write_text_atomically
@@ -27,11 +26,6 @@ DOCUMENTS: Mapping[str, str] = {
     ".csv": "trainlaw.app.exports.prediction_table:prediction_csv",
     ".html": "trainlaw.app.page.html:page_html",
 }
-#: Documents that offer GPUs and CNNs to choose from have another form for user-defined features.
-CUSTOM_DOCUMENTS: Mapping[str, str] = {
-    ".csv": "trainlaw.app.exports.prediction_table:case_csv",
-    ".html": "trainlaw.app.page.custom:custom_page_html",
-}
 _JSON = ".json"
 
 
@@ -49,8 +43,7 @@ def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> Non
     if suffix in PROGRAMS:
         content = resolve_name(PROGRAMS[suffix])(described(formula))
     else:
-        documents = DOCUMENTS | CUSTOM_DOCUMENTS if has_own_features(formula) else DOCUMENTS
-        content = resolve_name(documents[suffix])(formula)
+        content = resolve_name(DOCUMENTS[suffix])(formula)
     write = write_text_atomically if isinstance(content, str) else write_bytes_atomically
     write(path, content)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trainlaw.app.models.feature_expressions import feature_expression
+from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.terminal.formula import headline
 from trainlaw.formulas import FeatureSpec, Formula, TrainlawError, to_text
 from trainlaw.formulas.printers.naming import header
@@ -21,9 +21,9 @@ def header_lines(formula: Formula) -> list[str]:
     return header(described(formula))
 
 
-def _with_closed_form(spec: FeatureSpec) -> str:
+def _with_closed_form(spec: FeatureSpec, scope: str) -> str:
     try:
-        form = to_text(feature_expression(spec.name))
+        form = to_text(feature_expression(spec.name, scope))
     except TrainlawError:
         return spec.meaning  # a user-defined feature, or one that no closed form defines
     return spec.meaning if form == spec.name else f"{spec.meaning}, {form}"

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from trainlaw.app.exports.headers import header_lines
-from trainlaw.app.models.custom_features import case_table, cases_of
+from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.errors import interval_of
-from trainlaw.app.models.layer_entry import as_entered
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
-from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
-from trainlaw.app.models.rows import is_of_layers
+from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
+from trainlaw.app.models.scopes import check_features, handler
 from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
@@ -27,18 +26,32 @@ _Row = Sequence[object]
 
 
 def prediction_csv(formula: Formula) -> str:
+    """Return the CSV table of a formula by its scope: predictions, or worked cases.
+
+    Raises InputError where the formula needs what GPU, CNN and inputs do not give.
+    """
+    table: str = handler(formula, "table")(formula)
+    return table
+
+
+def run_prediction_csv(formula: Formula) -> str:
     """Return a CSV table with units in its column names, below comment lines that describe the formula.
 
     One GPU, with the batch and precision that the sheet Predict opens with. A time is empty where a fact is
-    unknown. Raises InputError where the formula needs what GPU, CNN and inputs do not give.
+    unknown.
     """
-    rows = _layer_formula_rows(formula) if is_of_layers(formula) else _run_formula_rows(formula)
-    return _commented(formula, rows_as_csv(COLUMNS, rows))
+    return _commented(formula, rows_as_csv(COLUMNS, _run_formula_rows(formula)))
+
+
+def layer_prediction_csv(formula: Formula) -> str:
+    """Return the same table for a formula of one layer."""
+    check_features(formula)
+    return _commented(formula, rows_as_csv(COLUMNS, _layer_formula_rows(formula)))
 
 
 def case_csv(formula: Formula) -> str:
     """Return the worked cases of a formula with user-defined features as a CSV table."""
-    entered = as_entered(formula)
+    entered = with_entered_sizes(formula)
     return rows_as_csv(*case_table(entered, cases_of(entered)))
 
 
@@ -47,7 +60,7 @@ def _commented(formula: Formula, table: str) -> str:
 
 
 def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
-    model = workbook_model(with_built_in_single_gpu_law(formula))
+    model = workbook_model(with_built_in_single_gpu_formula(formula))
     cnns, gpus = cnn_rows(), gpu_table_rows()
     raw = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))

@@ -1,28 +1,35 @@
-"""Formulas that come with trainlaw, by name."""
+"""Formulas that come with trainlaw, by name, and which of them serves a pair of GPUs."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from trainlaw.app.models.anchor_formulas import laws_of_pairs
 from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.formulas import Formula, load_formula
 
 _FOLDER = Path(__file__).parents[1] / "builtin"
+_PAIRS = _FOLDER / "pairs"
 BUILT_IN = _FOLDER / "formula.json"
-LAW_OF_LAYERS = _FOLDER / "layer.json"
-LAW_OF_SEVERAL = "multi"
+LAYER_FORMULA = _FOLDER / "layer.json"
+SCALING_FORMULA = "multi"
+#: GPUs that were both anchor and target: each pair of them has its own formulas.
+MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
+
+
+def _pair_formula_paths() -> Mapping[str, Path]:
+    """The file of each built-in formula of a measured pair by its name, such as T4-to-K80-profile."""
+    return {path.stem: path for path in sorted(_PAIRS.glob("*.json"))}
+
 
 #: name -> how to get it; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
-    "layer": lambda: load_formula(LAW_OF_LAYERS),
-    LAW_OF_SEVERAL: lambda: load_formula(_FOLDER / f"{LAW_OF_SEVERAL}.json"),
+    "layer": lambda: load_formula(LAYER_FORMULA),
     **{
         name: partial(load_formula, _FOLDER / f"{name}.json")
-        for name in ("anchor", "batch-scaler", "pixels-scaler")
+        for name in (SCALING_FORMULA, "anchor", "batch-scaler", "pixels-scaler")
     },
-    **{name: partial(load_formula, path) for name, path in laws_of_pairs().items()},
+    **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
     "xeon-phi-a": lambda: many_core_formula("a"),
     "xeon-phi-b": lambda: many_core_formula("b"),
 }
@@ -36,3 +43,31 @@ def formula_named(name: str | Path | None) -> Formula | None:
     """
     found = BUILT_IN_FORMULAS.get(str(name))
     return found() if found is not None else None
+
+
+def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _PAIRS) -> Path:
+    """Return the file of the formula of a pair; with_cnn : of profile and CNN, else of the profile alone.
+
+    >>> pair_formula_path("T4", "K80", with_cnn=False).name
+    'T4-to-K80-profile.json'
+    """
+    return folder / f"{anchor}-to-{target}{'' if with_cnn else '-profile'}.json"
+
+
+def pair_formula(anchor: str, target: str, with_cnn: bool) -> tuple[Formula, str] | None:
+    """Return the formula of a measured pair and its description; None for a pair without one.
+
+    anchor, target : names of GPUs. with_cnn : as `pair_formula_path`.
+    """
+    path = pair_formula_path(anchor, target, with_cnn)
+    if not path.is_file():
+        return None
+    inputs = "profile and CNN" if with_cnn else "the profile alone"
+    return load_formula(path), f"the built-in formula of {anchor} to {target}, from {inputs}"
+
+
+def any_pair_formula() -> tuple[Formula, str]:
+    """Return the formula of pairs that were not measured, and its description."""
+    return load_formula(_FOLDER / "anchor.json"), (
+        "the built-in formula of any pair, from the anchor's time and the CNN"
+    )

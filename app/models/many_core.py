@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from trainlaw.formulas import SECOND, FeatureSpec, Formula, GroupedConstant, Unit, parse_text, variables
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.scopes import CUSTOM
 from trainlaw.validate.baselines.many_core import (
     CLOCK_HZ,
     CORES,
@@ -75,7 +76,7 @@ def many_core_formula(model: str) -> Formula:
         "comes from the row by epochs; no error against measured times is claimed",
         "cases": [case for case in published_cases() if case["model"] == model],
     }  # fmt: skip
-    return Formula(expression, specs, _TARGET, grouped, {"threads": (1.0, 3840.0)}, facts)
+    return Formula(expression, specs, _TARGET, grouped, {"threads": (1.0, 3840.0)}, facts, scope=CUSTOM)
 
 
 def published_cases() -> list[dict[str, str | float]]:

@@ -14,55 +14,23 @@ from dataclasses import replace
 
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.rows import FormulaRows
-from trainlaw.datasets import FEATURES, RunTable
-from trainlaw.datasets.features.base_features import LINK_FEATURES
-from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
+from trainlaw.app.models.scopes import check_scope, formula_rows, handling
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
-from trainlaw.formulas import Formula, InputError, load_formula, substitute
+from trainlaw.formulas import Formula, load_formula, substitute
+from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
 BY_LAW = "several GPUs: one GPU's time by the formula, several by the evolved law"
 OF_ONE = "the interval is of one GPU"
-OF_SEVERAL_GPUS = frozenset(
-    {
-        "n_gpus",
-        "n_nodes",
-        *(row.spec.name for row in (*LINK_FEATURES, *COMMUNICATION_FEATURES, *SCALING_FEATURES)),
-    }
-) - {"gradient_bytes", "exchange_bytes"}
 ALGORITHMS = "algorithms"  # entry of a law's provenance: ways of exchanging that its runs had
 
 
-def knows_several_gpus(formula: Formula) -> bool:
-    """Return whether a formula has features of several GPUs, so that its time needs no addition."""
-    return any(spec.name in OF_SEVERAL_GPUS for spec in formula.used_features)
-
-
-def needs_single_gpu_time(formula: Formula) -> bool:
-    """Return whether a formula is a law of several GPUs that takes the time on one as a feature."""
-    return any(spec.name == SINGLE_GPU_TIME for spec in formula.used_features)
-
-
-def check_needs_no_time(formula: Formula) -> None:
-    """Raise InputError for a law of several GPUs that takes the time on one as a feature."""
-    if needs_single_gpu_time(formula):
-        raise InputError(
-            "this formula says how much longer several GPUs take than one: give it as --law, beside a "
-            "--formula of one GPU"
-        )
-
-
-def check_law_of_several(law: Formula, origin: str) -> Formula:
-    """Return the law; InputError where it is no law of several GPUs that takes the time on one."""
-    unknown = [spec.name for spec in law.used_features if spec.name not in FEATURES]
-    if unknown or law.summed_over or not needs_single_gpu_time(law):
-        raise InputError(
-            f"{origin}: expected a law of several GPUs, with the feature {SINGLE_GPU_TIME}, as "
-            "`trainlaw study --of multi` finds; got another"
-        )
-    return law
+def check_scaling_formula(formula: Formula, origin: str) -> Formula:
+    """Return the formula; InputError where it does not give the time on several GPUs from that on one."""
+    check_scope(formula, MULTI_GPU, origin=origin, advice="`trainlaw study --of multi` finds one")
+    return formula
 
 
 def speaks_for(law: Formula | None, algorithm: str) -> bool:
@@ -104,12 +72,12 @@ def exchange_seconds(
     law : of several GPUs, None for the textbook. measured : the time on one GPU, (n_runs,); None for that of
     the formula. It is 0 throughout for a formula that knows several GPUs.
     """
-    if knows_several_gpus(formula):
+    if handling(formula).covers_multi_gpu:
         return np.zeros(len(runs))
     textbook, spoken = runs.matrix([EXCHANGE])[:, 0], by_law(law, runs)
     if law is None or not spoken.any():
         return textbook
-    single = FormulaRows.of(formula, runs).predict(formula) if measured is None else measured
+    single = formula_rows(formula, runs).predict(formula) if measured is None else measured
     # A law may say less than the time on one GPU by its error; an exchange takes no negative time.
     return np.where(spoken, np.maximum(seconds_by_law(law, runs, single) - single, 0.0), textbook)
 
@@ -127,25 +95,14 @@ def multi_gpu_seconds(
     return single_gpu_s + (1.0 - hidden_share) * exchange_s
 
 
-def iteration_seconds(
-    formula: Formula, runs: RunTable, hidden_share: float = 0.0, law: Formula | None = None
-) -> np.ndarray:
-    """Return the time of one iteration of each run, in seconds, shape (n_runs,); nan where not defined.
-
-    hidden_share : of the textbook exchange. law : of several GPUs, None for the textbook.
-    """
-    single = FormulaRows.of(formula, runs).predict(formula)
-    return multi_gpu_seconds(single, exchange_seconds(formula, runs, law), hidden_share)
-
-
-def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
+def with_single_gpu_formula(law: Formula, single: Formula) -> Formula:
     """Return a law of several GPUs with a formula of one in place of the time on one GPU.
 
     Provenance stays that of `law`. The whole states no error: the one of `law` is for a measured time on one
-    GPU. Ranges of exchanges reach down to one GPU's none, where the whole is the formula of one. A law
-    without that feature comes back as it is.
+    GPU. Ranges of exchanges reach down to one GPU's none, where the whole is the formula of one. A formula
+    of another scope comes back as it is.
     """
-    if not needs_single_gpu_time(law):
+    if law.scope != MULTI_GPU:
         return law
     kept = tuple(spec for spec in law.features if spec.name != SINGLE_GPU_TIME)
     features = {spec.name: spec for spec in (*single.features, *kept)}
@@ -162,15 +119,16 @@ def with_single_gpu_law(law: Formula, single: Formula) -> Formula:
         grouped=(*single.grouped, *law.grouped),
         ranges={**single.ranges, **ranges},
         errors={},
+        scope=MULTI_GPU_RUN,
     )
 
 
 def with_time_on_one_gpu(runs: RunTable, formula: Formula) -> RunTable:
     """Return runs with the time on one GPU that a formula of one predicts, as if it had been measured."""
-    seconds = FormulaRows.of(formula, runs).predict(formula)
+    seconds = formula_rows(formula, runs).predict(formula)
     return RunTable(runs.name, runs.frame.assign(**{SINGLE_GPU_TIME: seconds}), runs.facts)
 
 
-def with_built_in_single_gpu_law(formula: Formula) -> Formula:
+def with_built_in_single_gpu_formula(formula: Formula) -> Formula:
     """Return a formula that needs no measured time: where it does, the built-in formula's stands in."""
-    return with_single_gpu_law(formula, load_formula(BUILT_IN)) if needs_single_gpu_time(formula) else formula
+    return with_single_gpu_formula(formula, load_formula(BUILT_IN)) if formula.scope == MULTI_GPU else formula

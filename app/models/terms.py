@@ -11,7 +11,6 @@ from trainlaw.formulas import (
     Constant,
     Expression,
     Formula,
-    InputError,
     RowSums,
     Unit,
     UnitError,
@@ -36,15 +35,6 @@ class NamedConstant:
     name: str
     value: float
     unit: Unit | None
-
-
-def check_of_runs(formula: Formula) -> None:
-    """Raise InputError for a formula of parts of a run, whose features no configuration has."""
-    if formula.summed_over:
-        raise InputError(
-            f"expected a formula of whole runs, got one of each {formula.summed_over}, to be summed; "
-            "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
-        )
 
 
 def plain_expression(formula: Formula) -> Expression:

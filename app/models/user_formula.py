@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from trainlaw.app.models.rows import LAYER, LAYERS, RUNS
-from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES, TARGET, feature_specs
+from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_specs_for
+from trainlaw.datasets import FEATURES, TARGET
+from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
     Expression,
     Formula,
@@ -17,6 +18,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.errors import shown, unknown_name
+from trainlaw.formulas.scopes import RUN
 from trainlaw.formulas.unit_inference import constant_units
 
 #: Short names for the features that formulas are usually written in.
@@ -37,34 +39,29 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-def read_formula(text: str, of: str = RUNS) -> Formula:
+def read_formula(text: str, scope: str = RUN) -> Formula:
     """Return the formula of a text such as "6 * macs * batch / peak + 0.01", or of a formula.json.
 
-    of : what the text is a law of, `RUNS` or `LAYERS`; then its names are those of features of layers.
-    Names are those of features (`trainlaw features`) or of `ALIASES`. The text is parsed, never executed.
+    scope : what the text models; its names are those of the features of that scope, such as
+    `trainlaw features` lists, or of `ALIASES` for features of runs. The text is parsed, never executed.
     Raises InputError that points at the place, UnknownNameError with near names and the place.
     """
     if text.endswith(".json"):
         return load_formula(text)
-    if of == LAYERS:
-        expression = parse_text(text)
-        specs = feature_specs(variables(expression), CNN_LAYER_FEATURES)
-        return Formula(expression, specs, TARGET, provenance={"written": text}, summed_over=LAYER)
-    expression = with_feature_names(parse_text(text), text)
-    return Formula(expression, feature_specs(variables(expression)), TARGET, provenance={"written": text})
+    expression = _with_feature_names(parse_text(text), text, SCOPE_HANDLING[scope].features)
+    specs = feature_specs_for(scope, variables(expression))
+    return Formula(expression, specs, TARGET, provenance={"written": text}, scope=scope)
 
 
-def with_feature_names(expression: Expression, text: str) -> Expression:
-    """Return the expression with aliases replaced by the names of features; `text` is for messages.
-
-    Raises UnknownNameError for a name that is neither.
-    """
+def _with_feature_names(expression: Expression, text: str, features: Mapping[str, Feature]) -> Expression:
+    """The expression with aliases replaced by the names of features; `text` is for messages."""
+    aliases = ALIASES if features is FEATURES else {}
     for name in variables(expression):
-        if name not in FEATURES and name not in ALIASES:
-            error = unknown_name("feature", name, [*ALIASES, *FEATURES])
+        if name not in features and name not in aliases:
+            error = unknown_name("feature", name, [*aliases, *features])
             place = f"at character {_place(name, text)} of {shown(text)}"
             raise UnknownNameError(f"{error} ({place}; `trainlaw features` lists all)")
-    return substitute(expression, {short: Variable(name) for short, name in ALIASES.items()})
+    return substitute(expression, {short: Variable(name) for short, name in aliases.items()})
 
 
 def _place(name: str, text: str) -> int:

@@ -2,8 +2,7 @@
 
 from string import Template
 
-from trainlaw.app.models.custom_features import PUBLISHED, cases_of, group_keys, shown_unit
-from trainlaw.app.models.layer_entry import as_entered
+from trainlaw.app.models.custom_inputs import PUBLISHED, cases_of, group_keys, shown_unit, with_entered_sizes
 from trainlaw.app.page.script import content_hash, literal, template
 from trainlaw.app.text.html import table_html
 from trainlaw.app.text.numbers import show_number
@@ -16,7 +15,7 @@ from trainlaw.formulas.printers.naming import indexed, letter
 
 def custom_page_html(formula: Formula) -> str:
     """Return the page; every text of a user or a file is escaped."""
-    formula = as_entered(formula)
+    formula = with_entered_sizes(formula)
     script, style = _script(formula), template("page.css")
     target = formula.target
     facts = {name: value for name, value in formula.provenance.items() if name != "cases"}

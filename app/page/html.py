@@ -12,7 +12,8 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.app.models.multi_gpu import ASSUMPTION, knows_several_gpus, with_built_in_single_gpu_law
+from trainlaw.app.models.multi_gpu import ASSUMPTION, with_built_in_single_gpu_formula
+from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.page.script import content_hash, script_of, template
 from trainlaw.app.text.html import table_html
@@ -27,11 +28,20 @@ _FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
 
 
 def page_html(formula: Formula) -> str:
-    """Return the page of a formula; every text of a user or a file is escaped.
+    """Return the page of a formula, by its scope; every text of a user or a file is escaped.
 
-    A law of several GPUs has the built-in formula in place of the time on one. Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer.
+    Raises InputError where the scope has no page, or a feature does not follow from the inputs on offer.
     """
-    formula = with_built_in_single_gpu_law(formula)
+    page: str = handler(formula, "page")(formula)
+    return page
+
+
+def run_page_html(formula: Formula) -> str:
+    """Return the page of a formula of whole iterations.
+
+    One that needs the time on one GPU has the built-in formula in its place.
+    """
+    formula = with_built_in_single_gpu_formula(formula)
     script, style = script_of(formula), template("page.css")
     facts = formula.provenance
     version = escape(facts.get("trainlaw_version", ""))
@@ -101,7 +111,7 @@ def _terms(formula: Formula) -> str:
             zip(terms_of(formula, formula.expression), words_of_terms(formula), strict=True)
         )
     ]
-    if not knows_several_gpus(formula):
+    if not handling(formula).covers_multi_gpu:
         rows.append(_term("exchange", "all-reduce time", f"{ASSUMPTION}.", ""))
     return "\n".join(rows)
 

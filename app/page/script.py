@@ -9,11 +9,11 @@ from math import isnan
 from typing import Any
 
 from trainlaw.app.models.errors import BY_CNN, LEVEL, OURS, error_lines, held_out_kind, interval_of
-from trainlaw.app.models.feature_expressions import feature_expression
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
-from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE, knows_several_gpus
-from trainlaw.app.models.terms import check_of_runs, terms_of
+from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
+from trainlaw.app.models.scopes import feature_expression, handling
+from trainlaw.app.models.terms import terms_of
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
@@ -51,9 +51,8 @@ def script_of(formula: Formula) -> str:
 
     Raises InputError where a feature of the formula does not follow from what the page lets one choose.
     """
-    check_of_runs(formula)
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
+    exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     needed = {name for form in (*expressions.values(), exchange) for name in variables(form)}
     tables = _tables(needed - _CHOSEN - _OF_LINKS)
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
@@ -156,7 +155,9 @@ def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expr
             for item in formula.grouped
         ],
         "ticks": [name for name in _TICKS if name in used],
-        "assumption": "" if knows_several_gpus(formula) else f"{ASSUMPTION}; its error was not measured",
+        "assumption": ""
+        if handling(formula).covers_multi_gpu
+        else f"{ASSUMPTION}; its error was not measured",
         "errorOfCnn": {
             line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
         },

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.inputs.requests import one_run
-from trainlaw.app.models.anchor_formulas import MEASURED, law_of_any_pair, law_of_pair
+from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.errors import LEVEL, interval_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.datasets import GpuCatalog, read_profiles
@@ -105,7 +105,7 @@ def measured_card(text: str) -> str | None:
     >>> measured_card("V100"), measured_card("A100")
     ('V100-SXM2-16GB', None)
     """
-    found = [name for name in MEASURED if name == text or name.startswith(f"{text}-")]
+    found = [name for name in MEASURED_PAIR_GPUS if name == text or name.startswith(f"{text}-")]
     return found[0] if len(found) == 1 else None
 
 
@@ -145,12 +145,13 @@ def _law(cards: Sequence[str], known: bool, formula: Path | None) -> tuple[Formu
     if formula is not None:
         path = formula / "formula.json" if formula.is_dir() else formula
         return load_formula(path), str(path)
-    law = law_of_pair(*cards, with_network=known)
+    law = pair_formula(*cards, with_cnn=known)
     if law is None and not known:
         raise InputError(
-            f"{cards[0]} to {cards[1]} was not measured ({', '.join(MEASURED)} were): name --cnn and --batch"
+            f"{cards[0]} to {cards[1]} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
+            "name --cnn and --batch"
         )
-    return law or law_of_any_pair()
+    return law or any_pair_formula()
 
 
 def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]:

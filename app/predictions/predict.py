@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.inputs.requests import run_warnings
 from trainlaw.app.inputs.run_folder import newest_formula
-from trainlaw.app.models.builtin import BUILT_IN, LAW_OF_SEVERAL, formula_named
+from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
 from trainlaw.app.models.errors import interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
@@ -15,20 +15,19 @@ from trainlaw.app.models.multi_gpu import (
     BY_LAW,
     OF_ONE,
     by_law,
-    check_law_of_several,
-    check_needs_no_time,
+    check_scaling_formula,
     exchange_seconds,
-    knows_several_gpus,
     multi_gpu_seconds,
-    needs_single_gpu_time,
 )
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.applicability import jointly_outside
 
 TEXTBOOK = "textbook"
@@ -157,14 +156,14 @@ def find_laws(formula: Path | None, law: str, folder: Path) -> Laws:
     """
     found, origin = find_formula(formula, folder)
     of_one, one_origin = found, origin
-    if needs_single_gpu_time(found):
+    if found.scope == MULTI_GPU:
         of_one, one_origin = load_formula(BUILT_IN), "the built-in formula"
         if not law:
-            return Laws(of_one, one_origin, check_law_of_several(found, origin), origin)
+            return Laws(of_one, one_origin, check_scaling_formula(found, origin), origin)
     if law == TEXTBOOK:
         return Laws(of_one, one_origin, None, TEXTBOOK)
-    several, several_origin = find_formula(Path(law or LAW_OF_SEVERAL), folder)
-    check_law_of_several(several, several_origin)
+    several, several_origin = find_formula(Path(law or SCALING_FORMULA), folder)
+    check_scaling_formula(several, several_origin)
     return Laws(of_one, one_origin, several, several_origin)
 
 
@@ -180,9 +179,9 @@ def predict_runs(
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula that is itself a law of several GPUs and needs the time on one.
     """
-    check_needs_no_time(formula)
+    check_predictable(formula)
     if measured_s is None:
-        single = FormulaRows.of(formula, runs).predict(formula)
+        single = formula_rows(formula, runs).predict(formula)
         factor = interval_of(formula)
     else:
         single = np.full(len(runs), measured_s)
@@ -227,7 +226,7 @@ _DESCRIBED: Mapping[str, type] = {
 def _warnings(
     formula: Formula, runs: RunTable, seconds: np.ndarray, law: Formula | None
 ) -> list[tuple[str, ...]]:
-    rows = FormulaRows.of(formula, runs)
+    rows = formula_rows(formula, runs)
     found = (
         _out_of_range(formula, rows.columns, len(runs))
         if rows.sums is None
@@ -236,11 +235,11 @@ def _warnings(
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no run in {precision} was in training")
-    for row in np.flatnonzero(rows.any_of_run(jointly_outside(formula, rows.columns))):
+    for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))):
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
-    if not knows_several_gpus(formula):
+    if not handling(formula).covers_multi_gpu:
         spoken = by_law(law, runs)
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
             found[row].append(f"{BY_LAW if spoken[row] else ASSUMPTION}; {OF_ONE}")

@@ -8,17 +8,15 @@ import pandas as pd
 from trainlaw.app.models.multi_gpu import (
     EXCHANGE,
     by_law,
-    check_needs_no_time,
     exchange_seconds,
-    knows_several_gpus,
     multi_gpu_seconds,
     seconds_by_law,
 )
-from trainlaw.app.models.rows import FormulaRows
-from trainlaw.app.models.terms import check_of_runs
+from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
 from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
+from trainlaw.formulas.scopes import MULTI_GPU_RUN, RUN
 
 #: Columns whose absence leaves an exchange without latency.
 _LATENCIES = ("link_latency_s", "network_latency_s")
@@ -98,8 +96,8 @@ def scaling_curve(
     The times are those of `trainlaw predict`. Raises InputError for a formula of layers, a share outside 0 to
     1 or one beside a law, UnknownNameError for an unknown name.
     """
-    check_of_runs(formula)
-    check_needs_no_time(formula)
+    check_predictable(formula)
+    check_scope(formula, RUN, MULTI_GPU_RUN)
     if not 0 <= hidden_share <= 1:
         raise InputError(f"expected a hidden share of 0 to 1, got {hidden_share}")
     if hidden_share and law is not None:
@@ -108,7 +106,7 @@ def scaling_curve(
         )
     counts = gpu_counts(most, gpus_per_node)
     runs = _runs(counts, cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **settings)
-    computing = FormulaRows.of(formula, runs).predict(formula)
+    computing = formula_rows(formula, runs).predict(formula)
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, law)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, law, computing)
     seconds = multi_gpu_seconds(computing, exchange)
@@ -128,7 +126,7 @@ def _runs(counts: Sequence[tuple[int, int]], **settings: object) -> RunTable:
 
 def _transfer(formula: Formula, runs: RunTable, law: Formula | None, computing: np.ndarray) -> np.ndarray:
     """The exchange without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
-    if knows_several_gpus(formula):
+    if handling(formula).covers_multi_gpu:
         return np.zeros(len(runs))
     textbook = transfer_seconds(runs)
     spoken = by_law(law, runs)

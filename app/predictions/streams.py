@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from trainlaw.app.models.builtin import LAW_OF_LAYERS
-from trainlaw.app.models.rows import is_of_layers
+from trainlaw.app.models.builtin import LAYER_FORMULA
+from trainlaw.app.models.scopes import check_scope
 from trainlaw.datasets import CnnCounts, Gpu
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.features.cnn_layer_features import device_shares
-from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.datasets.measurements.formula_rows import layer_columns
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.scopes import LAYER
 
 PHASES = ("training", "forward")
 EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude
@@ -88,8 +89,8 @@ def plan_streams(
         raise unknown_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
-    law = law or load_formula(LAW_OF_LAYERS)
-    check_law_of_layers(law)
+    law = law or load_formula(LAYER_FORMULA)
+    check_layer_formula(law)
     layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
     return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
@@ -123,13 +124,9 @@ def layer_tasks(
     return tuple(layers), Tasks(tuple(seconds), tuple(demands), tuple(waits_for))
 
 
-def check_law_of_layers(law: Formula) -> None:
-    """Raise InputError for a law that is not of each layer of a network, or UnknownNameError for a feature."""
-    if not is_of_layers(law):
-        raise InputError(
-            "expected a law of each layer of a network, as `trainlaw study --of layers` finds; got one of "
-            "whole runs or of one kind of layer alone"
-        )
+def check_layer_formula(formula: Formula) -> None:
+    """Raise InputError for a formula that is not summed over layers, UnknownNameError for a feature."""
+    check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
 
 
 def _layer_seconds(law: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:

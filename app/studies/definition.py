@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from trainlaw.app.models.rows import RUNS
-from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml

@@ -1,4 +1,4 @@
-"""The delivered formula across platforms: fitted on one, judged on another."""
+"""The delivered formula across platforms: fitted on one, evaluated on another."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -9,14 +9,15 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import OURS, errors_json
-from trainlaw.app.models.rows import LAYERS, RUNS, FormulaRows, Layout, is_of_layers
+from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.runs import own_files_json
-from trainlaw.app.studies.splits import defined_splits, judged_splits, unit_of_exchange
+from trainlaw.app.studies.splits import defined_splits, evaluated_splits, unit_of_exchange
 from trainlaw.app.studies.stability import term_returns
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import (
     Formula,
@@ -34,10 +35,10 @@ from trainlaw.validate.refit import RefittedFormula
 class GivenFormula:
     """An estimator that predicts by a formula as it is."""
 
-    def __init__(self, formula: Formula, layout: Layout) -> None:
-        """Keep the formula, without the errors and the provenance that it carries; layout : of its rows."""
+    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None) -> None:
+        """Keep the formula without its errors and provenance; cnn_layers : for a formula of one layer."""
         self.formula = replace(formula, provenance={}, errors={}, ranges={})
-        self.layout = layout
+        self.cnn_layers = cnn_layers
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit nothing."""
@@ -47,7 +48,7 @@ class GivenFormula:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
         names = [spec.name for spec in self.formula.used_features]
-        return self.layout.rows(X, names).predict(self.formula)
+        return feature_rows(X, names, self.cnn_layers).predict(self.formula)
 
 
 def score_formula(
@@ -64,14 +65,15 @@ def score_formula(
     """
     kind = _kind(formula, definition)
     measured = kind.rows(table)
-    labels, layout = measured.labels, measured.layout
-    splits = judged_splits(defined_splits(definition, labels, table.name), measured.judged, labels)
-    rows = layout.rows(measured.X, [spec.name for spec in formula.used_features])
+    labels, cnn_layers = measured.labels, measured.cnn_layers
+    splits = evaluated_splits(defined_splits(definition, labels, table.name), measured.evaluated, labels)
+    check_features(formula)
+    rows = feature_rows(measured.X, [spec.name for spec in formula.used_features], cnn_layers)
     columns = rows.columns
     _check_defined(formula, rows, table)
     rivals, absent = kind.present_rivals(definition.against)
-    refitted = partial(RefittedFormula, formula, layout.networks)
-    ours = refitted if refit else partial(GivenFormula, formula, layout)
+    refitted = partial(RefittedFormula, formula, cnn_layers)
+    ours = refitted if refit else partial(GivenFormula, formula, cnn_layers)
     table_of_study = measured.X, measured.seconds, labels
     result = run_study(*table_of_study, splits, {OURS: ours, **rivals}, progress=on_fit)
     final = refitted().fit(measured.X, measured.seconds, measured.groups).formula_ if refit else formula
@@ -94,7 +96,7 @@ def score_formula(
         held_out={split.name: split.held_out for split in splits},
         shares=mean_shares(delivered, columns, rows.sums),
         training_loss=error,
-        columns=rows.of_runs(delivered),
+        columns=rows.run_features(delivered),
         returns=term_returns(delivered, [law for (_, name), law in result.formulas.items() if name == OURS]),
         definition=replace(definition, of=kind.name),
         absent=absent,
@@ -103,10 +105,10 @@ def score_formula(
 
 
 def _kind(formula: Formula, definition: StudyDefinition) -> StudyKind:
-    """The kind of study that judges the formula: one of layers is told by the formula itself."""
-    if is_of_layers(formula):
-        return STUDY_KINDS[LAYERS]
-    return STUDY_KINDS[RUNS if definition.of == LAYERS else definition.of]
+    """The kind of study that evaluates the formula: one of its scope among those that read the same table."""
+    asked = STUDY_KINDS[definition.of]
+    same_table = [kind for kind in STUDY_KINDS.values() if kind.read is asked.read]
+    return next((kind for kind in same_table if kind.scope == formula.scope), same_table[0])
 
 
 def _facts(

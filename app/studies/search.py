@@ -12,12 +12,12 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.rows import LAYER
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
+from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate.workers import follow_parent
 
 # Each library that brings threads of its own reads one of these when it is loaded.
@@ -61,38 +61,36 @@ class SearchReporter:
 
 
 def evolved(
-    features: tuple[FeatureSpec, ...], target: FeatureSpec, settings: SearchSettings
+    features: tuple[FeatureSpec, ...], target: FeatureSpec, settings: SearchSettings, scope: str = RUN
 ) -> FormulaRegressor:
-    """Return the estimator that evolves a formula of `target` in `features`."""
-    return FormulaRegressor(features, target, settings, SearchReporter())
+    """Return the estimator that evolves a formula of `target` in `features`; scope : what it models."""
+    return FormulaRegressor(features, target, settings, SearchReporter(), scope=scope)
 
 
 class LayerSearch:
-    """Evolves a law of one layer from times of whole runs: each is the sum of the law over its layers.
+    """Evolves a formula of one layer from times of whole runs: each is the sum over its layers.
 
-    networks : the layers of the networks, found by the counts of each. After `fit`: `formula_`, `front_`.
+    cnn_layers : the layers of the CNNs, found by the counts of each. After `fit`: `formula_`, `front_`.
     """
 
-    def __init__(self, networks: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
+    def __init__(self, cnn_layers: CnnLayers, features: Sequence[str], settings: SearchSettings) -> None:
         """Keep what the search is made of; features : names among `CNN_LAYER_FEATURES`."""
-        self.networks = networks
+        self.cnn_layers = cnn_layers
         self.features = tuple(features)
         self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : all features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
-        rows = self.networks.rows(X)
-        specs = feature_specs(self.features, CNN_LAYER_FEATURES)
-        search = FormulaRegressor(specs, TARGET, self.settings, SearchReporter())
-        search.fit(rows.features(self.features), y, groups, sums=rows.sums, summed_over=LAYER)
+        rows = self.cnn_layers.rows(X, self.features)
+        search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
+        search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums)
         self.formula_, self.front_ = search.formula_, search.front_
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); nan for a network whose layers are not known."""
-        rows = self.networks.rows(X)
+        """Return seconds, shape (n_runs,); nan for a CNN whose layers are not known."""
         names = [spec.name for spec in self.formula_.used_features]
-        return rows.per_run(self.formula_.predict(rows.features(names), sums=rows.sums))
+        return self.cnn_layers.rows(X, names).predict(self.formula_)
 
 
 def search_all_rows(

@@ -35,18 +35,18 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
     return splits_by_name(definition.split, labels)
 
 
-def judged_splits(
-    splits: Iterable[Split], judged: np.ndarray | None, labels: pd.DataFrame
+def evaluated_splits(
+    splits: Iterable[Split], evaluated: np.ndarray | None, labels: pd.DataFrame
 ) -> tuple[Split, ...]:
-    """Return the splits with judged rows, bool (n_rows,), alone in their test parts, as far as they have any.
+    """Restrict each split's test set to evaluated rows, bool (n_rows,); drop splits left empty.
 
-    None : all rows are judged. labels : of all rows, text; a key that no judged row has is not named.
+    None : all rows are evaluated. labels : of all rows, text; a key that no evaluated row has is not named.
     """
-    if judged is None:
+    if evaluated is None:
         return tuple(splits)
     kept = []
     for split in splits:
-        test = split.test[judged[split.test]]
+        test = split.test[evaluated[split.test]]
         if len(test):
             found = set(labels.iloc[test].to_numpy(dtype=str).ravel())
             keys = tuple(key for key in split.held_out if key in found)

@@ -20,9 +20,10 @@ from trainlaw.app.studies.platforms import platform_matrices
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.runs import own_files_json
 from trainlaw.app.studies.search import Signals, search_all_rows, search_pool
-from trainlaw.app.studies.splits import defined_splits, judged_splits, platforms_of, unit_of_exchange
+from trainlaw.app.studies.splits import defined_splits, evaluated_splits, platforms_of, unit_of_exchange
 from trainlaw.app.studies.stability import term_returns
 from trainlaw.datasets import DATASETS
+from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, ParetoFront, TrainlawError
@@ -91,7 +92,7 @@ def study_table(
 def _material(table: MeasuredTable, definition: StudyDefinition) -> _Material:
     kind = STUDY_KINDS[definition.of]
     rows = kind.rows(table)
-    splits = judged_splits(defined_splits(definition, rows.labels, table.name), rows.judged, rows.labels)
+    splits = evaluated_splits(defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels)
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
@@ -196,7 +197,7 @@ def _outcome(
     absent: Mapping[str, str],
 ) -> StudyOutcome:
     missing, kind, measured = _missing(found, material.splits), material.kind, material.rows
-    rows = measured.layout.rows(measured.X, kind.features)
+    rows = feature_rows(measured.X, kind.features, measured.cnn_layers)
     chosen, front = readable_formulas(found.formula, found.front, rows.columns, measured.seconds, rows.sums)
     used = {spec.name: rows.columns[spec.name] for spec in chosen.used_features}
     levels = _levels(found.result, material, definition)
@@ -214,7 +215,7 @@ def _outcome(
         held_out={split.name: split.held_out for split in material.splits},
         shares=mean_shares(delivered, used, rows.sums),
         training_loss=float(found.formula.provenance["training_loss"]),
-        columns=rows.of_runs(delivered),
+        columns=rows.run_features(delivered),
         levels=levels,
         returns=term_returns(delivered, _of_folds(found.result), found.repeats),
         repeats=found.repeats,

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.rows import Layout, is_of_layers
+from trainlaw.app.models.scopes import handling
 from trainlaw.app.suggest.front import StudiedFront
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve.search.subset import evolve_subsets
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.bootstrap import drawn_rows
@@ -143,10 +143,9 @@ def suggested_runs(
     if size > len(pool):
         raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
     both = front.measured.merged(pool)
-    layout = Layout(CnnLayers.of(both) if is_of_layers(front.chosen) else None)
     X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
-    law = RefittedFormula(front.chosen, layout.networks).fit(X[~of_pool], y, groups)
+    law = RefittedFormula(front.chosen, handling(front.chosen).cnn_layers(both)).fit(X[~of_pool], y, groups)
     predicted = law.predict(X)
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]
@@ -188,8 +187,8 @@ def candidates_of(
 
 def _amounts(law: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
     """The law's features of each run, (n_runs, d); for a law of layers their sums over the layers."""
-    rows = Layout(law.networks).rows(X, [spec.name for spec in law.formula_.used_features])
-    return np.column_stack([rows.per_run(column, np.nan) for column in rows.of_runs(law.formula_).values()])
+    rows = feature_rows(X, [spec.name for spec in law.formula_.used_features], law.cnn_layers)
+    return np.column_stack([rows.per_run(column) for column in rows.run_features(law.formula_).values()])
 
 
 def _log_amounts(everything: np.ndarray) -> np.ndarray:
@@ -209,7 +208,7 @@ def _disagreements(
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
     fits = [
-        RefittedFormula(formula, law.networks).fit(own.iloc[rows], y[rows], groups[rows])
+        RefittedFormula(formula, law.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows])
         for formula in (law.formula_, *rivals)
         for rows in draws
     ]

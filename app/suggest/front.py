@@ -6,12 +6,13 @@ from pathlib import Path
 
 from trainlaw.app.inputs.run_folder import newest_formula
 from trainlaw.app.inputs.tables import find_table
-from trainlaw.app.models.rows import is_of_layers
+from trainlaw.app.models.scopes import check_scope, feature_specs_for
 from trainlaw.app.predictions.predict import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
-from trainlaw.datasets import CNN_LAYER_FEATURES, DATASETS, FEATURES, RunTable, feature_specs
+from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.formulas import Formula, InputError, parse_text, variables
 from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.scopes import LAYER, MULTI_GPU_RUN, RUN
 
 # Formulas of the front whose loss on held-out groups is near the best one's, and at most how many of them.
 _NEAR, _MOST = 1.25, 6
@@ -42,9 +43,7 @@ def find_front(
     networks for that file. InputError where a formula is not of runs on one GPU, or its runs are not known.
     """
     chosen, origin = find_formula(given, folder)
-    for spec in chosen.used_features:
-        if not is_of_layers(chosen) and spec.name not in FEATURES:
-            raise InputError(f"{origin}: expected a formula of runs, got one in {spec.name}")
+    check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
     rivals = _rivals(place / "front.csv", chosen) if place else ()
     if runs is not None:
@@ -76,10 +75,10 @@ def _rivals(path: Path, chosen: Formula) -> tuple[Formula, ...]:
 
 
 def _like(chosen: Formula, text: str) -> Formula:
-    """The formula of a text, with units, target and kind of `chosen`."""
+    """The formula of a text, with units, target and scope of `chosen`."""
     expression = parse_text(text)
-    known = feature_specs(variables(expression), CNN_LAYER_FEATURES if is_of_layers(chosen) else FEATURES)
-    return Formula(expression, known, chosen.target, summed_over=chosen.summed_over)
+    specs = feature_specs_for(chosen.scope, variables(expression))
+    return Formula(expression, specs, chosen.target, scope=chosen.scope)
 
 
 def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable:

@@ -1,11 +1,12 @@
 """A formula as text for a terminal: terms with shares, symbols with units, errors beside the rivals'."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.explain.term_descriptions import TermWords, words_of_terms
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import (
     BY_CNN,
     LEVEL,
@@ -18,13 +19,28 @@ from trainlaw.app.models.errors import (
     interval_of,
     overall_error,
 )
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import term_values, terms_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import RunTable
-from trainlaw.formulas import Expression, Formula, to_text
-from trainlaw.validate.baselines import title_of
+from trainlaw.formulas import SCOPES, Expression, Formula, load_formula, to_text
+from trainlaw.validate import title_of
+
+_SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
+
+
+def describe_for_run(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
+    """Return the formula read term by term; `run` makes the configuration from further settings."""
+    return formula_text(formula, origin, run())
+
+
+def describe_scaling_formula(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
+    """Return a formula that needs the time on one GPU; that time is by the built-in formula."""
+    timed = with_time_on_one_gpu(run(n_gpus=_SHOWN_GPUS), load_formula(BUILT_IN))
+    note = f"shown for {_SHOWN_GPUS} GPUs of a node and a ring; one takes what the built-in formula says"
+    return f"{formula_text(formula, origin, timed)}\n\n{note}"
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -53,13 +69,14 @@ def equation_text(formula: Formula, digits: int | None = 3) -> str:
     """Return the formula as one equation, a term per line, with the unit of the result."""
     lines = [to_text(term, digits) for term in terms_of(formula)]
     unit = formula.target.unit
-    summed = f"sum over every {formula.summed_over} of:\n      " if formula.summed_over else ""
+    part = SCOPES[formula.scope].part
+    summed = f"sum over every {part} of:\n      " if part else ""
     return f"  {formula.target.name} [{unit}] =\n      {summed}" + "\n    + ".join(lines)
 
 
 def shares_text(formula: Formula, run: RunTable) -> str:
     """Return a table of the terms and the time that each takes in one configuration, largest first."""
-    rows = FormulaRows.of(formula, run)
+    rows = formula_rows(formula, run)
     values = term_values(formula, rows.columns, rows.sums)[:, 0]
     total = float(values.sum())
     named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]

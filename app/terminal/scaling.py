@@ -3,7 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from trainlaw.app.models.multi_gpu import ASSUMPTION, BY_LAW, knows_several_gpus
+from trainlaw.app.models.multi_gpu import ASSUMPTION, BY_LAW
+from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
@@ -38,7 +39,7 @@ def scaling_text(
         "GPUs", "nodes", "time", "speed-up", "perfect", "efficiency", "computing", "transfer", "latency",
         "images/s", "perfect",
     ]  # fmt: skip
-    several = knows_several_gpus(formula)
+    several = handling(formula).covers_multi_gpu
     added = f"{BY_LAW} ({law})" if law else ASSUMPTION
     said = "the formula knows several GPUs: all of its time is under computing" if several else added
     lines = ["", said, "perfect: the exchange takes no time (null model)", f"formula: {origin}"]

@@ -1,12 +1,10 @@
 """The workbook: one file that predicts without Python, where every number can be followed and changed."""
 
-from trainlaw.app.models.custom_features import has_own_features
-from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_law
-from trainlaw.app.models.rows import is_of_layers
+from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
+from trainlaw.app.models.scopes import handler
 from trainlaw.app.sheets.plan import BookPlan
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.compare import write_compare
-from trainlaw.app.workbook.custom import custom_workbook_plan
 from trainlaw.app.workbook.formula import write_formula, write_provenance
 from trainlaw.app.workbook.gpus import write_all_gpus
 from trainlaw.app.workbook.layers import (
@@ -23,17 +21,20 @@ from trainlaw.formulas import Formula
 
 
 def workbook_plan(formula: Formula) -> BookPlan:
-    """Return all sheets of the workbook of a formula.
+    """Return all sheets of the workbook of a formula, by its scope.
 
-    A formula of features of its own has a form for them. A law of several GPUs has the built-in formula in
-    place of the time on one. A law of layers has sheets of the layers instead of those that compute many GPUs
-    or CNNs at once. Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
+    Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
     """
-    if has_own_features(formula):
-        return custom_workbook_plan(formula)
-    if is_of_layers(formula):
-        return _plan_of_layers(formula)
-    model = workbook_model(with_built_in_single_gpu_law(formula))
+    plan: BookPlan = handler(formula, "workbook")(formula)
+    return plan
+
+
+def run_workbook_plan(formula: Formula) -> BookPlan:
+    """Return the sheets of a formula of whole iterations.
+
+    One that needs the time on one GPU has the built-in formula in its place.
+    """
+    model = workbook_model(with_built_in_single_gpu_formula(formula))
     book = _new_book(formula)
     predict = new_predict(book)
     write_compare(book, model)
@@ -49,7 +50,8 @@ def workbook_plan(formula: Formula) -> BookPlan:
     return book
 
 
-def _plan_of_layers(formula: Formula) -> BookPlan:
+def layer_workbook_plan(formula: Formula) -> BookPlan:
+    """Return the sheets of a formula of one layer, with the layers of a CNN in place of many GPUs."""
     model = layer_model(formula)
     book = _new_book(formula)
     predict = new_predict(book)

@@ -2,8 +2,14 @@
 
 from collections.abc import Mapping
 
-from trainlaw.app.models.custom_features import PUBLISHED, case_seconds, cases_of, group_keys, shown_unit
-from trainlaw.app.models.layer_entry import as_entered
+from trainlaw.app.models.custom_inputs import (
+    PUBLISHED,
+    case_seconds,
+    cases_of,
+    group_keys,
+    shown_unit,
+    with_entered_sizes,
+)
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import plain_text
 from trainlaw.formulas import Formula, GroupedConstant, to_text
@@ -20,7 +26,7 @@ def custom_workbook_plan(formula: Formula) -> BookPlan:
 
     Raises InputError where the formula does not fit into one cell.
     """
-    formula = as_entered(formula)
+    formula = with_entered_sizes(formula)
     book = BookPlan(formula.target.meaning, "trainlaw")
     predict = SheetWriter(book, "Predict", (34, 24, 14, 70))
     cases = SheetWriter(book, "Cases", (16,) * _COLUMNS)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from trainlaw.app.models.feature_expressions import feature_expression
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.scopes import feature_expression, formula_rows
 from trainlaw.app.models.terms import plain_expression, terms_of, with_named_constants
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
 from trainlaw.app.text.tables import plain_text
@@ -24,7 +23,7 @@ from trainlaw.app.workbook.model import (
 )
 from trainlaw.datasets import CNN_LAYER_FEATURES
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
-from trainlaw.datasets.measurements.cnn_layer_rows import RUN_FEATURE_NAMES, zoo_layers
+from trainlaw.datasets.measurements.formula_rows import RUN_FEATURE_NAMES, FormulaRows, zoo_layers
 from trainlaw.formulas import (
     DIMENSIONLESS,
     Constant,
@@ -38,6 +37,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.scopes import LAYER
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 FACTS, LIVE = "Layer facts", "Layers"
@@ -76,7 +76,7 @@ class LayerModel(Model):
     def rows(self) -> FormulaRows:
         """The layers of the first choice, with facts and features."""
         names = list(dict.fromkeys((*self.facts, *self.layer_features)))
-        return FormulaRows.of(self.formula, first_choice(), names)
+        return formula_rows(self.formula, first_choice(), names)
 
     @cached_property
     def term_values(self) -> np.ndarray:
@@ -119,7 +119,7 @@ def layer_model(formula: Formula) -> LayerModel:
     law = replace(formula, features=(*formula.features, *grouped), grouped=())
     expression, constants = with_named_constants(law)
     features = {
-        spec.name: substitute(feature_expression(spec.name, of_layers=True), _OF_RUNS)
+        spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
     terms, exchange = tuple(terms_of(law, expression)), feature_expression(EXCHANGE)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from trainlaw.app.models.feature_expressions import feature_expression
 from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
 from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
-from trainlaw.app.models.multi_gpu import EXCHANGE, knows_several_gpus
+from trainlaw.app.models.multi_gpu import EXCHANGE
+from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
@@ -165,19 +165,14 @@ def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
-    where it is of one layer, or two names differ only in signs that no cell name may have.
+    or two names differ only in signs that no cell name may have.
     """
-    if formula.summed_over:
-        raise InputError(
-            f"expected a formula of a whole run, got one of each {formula.summed_over}: export to .py, "
-            ".xlsx or .json"
-        )
     # As features the grouped constants stay in the expression, each a cell of its own.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
     law = replace(formula, features=(*formula.features, *grouped), grouped=())
     expression, constants = with_named_constants(law)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    exchange = Constant(0.0) if knows_several_gpus(formula) else feature_expression(EXCHANGE)
+    exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     model = Model(formula, expression, constants, tuple(terms_of(law, expression)), features, exchange)
     for name in model.raw:
         if kind_of(name) == "unknown":

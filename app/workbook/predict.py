@@ -14,7 +14,8 @@ from trainlaw.app.models.memory import (
     fits_formula,
     fits_word,
 )
-from trainlaw.app.models.multi_gpu import ASSUMPTION, knows_several_gpus
+from trainlaw.app.models.multi_gpu import ASSUMPTION
+from trainlaw.app.models.scopes import handling
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
@@ -107,7 +108,7 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
     total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
-    assumed = "the formula knows several GPUs" if knows_several_gpus(model.formula) else ASSUMPTION
+    assumed = "the formula knows several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
     lines = [
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),

@@ -165,7 +165,7 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
         candidate.grouped,
         ranges=template.ranges,
         provenance=template.provenance,
-        summed_over=template.summed_over,
+        scope=template.scope,
     )
     held_out = candidate.validation_loss
     return ScoredFormula(

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from trainlaw.formulas.expression import Expression, variables
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.scopes import SCOPES
 from trainlaw.formulas.text import number_text
 from trainlaw.formulas.units import DIMENSIONLESS
 
@@ -87,8 +88,8 @@ def header(formula: Formula) -> list[str]:
     """Return the lines that every printed form carries: formula, features, units, ranges, errors, origin."""
     target = formula.target
     lines = [f"{target.name} = {formula.text()}", f"{target.name} [{target.unit}] {target.meaning}"]
-    if formula.summed_over:
-        part = formula.summed_over
+    part = SCOPES[formula.scope].part
+    if part:
         lines.append(f"this is the value of one {part}: {target.name} is its sum over every {part} of a run")
     for spec in formula.used_features:
         known = formula.ranges.get(spec.name)

@@ -9,16 +9,18 @@ from trainlaw.formulas.errors import InputError
 
 
 def columns(X: pd.DataFrame, names: Sequence[str], user: str) -> np.ndarray:
-    """Return the named columns of `X`, float64, shape (n_runs, len(names)).
+    """Return the named columns of `X`, float64, shape (n_runs, len(names)); raises as `check_columns`."""
+    check_columns(X, names, user)
+    return X[list(names)].to_numpy(dtype=float, copy=True)
 
-    user : what needs them, for the InputError that lists the missing columns.
-    """
+
+def check_columns(X: pd.DataFrame, names: Sequence[str], user: str) -> None:
+    """Raise InputError for columns that `user` needs and `X` does not have."""
     missing = [name for name in names if name not in X.columns]
     if missing:
         raise InputError(
             f"{user} needs the features {', '.join(missing)}, which are not among the {X.shape[1]} given"
         )
-    return X[list(names)].to_numpy(dtype=float, copy=True)
 
 
 def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:

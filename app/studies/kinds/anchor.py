@@ -13,6 +13,7 @@ from trainlaw.datasets import DATASETS, PairTable, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_RUN_FEATURES
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
 ANCHOR_KIND = "anchor"
@@ -36,8 +37,8 @@ def rows_of_pairs(table: PairTable) -> StudyRows:
     names = (*PAIR_RUN_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in PAIR_RUN_FEATURES))
     X = pd.concat([table.features(names), plain[list(names)]], ignore_index=True)
     labels = pd.concat([study_labels(table.target_runs()), study_labels(runs)], ignore_index=True)
-    judged = np.arange(len(X)) < len(table)
-    return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, judged=judged)
+    evaluated = np.arange(len(X)) < len(table)
+    return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferLaw]:
@@ -46,6 +47,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferL
 
 OF_PAIRS = StudyKind(
     name=ANCHOR_KIND,
+    scope=GPU_PAIR,
     title="the time on one GPU, from the measured time on another",
     read=_table,
     rows=rows_of_pairs,

@@ -32,6 +32,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.expression import fold
+from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
 OVERHEAD = "iteration_overhead_s"
@@ -96,6 +97,7 @@ class ProfileLaw:
             TARGET,
             ranges=ranges,
             provenance={"training_loss": loss},
+            scope=GPU_PAIR,
         )
         self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
         return self
@@ -228,6 +230,7 @@ def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         law,
         expression=whole,
         features=feature_specs(chosen, PAIR_FEATURES),
+        scope=GPU_PAIR,
         ranges={**ranges, **{name: _wider(law.ranges.get(name), ranges[name]) for name in names}},
         provenance={**law.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
     )

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import BY_GPU
-from trainlaw.app.models.rows import Layout
+from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront
@@ -16,6 +16,7 @@ from trainlaw.validate import Estimator, EstimatorFactory
 from trainlaw.validate.splits import SCHEMES
 
 GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
+RUNS = "runs"  # the kind of study that is meant where none is named
 #: All that a study can hold out.
 SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
 
@@ -32,16 +33,16 @@ class StudyRows:
     """A table as a study sees it.
 
     X : all numeric features, for search and rivals, shape (n_rows, k). seconds : measured times, (n_rows,).
-    labels : text, shape (n_rows, n_labels), `gpu_group`, `gpu` and `cnn_base` among them. layout : how rows
-    of `X` become the rows that a law is evaluated on. judged : bool, (n_rows,), the rows that errors are told
-    of where others only train; None for all.
+    labels : text, shape (n_rows, n_labels), `gpu_group`, `gpu` and `cnn_base` among them. cnn_layers : the
+    layers of the CNNs for a formula of one layer, None where a row of `X` is a row of the formula.
+    evaluated : bool, (n_rows,), rows included in the error; others only train. None for all.
     """
 
     X: pd.DataFrame
     seconds: np.ndarray
     labels: pd.DataFrame
-    layout: Layout = field(default_factory=Layout)
-    judged: np.ndarray | None = None
+    cnn_layers: CnnLayers | None = None
+    evaluated: np.ndarray | None = None
 
     @property
     def groups(self) -> np.ndarray:
@@ -53,8 +54,9 @@ class StudyRows:
 class StudyKind:
     """One kind of study: all that differs from one to another.
 
-    name : what `--of` takes. title : what a law of this kind is of, in words.
-    read : the table of a text (built-in name or path), a file of GPUs and files of networks.
+    name : what `--of` takes. scope : what its formulas model, one of `SCOPES`.
+    title : human-readable description of the modelled quantity.
+    read : the table of a text (built-in name or path), a file of GPUs and files of CNNs.
     rows : a table as features, seconds and labels. features : names of the columns that a law may use.
     search : from those rows and settings to a factory, importable by name (`functools.partial` is fine), of
     the estimator that evolves; each fold makes its own, so constants of seeds are found in its `fit`.
@@ -67,6 +69,7 @@ class StudyKind:
     """
 
     name: str
+    scope: str
     title: str
     read: Callable[[str, Path | None, Iterable[Path]], MeasuredTable]
     rows: Callable[[MeasuredTable], StudyRows]

@@ -16,6 +16,7 @@ from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.scopes import MEASURED_LAYER
 from trainlaw.validate.baselines import baselines_for
 
 LAYER_TIMES = "layer-times"
@@ -62,7 +63,7 @@ class LayerTimeSearch:
             constant_ranges=(("clock_drop", 0.0, 0.5),),
             loss="absolute_percentage",
         )
-        search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings)
+        search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings, MEASURED_LAYER)
         search.fit(X[list(features)], y, groups)
         self.formula_, self.front_ = search.formula_, search.front_
         return self
@@ -170,6 +171,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerTime
 
 OF_LAYER_TIMES = StudyKind(
     name=LAYER_TIMES,
+    scope=MEASURED_LAYER,
     title="layers of one kind, measured one by one",
     read=read_layer_times,
     rows=layer_time_rows,

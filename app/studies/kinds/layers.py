@@ -4,28 +4,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from trainlaw.app.models.rows import LAYERS, Layout
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import SearchSettings
+from trainlaw.formulas.scopes import LAYER
 
 
 def _rows(table: RunTable) -> StudyRows:
-    return replace(rows_of_runs(table), layout=Layout(CnnLayers.of(table)))
+    return replace(rows_of_runs(table), cnn_layers=CnnLayers.of(table))
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSearch]:
-    return partial(LayerSearch, rows.layout.networks, LAYER_STUDY_FEATURES, settings)
+    return partial(LayerSearch, rows.cnn_layers, LAYER_STUDY_FEATURES, settings)
 
 
 # Layers differ by far more than runs do, so that there is no joint range of theirs.
 OF_LAYERS = replace(
     OF_RUNS,
-    name=LAYERS,
+    name="layers",
+    scope=LAYER,
     title="layers, summed over each CNN's layers",
     rows=_rows,
     features=LAYER_STUDY_FEATURES,

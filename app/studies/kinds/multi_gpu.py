@@ -16,6 +16,7 @@ from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import InputError, parse_text
+from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
@@ -57,7 +58,7 @@ class ScalingSearch:
             constant_ranges=((SINGLE_GPU_TIME, 1.0, 1.0),),
             seeds=(parse_text(form),),
         )
-        return evolved(feature_specs(SCALING_TERMS), TARGET, settings)
+        return evolved(feature_specs(SCALING_TERMS), TARGET, settings, MULTI_GPU)
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
@@ -91,6 +92,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], ScalingSe
 
 OF_MANY_GPUS = StudyKind(
     name=MULTI,
+    scope=MULTI_GPU,
     title="runs on several GPUs, from the measured time on one",
     read=_table,
     rows=several_gpu_rows,

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.tables import any_table
-from trainlaw.app.models.multi_gpu import with_single_gpu_law
+from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.multi_gpu import (
     MULTI,
@@ -37,6 +37,7 @@ from trainlaw.formulas import (
     parse_text,
     variables,
 )
+from trainlaw.formulas.scopes import MULTI_GPU_RUN
 from trainlaw.validate.baselines import named_baselines
 
 #: A law of one GPU also needs to tell precisions apart: runs on several are of many.
@@ -72,7 +73,7 @@ class TwoStageSearch:
         one = evolved(feature_specs(SINGLE_TERMS), TARGET, replace(self.single, seeds=_forms(X[alone])))
         one.fit(X[alone], y[alone], groups[alone])
         law = ScalingSearch(self.several).fit(X[known], y[known], groups[known])
-        self.formula_ = with_single_gpu_law(law.formula_, one.formula_)
+        self.formula_ = with_single_gpu_formula(law.formula_, one.formula_)
         self.front_ = _front(law, one.formula_, X[~alone], y[~alone])
         return self
 
@@ -89,7 +90,7 @@ def _forms(X: pd.DataFrame) -> tuple[Expression, ...]:
 
 def _front(law: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
     """The front of the law of several GPUs with one formula of one; loss: mean |ln ratio| on `X`, (n, k)."""
-    whole = [with_single_gpu_law(member.formula, one) for member in law.front_]
+    whole = [with_single_gpu_formula(member.formula, one) for member in law.front_]
     losses = [float(np.mean(np.abs(np.log(formula.predict(X) / y)))) for formula in whole]
     return ParetoFront.of(
         ScoredFormula(formula, loss, complexity(formula.expression))
@@ -112,7 +113,7 @@ def _table(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTa
 
 
 def _rows(table: RunTable) -> StudyRows:
-    return replace(several_gpu_rows(table), judged=table.frame["n_gpus"].to_numpy() > 1)
+    return replace(several_gpu_rows(table), evaluated=table.frame["n_gpus"].to_numpy() > 1)
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageSearch]:
@@ -129,6 +130,7 @@ _TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_OF_SEVERAL)))
 END_TO_END = replace(
     OF_MANY_GPUS,
     name=f"{MULTI}-end-to-end",
+    scope=MULTI_GPU_RUN,
     title="runs on several GPUs, from data sheets and networks alone",
     read=_table,
     rows=_rows,

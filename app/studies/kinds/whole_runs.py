@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
-from trainlaw.app.models.rows import RUNS
-from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
+from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows
 from trainlaw.app.studies.kinds.labels import study_labels
 from trainlaw.app.studies.search import evolved
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines import baselines_for
 
 
@@ -31,6 +31,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRe
 
 OF_RUNS = StudyKind(
     name=RUNS,
+    scope=RUN,
     title="whole runs on one GPU",
     read=find_table,
     rows=rows_of_runs,

@@ -290,7 +290,7 @@ def test_precision_and_memory_are_warned_of(formula_file):
     ids=lambda arguments: arguments[0],
 )
 def test_law_of_layers_in_features_that_no_layer_has_is_refused(arguments, formula, in_empty_folder):
-    save_formula(replace(formula, summed_over="layer"), in_empty_folder / "layers.json")
+    save_formula(replace(formula, scope="layer"), in_empty_folder / "layers.json")
     result = CliRunner().invoke(app, [*map(str, arguments), "layers.json"])
     assert result.exit_code == 2 and ("feature of layers" in result.stderr or "each layer" in result.stderr)
     exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])

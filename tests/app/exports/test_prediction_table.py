@@ -13,14 +13,15 @@ from trainlaw.app.exports import prediction_table
 from trainlaw.app.exports.prediction_table import prediction_csv
 from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word, memory_columns
-from trainlaw.app.models.multi_gpu import exchange_seconds, iteration_seconds, knows_several_gpus
+from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.scopes import formula_rows, handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, taken_apart
 from trainlaw.app.workbook.model import values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
 from trainlaw.datasets.measurements.memory_fit import memory_needs, memory_warnings
-from trainlaw.formulas import Formula, InputError, UnknownNameError, evaluate, parse_text, substitute
+from trainlaw.formulas import Formula, UnknownNameError, evaluate, parse_text, substitute
 from typer.testing import CliRunner
 
 
@@ -121,11 +122,12 @@ def test_time_on_several_gpus_is_one_gpus_time_and_the_exchange(formula):
     one = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8)
     exchange = run.matrix(["communication_s"])[0, 0]
     assert exchange > 0 and exchange_seconds(formula, one).tolist() == [0.0]
-    single = iteration_seconds(formula, one)[0]
-    assert iteration_seconds(formula, run)[0] == pytest.approx(single + exchange)
-    assert iteration_seconds(formula, run, hidden_share=0.5)[0] == pytest.approx(single + exchange / 2)
-    law = Formula(parse_text("tree_s"), feature_specs(["tree_s"]), TARGET)
-    assert knows_several_gpus(law) and exchange_seconds(law, run).tolist() == [0.0]
+    single = formula_rows(formula, one).predict(formula)
+    added = exchange_seconds(formula, run)
+    assert multi_gpu_seconds(single, added)[0] == pytest.approx(single[0] + exchange)
+    assert multi_gpu_seconds(single, added, hidden_share=0.5)[0] == pytest.approx(single[0] + exchange / 2)
+    law = Formula(parse_text("tree_s"), feature_specs(["tree_s"]), TARGET, scope="multi_gpu_run")
+    assert handling(law).covers_multi_gpu and exchange_seconds(law, run).tolist() == [0.0]
 
 
 def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
@@ -159,6 +161,4 @@ def test_memory_without_layers_is_rough_and_says_so():
 
 def test_a_formula_that_needs_other_facts_is_refused(formula):
     with pytest.raises(UnknownNameError, match="unknown feature of layers"):
-        prediction_csv(replace(formula, summed_over="layer"))
-    with pytest.raises(InputError, match=r"export it to \.py"):
-        prediction_csv(replace(formula, summed_over="kernel"))
+        prediction_csv(replace(formula, scope="layer"))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
-from trainlaw.app.models.builtin import LAW_OF_LAYERS
-from trainlaw.app.models.rows import FormulaRows, Layout, is_of_layers
+from trainlaw.app.models.builtin import LAYER_FORMULA
+from trainlaw.app.models.scopes import check_features, formula_rows
 from trainlaw.app.models.terms import mean_shares, term_values
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
@@ -17,7 +17,7 @@ from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.scoring import score_formula
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.datasets import configuration, find_cnn, find_gpu, load
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, layer_columns, run_layers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
@@ -29,7 +29,7 @@ RUN = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
 
 @pytest.fixture(scope="module")
 def law():
-    return read_formula(f"{TEXT} + iteration_overhead_s", "layers")
+    return read_formula(f"{TEXT} + iteration_overhead_s", "layer")
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +39,19 @@ def few():
 
 
 def test_the_sum_is_that_of_the_layers_one_by_one(law):
-    rows = run_layers(configuration(**RUN))
-    columns = rows.features([spec.name for spec in law.used_features])
-    each = law.predict(columns)
+    rows = run_layers(configuration(**RUN), [spec.name for spec in law.used_features])
+    each = law.predict(rows.columns)
     (prediction,) = predict_runs(law, configuration(**RUN))
     assert prediction.time_s == pytest.approx((each * rows.sums.count).sum(), rel=1e-12)
-    assert prediction.time_s == FormulaRows.of(law, configuration(**RUN)).predict(law)[0]
+    assert prediction.time_s == formula_rows(law, configuration(**RUN)).predict(law)[0]
 
 
 def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
-    law = load_formula(LAW_OF_LAYERS)
+    law = load_formula(LAYER_FORMULA)
     layers = layer_columns(find_cnn("googlenet"), find_gpu("T4"), 32, 3)
     run = configuration(cnn="googlenet", gpu="T4", batch_per_gpu=32)
     rows = run_layers(run)
-    once = law.predict(rows.features([spec.name for spec in law.used_features]))[rows.kinds == "iteration"]
+    once = law.predict(rows.columns)[rows.labels["kind"] == "iteration"]
     (prediction,) = predict_runs(law, run)
     of_layers = law.predict(layers)[layers["is_layer"] > 0].sum()
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
@@ -62,13 +61,13 @@ def test_layers_outside_the_training_range_are_counted(law):
     narrow = replace(law, ranges={"columns": (1.0, 512.0), "compute_s": (0.0, 1.0)})
     (prediction,) = predict_runs(narrow, configuration(**RUN))
     rows = run_layers(configuration(**RUN))
-    wide = rows.sums.apply(1.0 * (rows.features(["columns"])["columns"].to_numpy() > 512))[0]
+    wide = rows.sums.apply(1.0 * (rows.columns["columns"] > 512))[0]
     assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the 1 to 512 of training",)
 
 
 def test_terms_shares_and_sensitivity_are_of_the_sum(law):
     run = configuration(**RUN)
-    rows = FormulaRows.of(law, run)
+    rows = formula_rows(law, run)
     values = term_values(law, rows.columns, rows.sums)[:, 0]
     assert values.sum() == pytest.approx(rows.predict(law)[0], rel=1e-12)
     assert sum(mean_shares(law, rows.columns, rows.sums)) == pytest.approx(1.0)
@@ -96,7 +95,7 @@ def test_scoring_and_refitting(law, few):
     outcome = score_formula(law, few, definition, refit=True)
     given = score_formula(law, few, definition)
     assert outcome.definition.of == "layers"
-    assert outcome.formula.summed_over == "layer"
+    assert outcome.formula.scope == "layer"
     assert outcome.training_loss < given.training_loss
     assert set(outcome.columns) == {spec.name for spec in law.used_features}
     assert len(outcome.columns["compute_s"]) == len(few)
@@ -104,35 +103,36 @@ def test_scoring_and_refitting(law, few):
 
 
 def test_refitted_constants_are_found_again(law, few):
-    X, networks = few.features(), CnnLayers.of(few)
-    rows = Layout(networks).rows(X, [spec.name for spec in law.used_features])
+    X, cnn_layers = few.features(), CnnLayers.of(few)
+    rows = cnn_layers.rows(X, [spec.name for spec in law.used_features])
     seconds = rows.predict(law)
     other = read_formula(
-        f"{TEXT.replace('9 *', '5 *').replace('3 *', '4 *')} + iteration_overhead_s", "layers"
+        f"{TEXT.replace('9 *', '5 *').replace('3 *', '4 *')} + iteration_overhead_s", "layer"
     )
-    fitted = RefittedFormula(other, networks).fit(X, seconds, few.labels()["gpu_group"].to_numpy())
+    fitted = RefittedFormula(other, cnn_layers).fit(X, seconds, few.labels()["gpu_group"].to_numpy())
     assert np.abs(fitted.predict(X) / seconds - 1).max() < 0.05
 
 
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
-    X, networks = few.features(), CnnLayers.of(few)
+    X, cnn_layers = few.features(), CnnLayers.of(few)
     names = ("compute_s", "output_memory_s", "other_memory_s", "launch_s", "iteration_overhead_s", "columns")
-    search = LayerSearch(networks, names, SearchSettings(evaluations=300, random_seed=1))
+    search = LayerSearch(cnn_layers, names, SearchSettings(evaluations=300, random_seed=1))
     search.fit(X, few.seconds, few.labels()["gpu_group"].to_numpy(str))
-    assert is_of_layers(search.formula_)
+    assert search.formula_.scope == "layer"
+    check_features(search.formula_)
     predicted = search.predict(X)
-    assert predicted == pytest.approx(FormulaRows.of(search.formula_, few).predict(search.formula_))
+    assert predicted == pytest.approx(formula_rows(search.formula_, few).predict(search.formula_))
     assert np.median(np.abs(predicted / few.seconds - 1)) < 0.5
 
 
 def test_what_cannot_be_is_refused(law):
     with pytest.raises(UnknownNameError, match="compute_s"):
-        read_formula("2 * computes_s", "layers")
-    with pytest.raises(InputError, match="one of each kernel"):
-        is_of_layers(replace(law, summed_over="kernel"))
+        read_formula("2 * computes_s", "layer")
+    with pytest.raises(UnknownNameError, match="scope of a formula 'kernel'"):
+        replace(law, scope="kernel")
     with pytest.raises(InputError, match="platforms"):
         definition_of({"of": "layers", "by": "harness"}, "test")
-    with pytest.raises(UnknownNameError, match="layers"):
+    with pytest.raises(UnknownNameError, match="layer"):
         definition_of({"of": "layer"}, "test")
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, formula_named
-from trainlaw.app.models.custom_features import case_seconds, cases_of, has_own_features
+from trainlaw.app.models.custom_inputs import case_seconds, cases_of
 from trainlaw.app.models.many_core import IMAGES, MODELS, many_core_formula, published_cases
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.app.sheets.xlsx import xlsx_bytes
@@ -199,10 +199,12 @@ def test_every_form_is_written(suffix, tmp_path):
     assert path.stat().st_size > 500
 
 
-def test_formulas_of_runs_have_no_features_of_their_own(formula):
-    assert not has_own_features(formula)
-    assert not has_own_features(formula_named("layer"))
-    assert has_own_features(many_core_formula("b"))
+def test_only_formulas_of_custom_features_are_of_that_scope(formula):
+    assert [law.scope for law in (formula, formula_named("layer"), many_core_formula("b"))] == [
+        "run",
+        "layer",
+        "custom",
+    ]
 
 
 def test_commands(in_empty_folder):

@@ -11,13 +11,13 @@ from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.multi_gpu import (
     by_law,
     exchange_seconds,
-    iteration_seconds,
+    multi_gpu_seconds,
     seconds_by_law,
     speaks_for,
-    with_built_in_single_gpu_law,
-    with_single_gpu_law,
+    with_built_in_single_gpu_formula,
+    with_single_gpu_formula,
 )
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.page.html import page_html
 from trainlaw.app.predictions.predict import find_laws, predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
@@ -25,7 +25,7 @@ from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageSearch
-from trainlaw.app.studies.splits import judged_splits
+from trainlaw.app.studies.splits import evaluated_splits
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
@@ -37,6 +37,12 @@ from typer.testing import CliRunner
 
 RUN = {"cnn": "vgg16", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
 MEASURED_ALGORITHMS = ("data_parallel", "mpi", "parameter_server", "ring")
+
+
+def iteration_seconds(formula, runs, law=None):
+    """Time on one GPU and the exchange of several, shape (n_runs,)."""
+    single = formula_rows(formula, runs).predict(formula)
+    return multi_gpu_seconds(single, exchange_seconds(formula, runs, law))
 
 
 def quiet(*_):
@@ -98,11 +104,11 @@ def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     # In the page the built-in formula stands in for the time on one GPU, so the law's error is not its own.
     page = page_html(law)
     assert SINGLE_GPU_TIME not in page
-    assert page == page_html(with_built_in_single_gpu_law(law))
+    assert page == page_html(with_built_in_single_gpu_formula(law))
     assert "13.0 %" not in page
 
 
-def test_the_built_in_law_was_found_and_judged(law):
+def test_the_built_in_law_was_found_and_evaluated(law):
     assert set(law.provenance["algorithms"]) == set(MEASURED_ALGORITHMS)
     summary = law.errors["summary"]
     macro = {name: figures["macro_gpu_group_mape_percent"] for name, figures in summary.items()}
@@ -115,7 +121,7 @@ def test_the_law_speaks_for_what_it_was_trained_on_and_the_textbook_for_the_rest
     formula = load_formula(BUILT_IN)
     run = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm=algorithm)
     assert speaks_for(law, algorithm) == (algorithm in MEASURED_ALGORITHMS)
-    single = FormulaRows.of(formula, run).predict(formula)
+    single = formula_rows(formula, run).predict(formula)
     time = iteration_seconds(formula, run, law=law)
     if speaks_for(law, algorithm):
         assert time == pytest.approx(seconds_by_law(law, run, single), rel=1e-12)
@@ -130,17 +136,17 @@ def test_one_gpu_needs_no_law(law):
     formula, one = load_formula(BUILT_IN), configuration(**RUN)
     assert not by_law(law, one).any()
     assert exchange_seconds(formula, one, law).tolist() == [0.0]
-    assert iteration_seconds(formula, one, law=law) == FormulaRows.of(formula, one).predict(formula)
+    assert iteration_seconds(formula, one, law=law) == formula_rows(formula, one).predict(formula)
 
 
 def test_the_law_with_a_formula_of_one_gpu_is_one_formula(law):
     formula, run = load_formula(BUILT_IN), configuration(**RUN, n_gpus=8)
-    whole = with_single_gpu_law(law, formula)
+    whole = with_single_gpu_formula(law, formula)
     assert SINGLE_GPU_TIME not in {spec.name for spec in whole.features}
-    assert FormulaRows.of(whole, run).predict(whole) == pytest.approx(
+    assert formula_rows(whole, run).predict(whole) == pytest.approx(
         iteration_seconds(formula, run, law=law), rel=1e-12
     )
-    assert with_single_gpu_law(formula, formula) is formula
+    assert with_single_gpu_formula(formula, formula) is formula
 
 
 def test_scaling_by_the_law_has_parts_that_add_up(law):
@@ -169,9 +175,9 @@ def test_what_a_person_asks_for(law, tmp_path):
     # A law of several GPUs that is given as the formula is used as the law.
     found = find_laws(Path("multi"), "", tmp_path)
     assert (found.several, found.formula) == (law, load_formula(BUILT_IN))
-    with pytest.raises(InputError, match="law of several GPUs"):
+    with pytest.raises(InputError, match="several GPUs"):
         find_laws(None, "built-in", tmp_path)
-    with pytest.raises(InputError, match="--law"):
+    with pytest.raises(InputError, match="--scaling-formula"):
         predict_runs(law, configuration(**RUN, n_gpus=2))
 
 
@@ -238,12 +244,12 @@ def test_end_to_end_knows_no_measured_time():
     np.testing.assert_array_equal(search.predict(without), search.predict(rows.X))
 
 
-def test_only_judged_rows_are_tested():
+def test_only_evaluated_rows_are_tested():
     kind = STUDY_KINDS["multi-end-to-end"]
     rows = kind.rows(kind.read("multi", None, ()))
-    splits = judged_splits(leave_one_group_out(rows.labels["gpu_group"]), rows.judged, rows.labels)
+    splits = evaluated_splits(leave_one_group_out(rows.labels["gpu_group"]), rows.evaluated, rows.labels)
     assert len(splits) == 12
-    assert sum(len(split.test) for split in splits) == rows.judged.sum() == 1163
+    assert sum(len(split.test) for split in splits) == rows.evaluated.sum() == 1163
     for split in splits:
         assert not set(rows.groups[split.train]) & set(split.held_out)
 

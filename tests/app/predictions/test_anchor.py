@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES
-from trainlaw.app.models.anchor_formulas import MEASURED, law_of_any_pair, law_of_pair, laws_of_pairs
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.predictions.anchor import Workload, measured_card, predict_from_anchor
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor_search import (
@@ -116,7 +116,7 @@ def law_path():
 
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     rows = STUDY_KINDS["anchor"].rows(load("profet-pairs"))
-    assert is_plain_run(rows.X).sum() == 1730 == (~rows.judged).sum()
+    assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()
     held_out = rows.labels["gpu_group"].to_numpy() == "GV100-80"
     X, y, groups = rows.X[~held_out], rows.seconds[~held_out], rows.groups[~held_out]
     law = TransferLaw(replace(QUICK, evaluations=200)).fit(X, y, groups)
@@ -129,16 +129,16 @@ def test_transfer_law_forgets_anchors_without_runs_of_their_own():
 
 
 def test_every_pair_has_two_laws_with_errors_within_the_bar():
-    assert len(laws_of_pairs()) == 24
+    assert len([name for name in BUILT_IN_FORMULAS if "-to-" in name]) == 24
     errors = []
-    for anchor in MEASURED:
-        for target in set(MEASURED) - {anchor}:
+    for anchor in MEASURED_PAIR_GPUS:
+        for target in set(MEASURED_PAIR_GPUS) - {anchor}:
             for with_network in (True, False):
-                law, origin = law_of_pair(anchor, target, with_network)
+                law, origin = pair_formula(anchor, target, with_network)
                 assert anchor in origin and law.errors["interval"]["factor"] > 1
-            errors.append(law_of_pair(anchor, target, True)[0].errors["summary"]["trainlaw"]["mape_percent"])
+            errors.append(pair_formula(anchor, target, True)[0].errors["summary"]["trainlaw"]["mape_percent"])
     assert np.mean(errors) <= 10.2
-    law, _ = law_of_any_pair()
+    law, _ = any_pair_formula()
     assert law.errors["summary"]["trainlaw"]["mape_percent"] < 25.0
 
 
@@ -182,7 +182,7 @@ def test_command_prints_and_writes(profile_file, tmp_path):
     as_json = run(*options, "--json", "--anchor-seconds", "0.2")
     assert json.loads(as_json.stdout)["anchor_time_s"] == 0.2
     assert run(*options, "--out", tmp_path / "time.txt").exit_code == 0
-    assert "formula: the built-in law of T4 to V100" in (tmp_path / "time.txt").read_text()
+    assert "formula: the built-in formula of T4 to V100" in (tmp_path / "time.txt").read_text()
 
 
 @pytest.mark.parametrize(

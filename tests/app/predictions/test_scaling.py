@@ -95,8 +95,8 @@ def test_impossible_numbers_are_refused(most, gpus_per_node):
 def test_a_share_above_one_and_a_law_of_layers_are_refused(formula):
     with pytest.raises(InputError, match="hidden share"):
         scaling_curve(formula, CNN, GPU, 64, hidden_share=1.5)
-    with pytest.raises(InputError, match="whole runs"):
-        scaling_curve(replace(formula, summed_over="layer"), CNN, GPU, 64)
+    with pytest.raises(InputError, match="an iteration on one GPU"):
+        scaling_curve(replace(formula, scope="layer"), CNN, GPU, 64)
 
 
 def test_the_command_prints_and_writes(formula_file, in_empty_folder):

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
-from trainlaw.app.models.builtin import LAW_OF_LAYERS
+from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.errors import OURS, overall_error
 from trainlaw.app.predictions.streams import layer_tasks, plan_streams
 from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
@@ -16,7 +16,7 @@ from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import InputError, UnknownNameError, load_formula
 from typer.testing import CliRunner
 
-LAW, GPU = load_formula(LAW_OF_LAYERS), find_gpu("V100-SXM2-16GB")
+LAW, GPU = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
 # Nets with branches, and nets whose layers follow each other.
 BRANCHED = ("googlenet", "inception_v3", "inception_v4", "inception_resnet_v2", "squeezenet1_0")
 CHAINS = ("alexnet_mx", "vgg16", "lenet5", "mobilenet_v1")
@@ -64,7 +64,7 @@ def test_training_runs_back_through_the_graph():
 
 
 def test_the_sum_is_the_law_of_a_training_pass():
-    from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+    from trainlaw.datasets.measurements.formula_rows import layer_columns
 
     cnn = find_cnn_counts("resnet50")
     _, tasks = layer_tasks(cnn.network, GPU, 16, "training", LAW)
@@ -109,7 +109,7 @@ def test_the_law_states_its_errors_and_origin():
     kinds = LAW.errors["single_layers"]["by_kind"]
     assert set(kinds) == set(LAW.provenance["tables"])
     assert all(name.startswith("cde-layers/") and found["mape_percent"] < 25 for name, found in kinds.items())
-    assert LAW.summed_over == "layer"
+    assert LAW.scope == "layer"
 
 
 @pytest.mark.parametrize("suffix", [".py", ".c", ".js", ".sql", ".json", ".onnx", ".tex"])

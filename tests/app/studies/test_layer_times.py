@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
-from trainlaw.app.models.custom_features import case_seconds, cases_of, shown_unit
-from trainlaw.app.models.layer_entry import as_entered, is_of_measured_layers
+from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
 from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -106,8 +105,8 @@ def test_dense_layers_have_a_law_of_sums():
 def test_entered_sizes_give_the_time_of_the_measured_row(found):
     search, known, _ = found
     law = search.formula_
-    assert is_of_measured_layers(law)
-    entered = as_entered(replace(law, provenance={"table": "cde-layers/conv/train"}))
+    assert law.scope == "measured_layer"
+    entered = with_entered_sizes(replace(law, provenance={"table": "cde-layers/conv/train"}))
     columns, gpus = known.features(), known.frame["gpu"].to_numpy(dtype=str)
     names = [spec.name for spec in entered.features]
     assert all(LAYER_FEATURES[name].is_base for name in names)
@@ -116,7 +115,7 @@ def test_entered_sizes_give_the_time_of_the_measured_row(found):
 
 
 def test_cases_are_shown_in_a_unit_that_fits(found):
-    entered = as_entered(found[0].formula_)
+    entered = with_entered_sizes(found[0].formula_)
     unit, seconds = shown_unit(entered)
     assert (unit, seconds) in {("us", 1e-6), ("ms", 1e-3)}
     assert (case_seconds(entered, cases_of(entered)) >= seconds).all()
@@ -137,7 +136,7 @@ def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
     asked = ["schedule", "--cnn", "lenet5", "--gpu", "T4", "--law", str(tmp_path / "law.json")]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 2 or isinstance(done.exception, InputError)
-    assert "law of each layer" in done.output + str(done.exception)
+    assert "one layer of a CNN" in done.output + str(done.exception)
 
 
 @pytest.mark.slow

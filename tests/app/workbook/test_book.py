@@ -590,7 +590,7 @@ def test_formula_without_errors_or_inputs_still_makes_a_workbook():
 
 def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
     with pytest.raises(UnknownNameError, match="feature of layers"):
-        workbook_bytes(replace(formula, summed_over="layer"))
+        workbook_bytes(replace(formula, scope="layer"))
     two = (GroupedConstant("C[a]", "a", {}, 1.0), GroupedConstant("C_a_", "a", {}, 1.0))
     specs = feature_specs(["conv3x3_compute_s"])
     twin = Formula(parse_text("C[a] * C_a_ * conv3x3_compute_s"), specs, TARGET, grouped=two)

@@ -7,7 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
-from trainlaw.app.models.rows import FormulaRows
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
@@ -16,8 +16,8 @@ from trainlaw.app.workbook.layers import FACTS, LIVE, SLOTS
 from trainlaw.app.workbook.model import FIRST_CNN
 from trainlaw.app.workbook.predict import ONE_GPU
 from trainlaw.datasets import cnn_table, configuration
-from trainlaw.datasets.measurements.cnn_layer_rows import zoo_layers
-from trainlaw.formulas import GroupedConstant, InputError, parse_text
+from trainlaw.datasets.measurements.formula_rows import zoo_layers
+from trainlaw.formulas import GroupedConstant, parse_text
 
 from .test_book import named_value, needs_libreoffice, read, recalculated, with_values
 
@@ -34,14 +34,14 @@ SHEETS = [
 
 
 def ranges_of(formula, run):
-    columns = FormulaRows.of(formula, run).columns
+    columns = formula_rows(formula, run).columns
     names = [spec.name for spec in formula.used_features]
     return {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
 
 
 @pytest.fixture(scope="module")
 def law():
-    formula = read_formula(TEXT, "layers")
+    formula = read_formula(TEXT, "layer")
     run = configuration(cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64)
     return replace(formula, ranges=ranges_of(formula, run), provenance={"trainlaw_version": "0.1.0"})
 
@@ -53,7 +53,7 @@ def plan(law):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("layers")
+    return tmp_path_factory.mktemp("layer")
 
 
 def choices(count):
@@ -165,7 +165,7 @@ def test_changed_constants_and_networks_that_a_person_adds(law, plan, folder):
     assert named_value(books["a.xlsx"], plan, "tl_time_s") == pytest.approx(
         predict_runs(law, run)[0].time_s, rel=1e-9
     )
-    doubled = read_formula(TEXT.replace("1.25", "2.5"), "layers")
+    doubled = read_formula(TEXT.replace("1.25", "2.5"), "layer")
     run = configuration(cnn="resnet50", gpu="V100-SXM2-16GB", batch_per_gpu=64)
     assert named_value(books["b.xlsx"], plan, "tl_time_s") == pytest.approx(
         predict_runs(doubled, run)[0].time_s, rel=1e-9
@@ -194,7 +194,7 @@ def test_size_bytes_and_other_forms(law, plan):
 def test_long_terms_and_constants_by_group(folder):
     long = " + ".join(f"{n}.5 * compute_s * exp(-rows / {n}e6) * columns ^ -0.{n}" for n in range(1, 90))
     expression = parse_text(f"max({long}, compute_s) * C[harness]")
-    plain = read_formula("compute_s * rows * columns", "layers")
+    plain = read_formula("compute_s * rows * columns", "layer")
     constant = GroupedConstant("C[harness]", "harness", {"profet": 2.0}, 3.0)
     formula = replace(plain, expression=expression, grouped=(constant,))
     room = len(zoo_layers(FIRST_CNN).count)
@@ -204,8 +204,3 @@ def test_long_terms_and_constants_by_group(folder):
     seconds = predict_runs(formula, run)[0].time_s
     assert np.isfinite(seconds)
     assert named_value(book, plan, "tl_time_s") == pytest.approx(seconds, rel=1e-9)
-
-
-def test_sums_over_anything_else_are_refused(law):
-    with pytest.raises(InputError, match="one of each kernel"):
-        workbook_plan(replace(law, summed_over="kernel"))

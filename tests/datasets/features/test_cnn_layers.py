@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from trainlaw.datasets import LAYER_FEATURES, LayerTable, find_cnn, find_gpu, load
 from trainlaw.datasets.features.cnn_layer_features import OTHER_MEMORY, device_shares
-from trainlaw.datasets.measurements.cnn_layer_rows import layer_columns
+from trainlaw.datasets.measurements.formula_rows import layer_columns
 from trainlaw.formulas import UnknownNameError
 
 GPU = find_gpu("V100-SXM2-16GB")

@@ -173,7 +173,7 @@ def test_a_law_of_a_layer_is_found_from_the_times_of_networks(layer_rows, specs)
     settings = SearchSettings(evaluations=5000, population=100)
     estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups, sums=sums)
     assert np.median(np.abs(estimator.predict(columns, sums=sums) / y - 1.0)) < 0.03
-    assert estimator.formula_.summed_over == "layer"
+    assert estimator.formula_.scope == "layer"
     assert {"compute_s", "memory_s"} <= set(variables(estimator.formula_.expression))
 
 

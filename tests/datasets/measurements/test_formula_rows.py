@@ -1,4 +1,4 @@
-"""The layers of networks: they sum to what is counted of runs, and agree with the layers of a schedule."""
+"""Rows that formulas are evaluated on: layers sum to what is counted of runs, as in a schedule."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from trainlaw.datasets.features.cnn_layer_features import (
     LAYER_STUDY_FEATURES,
     DistinctLayers,
 )
-from trainlaw.datasets.measurements.cnn_layer_rows import CnnLayers, layer_columns, run_layers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
 from trainlaw.datasets.tables.run_columns import Facts
 from trainlaw.formulas import InputError, UnknownNameError
 
@@ -30,8 +30,8 @@ NETS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnex
 
 
 def summed(run, names):
-    rows = run_layers(run)
-    return {name: rows.sums.apply(rows.features([name])[name].to_numpy())[0] for name in names}
+    rows = run_layers(run, names)
+    return {name: rows.sums.apply(rows.columns[name])[0] for name in names}
 
 
 @pytest.mark.parametrize("cnn", NETS)
@@ -69,22 +69,20 @@ def test_names_and_units_are_those_of_measured_layers():
 
 def test_an_ungrouped_square_layer_has_the_features_of_the_table_of_measured_layers():
     rows = run_layers(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8))
-    layer = rows.features(
-        ["kernel_px", "in_channels", "reduction", "rows", "out_channels", "weights", "macs"]
-    )
-    first = layer.iloc[0]
-    assert rows.kinds[0] == "conv"
-    assert first.tolist() == [3, 3, 27, 8 * 224 * 224, 64, 27 * 64, 8 * 224 * 224 * 27 * 64]
+    names = ["kernel_px", "in_channels", "reduction", "rows", "out_channels", "weights", "macs"]
+    assert rows.labels["kind"][0] == "conv"
+    first = [rows.columns[name][0] for name in names]
+    assert first == [3, 3, 27, 8 * 224 * 224, 64, 27 * 64, 8 * 224 * 224 * 27 * 64]
 
 
 def test_the_row_of_the_iteration_has_no_work_of_layers_and_pure_numbers_of_one():
     rows = run_layers(configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8))
-    once = rows.features().iloc[-1]
-    assert rows.kinds[-1] == ITERATION
+    once = pd.DataFrame(rows.columns).iloc[-1]
+    assert rows.labels["kind"][-1] == ITERATION
     assert once[["compute_s", "launch_s", "other_memory_s", "weight_memory_s", "is_conv"]].tolist() == [0] * 5
     assert once[["rows", "reduction", "columns", "kernel_px", "out_channels"]].tolist() == [1] * 5
     assert once["iteration_overhead_s"] == 1e-3
-    assert (rows.features(["iteration_overhead_s"]).iloc[:-1] == 0).all(axis=None)
+    assert (rows.columns["iteration_overhead_s"][:-1] == 0).all()
 
 
 def test_equal_layers_are_one_row_with_their_number():
@@ -97,21 +95,20 @@ def test_equal_layers_are_one_row_with_their_number():
 
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
     table = load("default")
-    rows = run_layers(table)
+    rows = run_layers(table, LAYER_STUDY_FEATURES)
     assert rows.known.all()
     assert rows.sums.amount == len(table)
-    features = rows.features(LAYER_STUDY_FEATURES)
-    assert np.isfinite(features.to_numpy()).all()
-    labels = rows.labels(table.labels())
+    assert all(np.isfinite(column).all() for column in rows.columns.values())
+    labels = rows.labels
     assert labels["kind"][rows.sums.start[1:] - 1].tolist() == [ITERATION] * len(table)
     assert (labels["cnn"][rows.sums.start[:-1]] == table.labels()["cnn"]).all()
 
 
 def test_networks_are_found_by_their_counts_alone():
     table = load("default").where(source="profet")
-    ours, theirs = run_layers(table), CnnLayers.of(table).rows(table.features())
     names = list(LAYER_STUDY_FEATURES)
-    assert (ours.features(names) == theirs.features(names)).all(axis=None)
+    ours, theirs = run_layers(table, names), CnnLayers.of(table).rows(table.features(), names)
+    assert all((ours.columns[name] == theirs.columns[name]).all() for name in names)
     assert (ours.sums.start == theirs.sums.start).all()
 
 
@@ -130,7 +127,7 @@ def test_networks_without_layers_are_listed_or_left_out():
         run_layers(runs)
     rows = run_layers(runs, leave_out=True)
     assert rows.known.tolist() == [False, True]
-    assert set(rows.run) == {1}
+    assert set(rows.labels["cnn"]) == {"vgg16"}
     assert np.isnan(rows.per_run(np.array([2.0]))).tolist() == [True, False]
     with pytest.raises(InputError, match="mystery"):
         run_layers(runs.where(cnn="mystery"), leave_out=True)
@@ -138,7 +135,7 @@ def test_networks_without_layers_are_listed_or_left_out():
 
 def test_a_forward_pass_is_one_pass():
     run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8, timed_parts="forward")
-    assert (run_layers(run).features(["n_passes"]) == 1).all(axis=None)
+    assert (run_layers(run, ["n_passes"]).columns["n_passes"] == 1).all()
 
 
 def test_unknown_features_are_named():

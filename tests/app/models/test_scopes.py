@@ -1,0 +1,107 @@
+"""What formulas of each scope are made of, and the functions that handle them."""
+
+from dataclasses import fields, replace
+from pkgutil import resolve_name
+
+import numpy as np
+import pytest
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
+from trainlaw.app.models.scopes import (
+    SCOPE_HANDLING,
+    check_predictable,
+    check_scope,
+    feature_expression,
+    handler,
+)
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
+from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
+from trainlaw.datasets.features.fact_features import LINK_FEATURES
+from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
+from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
+
+
+@pytest.fixture(scope="module", params=["default", "multi"])
+def columns(request):
+    frame = load(request.param).features(tuple(FEATURES))
+    return {name: frame[name].to_numpy() for name in frame}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_feature_is_an_expression_over_raw_columns(name, columns):
+    expression = feature_expression(name)
+    assert all(FEATURES[part].is_base for part in variables(expression))
+    values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
+    shape = columns[name].shape
+    # The time on one GPU is a measurement, and not every run has it.
+    known = np.isfinite(columns[name]) if name == SINGLE_GPU_TIME else np.ones(shape, bool)
+    np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
+    np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
+
+
+def test_an_unknown_feature_is_reported():
+    with pytest.raises(UnknownNameError, match="conv3x3_compute_s"):
+        feature_expression("conv3x3_compute")
+
+
+def test_each_scope_has_one_row_of_handling():
+    assert set(SCOPE_HANDLING) == set(SCOPES)
+    assert all(scope.title for scope in SCOPES.values())
+
+
+FUNCTIONS = [
+    (scope, field.name, getattr(row, field.name))
+    for scope, row in SCOPE_HANDLING.items()
+    for field in fields(row)
+    if field.type is str and field.name != "advice"
+]
+
+
+@pytest.mark.parametrize(("scope", "purpose", "name"), FUNCTIONS, ids=lambda value: str(value) or "none")
+def test_each_function_of_a_scope_exists(scope, purpose, name, formula):
+    of_scope = replace(formula, scope=scope)
+    if name:
+        assert callable(resolve_name(name)) and handler(of_scope, purpose) is resolve_name(name)
+    else:
+        with pytest.raises(InputError, match=f"no {purpose}"):
+            handler(of_scope, purpose)
+
+
+@pytest.mark.parametrize("name", BUILT_IN_FORMULAS)
+def test_scopes_of_built_in_formulas_are_those_of_files_without_the_field(name):
+    formula = BUILT_IN_FORMULAS[name]()
+    plain = formula.to_json()
+    scope = plain.pop("scope")
+    if scope == "layer":
+        plain["summed_over"] = "layer"
+    assert Formula.from_json(plain).scope == scope == formula.scope
+
+
+def test_the_rule_for_files_without_the_field_knows_all_features_that_decide():
+    rows = (*LINK_FEATURES, *COMMUNICATION_FEATURES, *SCALING_FEATURES)
+    of_several = {"n_gpus", "n_nodes", *(row.spec.name for row in rows)} - {
+        "gradient_bytes",
+        "exchange_bytes",
+    }
+    assert of_several == scopes._MULTI_GPU_RUN_MARKERS | scopes._MULTI_GPU_MARKERS
+    assert set(PROFILE_FEATURES) == scopes._PAIR_MARKERS | {"anchor_time_s"}
+    for marker in scopes._MEASURED_LAYER_MARKERS:
+        assert marker in LAYER_FEATURES and marker not in FEATURES and marker not in PAIR_FEATURES
+
+
+def test_a_sum_over_anything_but_layers_is_refused(formula):
+    plain = formula.to_json()
+    del plain["scope"]
+    with pytest.raises(InputError, match="every layer"):
+        Formula.from_json({**plain, "summed_over": "kernel"})
+    with pytest.raises(UnknownNameError, match="layer"):
+        Formula.from_json({**plain, "scope": "layers"})
+
+
+def test_refusals_state_what_the_formula_models_and_what_to_do():
+    with pytest.raises(InputError, match="--scaling-formula"):
+        check_predictable(BUILT_IN_FORMULAS["multi"]())
+    with pytest.raises(InputError, match="predict-from-profile"):
+        check_predictable(BUILT_IN_FORMULAS["anchor"]())
+    with pytest.raises(InputError, match="mine: expected a formula that models an iteration on one GPU"):
+        check_scope(BUILT_IN_FORMULAS["layer"](), "run", origin="mine")
