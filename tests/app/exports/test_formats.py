@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.exports.formats import CUSTOM_DOCUMENTS, DOCUMENTS, PROGRAMS
+from trainlaw.app.exports.formats import DOCUMENTS, PROGRAMS
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula
@@ -111,13 +111,10 @@ def test_undefined_is_nan_and_null(formula_file, tmp_path, values):
     )
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*PROGRAMS.values(), *DOCUMENTS.values(), *CUSTOM_DOCUMENTS.values()})
-)
+@pytest.mark.parametrize("name", sorted({*PROGRAMS.values(), *DOCUMENTS.values()}))
 def test_every_format_names_a_function(name):
     assert callable(resolve_name(name))
 
 
-def test_custom_documents_replace_documents():
-    assert set(CUSTOM_DOCUMENTS) < set(DOCUMENTS)
+def test_no_format_is_a_program_and_a_document():
     assert not set(PROGRAMS) & set(DOCUMENTS)

@@ -13,7 +13,8 @@ import openpyxl
 import pandas as pd
 import pytest
 from trainlaw.app.models.lookup_tables import cnn_label
-from trainlaw.app.models.multi_gpu import iteration_seconds
+from trainlaw.app.models.multi_gpu import exchange_seconds
+from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import with_named_constants
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
@@ -211,7 +212,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         rows = all_gpus(books[name])
         gpus = choose.sample(usable_gpus(), 24)
         runs = on_gpus(asked, gpus)
-        truths, fits = iteration_seconds(formula, runs), memory_needs(runs)["fits"]
+        truths = formula_rows(formula, runs).predict(formula) + exchange_seconds(formula, runs)
+        fits = memory_needs(runs)["fits"]
         for gpu, truth, fit in zip(gpus, truths, fits, strict=True):
             shown = rows[gpu]["iteration time"]
             assert (shown or math.nan) == pytest.approx(truth, rel=1e-9, nan_ok=True), (asked, gpu)
