@@ -26,7 +26,7 @@ from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Expression, Formula, load_formula, to_text
-from trainlaw.validate import title_of
+from trainlaw.validate.baselines import title_of
 
 _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
