@@ -14,8 +14,8 @@ from trainlaw.app.models.scopes import (
     handler,
 )
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
+from trainlaw.datasets.features.base_features import LINK_FEATURES
 from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
-from trainlaw.datasets.features.fact_features import LINK_FEATURES
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
