@@ -10,7 +10,9 @@ from trainlaw.formulas.printers.naming import header
 
 def described(formula: Formula) -> Formula:
     """Return the formula with closed forms in the meanings of its features and its errors as one sentence."""
-    features = tuple(replace(spec, meaning=_with_closed_form(spec, formula.scope)) for spec in formula.features)
+    features = tuple(
+        replace(spec, meaning=_with_closed_form(spec, formula.scope)) for spec in formula.features
+    )
     stated = headline(formula).removeprefix("stated error: ")
     errors = {"stated": stated, "protocol": formula.errors["protocol"]} if formula.errors else {}
     return replace(formula, features=features, errors=errors)

@@ -45,7 +45,7 @@ class ScopeHandling:
     table: str
     page: str = ""
     predict: str = ""
-    advice: str = "export it to .xlsx, .ods, .csv, .py, .c, .js, .sql, .onnx or .json"
+    advice: str = "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
     covers_multi_gpu: bool = False
     row_counts: frozenset[str] = frozenset()
     rows: Callable[[RunTable, Sequence[str]], FormulaRows] = run_rows

@@ -1,10 +1,7 @@
 """The script of the page: tables to choose from and the formula as JavaScript, printed by our own printer."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping
-from importlib import resources
 from math import isnan
 from typing import Any
 
@@ -14,6 +11,7 @@ from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import terms_of
+from trainlaw.app.text.html import template_text
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
@@ -62,18 +60,8 @@ def script_of(formula: Formula) -> str:
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     lines = [f"const {name} = {literal(table)};" for name, table in tables.items()]
-    law = _law(formula, expressions, exchange)
-    return "\n".join([*lines, f"const LAW = {law};", template("page.js")])
-
-
-def template(name: str) -> str:
-    """Return the text of a file among the templates."""
-    return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
-
-
-def content_hash(text: str) -> str:
-    """Return the source of a style or script as a page's security policy names it: SHA-256, base64."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    lines.append(f"const FORMULA = {_formula_object(formula, expressions, exchange)};")
+    return "\n".join([*lines, template_text("page.js")])
 
 
 def literal(value: Any) -> str:
@@ -131,7 +119,7 @@ def _links() -> dict[str, dict[str, Any]]:
     }
 
 
-def _law(formula: Formula, expressions: Mapping[str, Expression], exchange: Expression) -> str:
+def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exchange: Expression) -> str:
     """The formula as a JavaScript object: functions by our printer, everything else JSON."""
     features = []
     for spec in formula.used_features:

@@ -1,106 +1,138 @@
-"""The part of the report that says how wrong the formula is, beside its rivals."""
+"""The held-out errors of a study as tables and drawings of the report."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 from trainlaw.app.models.errors import (
+    ALSO_BY,
     BY_CNN,
     BY_GPU,
     MACRO,
+    METRIC_TITLES,
     OURS,
     ErrorLine,
     error_lines,
+    errors_frame,
     estimators,
-    held_out_kind,
     overall_error,
+    summary_interval,
 )
 from trainlaw.app.report import plots
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import headline
-from trainlaw.app.text.html import table_html
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.svg import escape
+from trainlaw.app.text.html import Table
+from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.formulas import Formula
 from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
-_HUE_STEP = 137.5  # degrees, the golden angle
+_GOLDEN_ANGLE = 137.5  # degrees: successive hues on the colour circle stay far apart
 _RESAMPLES = 200
-_RIVAL_COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")
+_COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")  # of the style sheet, by order of estimators
+_TITLES = {
+    **METRIC_TITLES,
+    "log_bias": "bias: mean ln(predicted / measured)",
+    "rmse_s": "root mean square error, s",
+    "spearman": "rank correlation (Spearman)",
+    "invalid_rows": "runs without a prediction",
+}
 
 
-def figures_html(outcome: StudyOutcome) -> str:
-    """Return the stated error of every estimator in large figures; empty without a finished fold."""
-    items = []
-    for name in estimators(outcome.formula):
-        macro, median = (
-            overall_error(outcome.formula, name, metric) for metric in (MACRO, "median_ape_percent")
-        )
-        kind = "ours" if name == OURS else "rival"
-        items.append(
-            f'<li class="{kind}"><b>{show_percent(macro)} %</b><span>{escape(title_of(name))}: error, mean '
-            f"over GPU groups (median of runs {show_percent(median)} %)</span></li>"
-        )
-    return f'<ul class="figures">{"".join(items)}</ul>' if items else ""
+class LegendEntry(NamedTuple):
+    """A dot and its name: the colour is given by a CSS class and a style attribute."""
+
+    name: str
+    css_class: str
+    style: str
 
 
-def errors_html(outcome: StudyOutcome) -> str:
-    """Return protocol, plots and tables of the held-out errors."""
+@dataclass(frozen=True)
+class ReportedErrors:
+    """What the section on held-out errors shows; drawings are SVG."""
+
+    protocol: str
+    headline: str
+    scatter: str
+    gpu_dots: str
+    cnn_dots: str
+    gpu_legend: Sequence[LegendEntry]
+    legend: Sequence[LegendEntry]
+    by_cnn: Table
+    by_gpu: Table
+    metrics: Table
+    by_label: Sequence[tuple[str, Table]]
+    levels: Table | None
+    mean_coverage: str
+    coverage: Table
+    platforms: Sequence[tuple[str, Sequence[tuple[str, Table]]]]
+    residuals: Sequence[tuple[str, str]]
+
+
+def stated_errors(formula: Formula) -> list[tuple[str, str, str]]:
+    """Return title, mean error over GPU groups and median error over runs, in percent, per estimator."""
+    return [
+        (title_of(name), *(show_percent(overall_error(formula, name, metric)) for metric in _STATED))
+        for name in estimators(formula)
+    ]
+
+
+_STATED = (MACRO, "median_ape_percent")
+
+
+def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
+    """Return tables and drawings of the held-out errors; None where no fold was finished."""
     names = estimators(outcome.formula)
     if not names:
-        return "<p>No fold was finished, so nothing is known about the error.</p>"
-    groups, kind = point_groups(outcome), held_out_kind(outcome.formula)
+        return None
+    groups = _point_groups(outcome)
     by_gpu = _with_intervals(outcome, BY_GPU, BY_CNN)
     by_cnn = _with_intervals(outcome, BY_CNN, BY_GPU)
-    drawn = names[: len(_RIVAL_COLOURS)]
-    rivals = _legend(map(title_of, drawn), _RIVAL_COLOURS)
-    drawings = (
-        ("Predicted against measured", plots.predicted_against_measured(groups),
-         hue_legend(groups),
-         "Each dot is one measured configuration, predicted by a formula that did not see what its fold held "
-         "out; coloured by GPU. "
-         "Solid line: exact; dashed: 25 % off."),
-        ("Error per GPU", plots.error_dots(by_gpu, drawn, "Error per GPU group"), rivals,
-         "Logarithmic axis. Bar: 90 % interval of the evolved formula, architectures drawn anew."),
-        ("Error per architecture", plots.error_dots(by_cnn, drawn, "Error per architecture"), rivals,
-         "The same held-out predictions. Bar: 90 % interval of the evolved formula, GPU groups drawn anew."),
-    )  # fmt: skip
-    return "\n".join(
-        [
-            f"<p>{escape(_protocol(outcome))}</p>",
-            '<div class="plots">',
-            *(_figure(*drawing) for drawing in drawings),
-            "</div><p></p>",
-            _table(by_cnn, names, f"Mean absolute error per architecture on held-out {kind}s, %."),
-            "<p></p>",
-            _table(by_gpu, names, f"Mean absolute error per GPU group on held-out {kind}s, %."),
-        ]
+    drawn = names[: len(_COLOURS)]
+    stated = headline(outcome.formula)
+    mean = outcome.formula.errors["interval"]["coverage_percent"]
+    return ReportedErrors(
+        protocol=outcome.formula.errors["protocol"],
+        headline=stated[:1].upper() + stated[1:],
+        scatter=plots.predicted_against_measured(groups),
+        gpu_dots=plots.error_dots(by_gpu, drawn, "Error per GPU group"),
+        cnn_dots=plots.error_dots(by_cnn, drawn, "Error per architecture"),
+        gpu_legend=[LegendEntry(group.name, "hued", f"--hue:{group.hue}") for group in groups],
+        legend=[
+            LegendEntry(title_of(name), "", f"background:var({colour})")
+            for name, colour in zip(drawn, _COLOURS, strict=False)
+        ],
+        by_cnn=_line_table(by_cnn, names),
+        by_gpu=_line_table(by_gpu, names),
+        metrics=_metrics(outcome.formula),
+        by_label=[
+            (label, _label_table(outcome, label)) for label in ALSO_BY if label in outcome.result.predictions
+        ],
+        levels=_levels(outcome) if outcome.levels else None,
+        mean_coverage="-" if mean is None else f"{mean:.1f}",
+        coverage=_coverage(outcome),
+        platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
+        residuals=[
+            (spec.name, plots.residuals(groups, spec.name, _unit(str(spec.unit))))
+            for spec in outcome.formula.used_features
+        ],
     )
 
 
-def _figure(title: str, drawing: str, legend: str, caption: str) -> str:
-    below = f'<div class="legend">{legend}</div><figcaption>{caption}</figcaption>'
-    return f"<figure><h3>{title}</h3>{drawing}{below}</figure>"
+def _unit(text: str) -> str:
+    return "" if text == "1" else text
 
 
-def _protocol(outcome: StudyOutcome) -> str:
-    text = f"Measured on {outcome.formula.errors['protocol']}. "
-    text += (
-        "The delivered formula comes from one more search on all rows; its error is stated from the folds. "
-    )
-    text += f"The {headline(outcome.formula)}."
-    for name, remedy in outcome.absent.items():
-        text += f" Not compared: {title_of(name)} ({remedy})."
-    return text
-
-
-def point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
-    """Return held-out runs by GPU group, the most numerous first, so that the others are drawn over them."""
+def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
+    """Held-out runs by GPU group, the most numerous first, so that small groups are drawn over them."""
     predictions = outcome.result.predictions
     members = outcome.formula.errors[BY_GPU]
     labels = {line.name: line.label for line in error_lines(outcome.formula, BY_GPU)}
-    # Neighbours in the legend get hues far apart, so that they are told apart.
-    hues = {str(line["name"]): round(index * _HUE_STEP) % 360 for index, line in enumerate(members)}
+    hues = {str(line["name"]): round(index * _GOLDEN_ANGLE) % 360 for index, line in enumerate(members)}
     groups = []
     for name, part in predictions.groupby(BY_GPU, sort=True):
         rows = part["row"].to_numpy()
@@ -111,38 +143,140 @@ def point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
 
 
 def _with_intervals(outcome: StudyOutcome, level: str, over: str) -> list[ErrorLine]:
-    """The error lines of `level` with intervals of ours, the groups of the other label drawn anew."""
-    result = outcome.result
-    errors = absolute_percentage_errors(result.measured_s, result.predicted_s(OURS))
-    names, groups = result.labels(level), result.labels(over)
+    """The error lines of `level` with intervals of the formula's error, resampling the groups of `over`."""
+    interval = _interval_of(outcome, level, over)
     lines = []
     for line in error_lines(outcome.formula, level):
-        own, inside = groups[names == line.name], errors[names == line.name]
-        low, high = bootstrap_interval(lambda rows, own=inside: own[rows].mean(), own, resamples=_RESAMPLES)
+        low, high = interval(line.name)
         lines.append(replace(line, low=low, high=high))
     return lines
 
 
-def hue_legend(groups: Iterable[plots.PointGroup]) -> str:
-    """Return the legend of dots that are coloured by hue."""
-    return "".join(
-        f'<span><i class="hued" style="--hue:{group.hue}"></i>{escape(group.name)}</span>' for group in groups
-    )
+def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str], tuple[float, float]]:
+    """The bootstrap interval of the formula's mean error on the runs with a label, by that label."""
+    result = outcome.result
+    errors = absolute_percentage_errors(result.measured_s, result.predicted_s(OURS))
+    names, groups = result.labels(level), result.labels(over)
+
+    def interval(name: str) -> tuple[float, float]:
+        inside = errors[names == name]
+        return bootstrap_interval(
+            lambda rows: float(inside[rows].mean()), groups[names == name], resamples=_RESAMPLES
+        )
+
+    return interval
 
 
-def _legend(names: Iterable[str], variables: Iterable[str]) -> str:
-    return "".join(
-        f'<span><i style="background:var({variable})"></i>{escape(name)}</span>'
-        for name, variable in zip(names, variables, strict=False)
-    )
+def _numbers(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table of numbers whose first column is text."""
+    return Table(header, rows, ["long", *["n"] * (len(header) - 1)])
 
 
-def _table(lines: list[ErrorLine], names: tuple[str, ...], caption: str) -> str:
+def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
     rows = [
-        [_long_label(line), line.rows, *(show_percent(line.errors[name]) for name in names)] for line in lines
+        [
+            f"{line.name}: {', '.join(line.members)}" if line.members else line.name,
+            line.rows,
+            *(show_percent(line.errors[name]) for name in names),
+        ]
+        for line in lines
     ]
-    return table_html(caption, ["", "runs", *map(title_of, names)], rows, ["long", *["n"] * (len(names) + 1)])
+    return _numbers(["", "runs", *map(title_of, names)], rows)
 
 
-def _long_label(line: ErrorLine) -> str:
-    return f"{line.name}: {', '.join(line.members)}" if line.members else line.name
+def _metrics(formula: Formula) -> Table:
+    rows = [
+        [title_of(name), *(_with_interval(formula, name, metric) for metric in _TITLES)]
+        for name in estimators(formula)
+    ]
+    return Table(["", *_TITLES.values()], rows, ["long", *["n wrap"] * len(_TITLES)])
+
+
+def _with_interval(formula: Formula, estimator: str, metric: str) -> str:
+    value = _figure(overall_error(formula, estimator, metric), metric)
+    low, high = summary_interval(formula, estimator, metric)
+    if not np.isfinite([low, high]).all():
+        return value
+    return f"{value} ({_figure(low, metric)} to {_figure(high, metric)})"
+
+
+def _figure(value: float, metric: str) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return show_percent(value) if metric.endswith("_percent") else show_number(value)
+
+
+def _label_table(outcome: StudyOutcome, label: str) -> Table:
+    """Errors per source, precision or batch: the mean of every estimator, and the interval of the formula."""
+    result = outcome.result
+    frame = errors_frame(result)
+    part = frame[frame["level"] == label]
+    values = part.pivot(index="name", columns="estimator", values="mape_percent")
+    counts = part.groupby("name")["n_rows"].first()
+    interval = _interval_of(outcome, label, BY_GPU)
+    rows = []
+    for name in sorted(values.index, key=_numbers_first):
+        low, high = interval(name)
+        ends = _range(low, high) if math.isfinite(low) else "one GPU group"
+        others = [show_percent(values.loc[name, other]) for other in result.estimators[1:]]
+        rows.append([name, counts[name], show_percent(values.loc[name, OURS]), ends, *others])
+    return _numbers([label, "runs", OURS, "90 % interval", *map(title_of, result.estimators[1:])], rows)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{show_percent(low)} to {show_percent(high)}"
+
+
+def _numbers_first(name: str) -> tuple[int, float, str]:
+    """Sort key: numbers by size, then texts."""
+    try:
+        return 0, float(name), ""
+    except ValueError:
+        return 1, 0.0, name
+
+
+def _levels(outcome: StudyOutcome) -> Table:
+    rows: list[list[object]] = [
+        [item.level, item.n_groups, show_percent(item.macro_mape_percent),
+         _range(item.low_percent, item.high_percent), show_percent(item.sheet_percent)]
+        if item.n_groups
+        else [item.level, 0, "no data", "", ""]
+        for item in outcome.levels
+    ]  # fmt: skip
+    compared = "same groups, data sheet only"
+    return _numbers(["known about the target GPU", "groups", "error, %", "90 % interval", compared], rows)
+
+
+def _coverage(outcome: StudyOutcome) -> Table:
+    interval = outcome.formula.errors["interval"]
+    counts = pd.Series(outcome.result.labels(interval["over"])).value_counts()
+    rows = [
+        [name, counts[name], "-" if percent is None else f"{percent:.0f}"]
+        for name, percent in sorted(interval["coverage_by_group"].items(), key=lambda item: item[1] or 0)
+    ]
+    return _numbers(["group", "runs", "covered, %"], rows)
+
+
+def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
+    """A table per estimator of the errors from each platform to each; rows train, columns test."""
+    tables = []
+    for estimator in matrix["estimator"].unique():
+        part = matrix[matrix["estimator"] == estimator].set_index(["train", "test"])
+        tests = sorted(matrix["test"].unique())
+        rows = [
+            [train, *(_cell(part, train, test) for test in tests)]
+            for train in sorted(matrix["train"].unique())
+        ]
+        title = (
+            "evolved formula, constants refitted on each" if estimator == OURS else title_of(str(estimator))
+        )
+        tables.append((title, _numbers(["", *tests], rows)))
+    return tables
+
+
+def _cell(part: pd.DataFrame, train: str, test: str) -> str:
+    if (train, test) not in part.index:
+        return "-"
+    row = part.loc[(train, test)]
+    ends = f" ({_range(row['low'], row['high'])})" if np.isfinite(row["low"]) else ""
+    return f"{show_percent(row['macro_mape_percent'])}{ends}"

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.models.errors import errors_frame
-from trainlaw.app.report.html import report_html
+from trainlaw.app.report.html import LIBRARIES, report_html
 from trainlaw.app.studies.definition import definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.formulas import save_formula
-
-_LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy", "xlsxwriter")
 
 
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
@@ -45,7 +43,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
         "sha256": written,
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)

@@ -92,7 +92,9 @@ def study_table(
 def _material(table: MeasuredTable, definition: StudyDefinition) -> _Material:
     kind = STUDY_KINDS[definition.of]
     rows = kind.rows(table)
-    splits = evaluated_splits(defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels)
+    splits = evaluated_splits(
+        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
+    )
     for label in definition.by:
         platforms_of(rows.labels, label)
     rates = read_rates(Path(definition.rates)) if definition.rates else ()

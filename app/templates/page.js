@@ -1,12 +1,12 @@
 "use strict";
-// GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and LAW stand above this script; nothing is fetched.
+// GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and FORMULA are defined above this script; nothing is fetched.
 const field = (id) => document.getElementById(id);
-const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...LAW.grouped.map((_, index) => `group-${index}`)];
+const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...FORMULA.grouped.map((_, index) => `group-${index}`)];
 const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
 const TICKS = ["has_optimizer", "has_input_copy"];
 const FEW = 15;
 
-// As `show_number` writes: three digits, but all those of a whole number.
+// As `show_number` does: three significant digits, but every digit of the integer part.
 const shown = (value, digits = 3) => {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return "not defined";
@@ -18,7 +18,7 @@ const duration = (seconds) =>
   !Number.isFinite(seconds) ? "not defined" : seconds >= 1 ? `${shown(seconds)} s` : seconds >= 1e-3 ? `${shown(1e3 * seconds)} ms` : `${shown(1e6 * seconds)} µs`;
 const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
 
-// One configuration as the raw columns that features are computed from, as `trainlaw predict` joins them.
+// The base columns of one configuration, from which features are computed, as `trainlaw predict` joins them.
 const linkFacts = (place, link) => ({
   [`${place}_byte_per_s`]: link ? link.byte_per_s : 0,
   [`${place}_s_per_byte`]: link ? link.s_per_byte : 0,
@@ -54,32 +54,32 @@ const columnsOf = (gpu, choice) => {
     exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
   };
 };
-// A constant that differs by group stands among the features, by its own name.
-const groupConstants = (choice) => LAW.grouped.map(({ name, values, default: other }, index) => {
+// A constant that differs by group is passed along with the features, under its own name.
+const groupConstants = (choice) => FORMULA.grouped.map(({ name, values, default: other }, index) => {
   const group = choice[`group-${index}`];
   return [name, Object.hasOwn(values, group) ? values[group] : other];
 });
 const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
   const constants = groupConstants(choice);
-  const features = Object.fromEntries([...constants, ...LAW.features.map((feature) => [feature.name, feature.compute(columns)])]);
-  const exchange = LAW.exchange(columns);
-  return { columns, features, exchange, seconds: LAW.predict(features) + exchange };
+  const features = Object.fromEntries([...constants, ...FORMULA.features.map((feature) => [feature.name, feature.compute(columns)])]);
+  const exchange = FORMULA.exchange(columns);
+  return { columns, features, exchange, seconds: FORMULA.predict(features) + exchange };
 };
 
 const isOutside = (feature, value) => feature.low !== null && !(value >= feature.low && value <= feature.high);
 const isJointlyOutside = (features) => {
-  const joint = LAW.joint;
+  const joint = FORMULA.joint;
   if (!joint) return false;
   const place = joint.names.map((name, index) => Math.log(features[name] + joint.floors[index]) - joint.centre[index]);
   const squares = joint.whitening.map((row) => row.reduce((sum, weight, index) => sum + weight * place[index], 0) ** 2);
   return !(Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length) <= joint.limit);
 };
-// As `memory_warnings` of trainlaw says it, by the same expressions.
+// The same expressions and words as `memory_warnings` of trainlaw.
 const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
 const memoryOf = (columns) => {
-  const [least, usual, held] = [LAW.memory.least(columns), LAW.memory.usual(columns), LAW.held * columns.memory_bytes];
-  const fits = columns.memory_bytes === null ? "not known" : least > LAW.margin * held ? "cannot fit" : usual > held ? "may not fit" : "fits";
+  const [least, usual, held] = [FORMULA.memory.least(columns), FORMULA.memory.usual(columns), FORMULA.held * columns.memory_bytes];
+  const fits = columns.memory_bytes === null ? "not known" : least > FORMULA.margin * held ? "cannot fit" : usual > held ? "may not fit" : "fits";
   return { least, usual, held, fits };
 };
 const memoryWarning = ({ least, usual, held, fits }) => {
@@ -88,14 +88,14 @@ const memoryWarning = ({ least, usual, held, fits }) => {
   return fits === "may not fit" ? [`${fits}: the step takes about ${gigabytes(usual)} GB with momentum, ${device}`] : [];
 };
 const warningsOf = (choice, { columns, features, seconds }) => {
-  const far = LAW.features.filter((feature) => isOutside(feature, features[feature.name]));
+  const far = FORMULA.features.filter((feature) => isOutside(feature, features[feature.name]));
   return [
     ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)} of training`),
     ...(isJointlyOutside(features) ? ["the features together are unlike any of training"] : []),
-    ...(LAW.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
+    ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
     ...memoryWarning(memoryOf(columns)),
-    ...(choice.gpus > 1 && LAW.assumption ? [LAW.assumption] : []),
-    ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a fact of this GPU is not known"]),
+    ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
+    ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a specification of this GPU is unknown"]),
   ];
 };
 
@@ -134,13 +134,13 @@ const faultOf = (choice) => {
   }
   const spread = choice.gpus % choice.nodes === 0;
   field("nodes").setAttribute("aria-invalid", String(!spread));
-  return spread ? "" : `Expected GPUs spread evenly over the nodes; got ${choice.gpus} on ${choice.nodes}.`;
+  return spread ? "" : `Expected the GPUs to be spread evenly over the nodes; got ${choice.gpus} GPUs on ${choice.nodes} nodes.`;
 };
 const addressOf = (choice) => {
   const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));
   return `#${new URLSearchParams(differing.map((id) => [id, String(choice[id])]))}`;
 };
-const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : LAW.first[id] ?? "");
+const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : FORMULA.first[id] ?? "");
 const readAddress = () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const id of CHOICES) {
@@ -155,23 +155,23 @@ const showResult = (choice, result) => {
   const { seconds, exchange } = result;
   field("time").textContent = duration(seconds);
   field("time").dataset.seconds = String(seconds);
-  const judged = Object.keys(LAW.errorOfCnn).length > 0;
-  const low = seconds / LAW.factor;
-  const high = seconds * LAW.factor;
-  field("interval").textContent = LAW.factor ? `${LAW.level} % interval: ${duration(low)} to ${duration(high)}` : judged ? "no interval: too few groups were held out" : "no interval: no error was measured for this formula as a whole";
-  field("interval").dataset.seconds = LAW.factor ? `${low} ${high}` : "";
+  const evaluated = Object.keys(FORMULA.errorOfCnn).length > 0;
+  const low = seconds / FORMULA.factor;
+  const high = seconds * FORMULA.factor;
+  field("interval").textContent = FORMULA.factor ? `${FORMULA.level} % interval: ${duration(low)} to ${duration(high)}` : evaluated ? "no interval: too few groups were held out" : "no interval: the error of this combined formula was not measured";
+  field("interval").dataset.seconds = FORMULA.factor ? `${low} ${high}` : "";
   field("glance").textContent = `${duration(seconds)}, ${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
-  field("exchange").textContent = choice.gpus > 1 ? `of it ${duration(exchange)} to exchange gradients; ${shown((100 * (seconds - exchange)) / seconds)} % of perfect scaling` : "";
-  const error = LAW.errorOfCnn[CNNS[choice.cnn].cnn_base];
-  field("known").textContent = error > 0 ? `On ${CNNS[choice.cnn].cnn_base} the error on ${LAW.heldOut}s held out is ${error.toFixed(1)} %.` : judged ? "This architecture was not in training." : "";
+  field("exchange").textContent = choice.gpus > 1 ? `including ${duration(exchange)} for the all-reduce; scaling efficiency ${shown((100 * (seconds - exchange)) / seconds)} %` : "";
+  const error = FORMULA.errorOfCnn[CNNS[choice.cnn].cnn_base];
+  field("known").textContent = error > 0 ? `Error for ${CNNS[choice.cnn].cnn_base} on held-out ${FORMULA.heldOut}s: ${error.toFixed(1)} %.` : evaluated ? "This architecture was not in the training set." : "";
   const { least, usual, fits } = memoryOf(result.columns);
-  field("memory").textContent = `memory: ${gigabytes(least)} GB at least, ${gigabytes(usual)} GB in all: ${fits}`;
+  field("memory").textContent = `memory: at least ${gigabytes(least)} GB, ${gigabytes(usual)} GB in total: ${fits}`;
   field("memory").dataset.bytes = `${least} ${usual} ${fits}`;
   field("warnings").replaceChildren(...warningsOf(choice, result).map((text) => element("li", {}, text)));
 };
 const showTerms = (choice, { features, seconds, exchange }) => {
-  const times = LAW.terms.map((term) => term(features));
+  const times = FORMULA.terms.map((term) => term(features));
   const list = field("terms");
   const rows = [...list.querySelectorAll("[data-term]")];
   for (const row of rows) {
@@ -183,14 +183,14 @@ const showTerms = (choice, { features, seconds, exchange }) => {
     row.querySelector(".share").textContent = `${duration(time)}, ${Number.isFinite(share) ? (100 * share).toFixed(1) : "–"} %`;
     row.querySelector(".bar").replaceWith(bar(share));
   }
-  // Read in the order that is seen.
+  // Screen readers follow the order of the elements, so it must be the visible one.
   list.append(...rows.sort((one, other) => Number(one.style.order) - Number(other.style.order)));
   for (const place of document.querySelectorAll("[data-feature]")) {
-    const feature = LAW.features[Number(place.dataset.feature)];
+    const feature = FORMULA.features[Number(place.dataset.feature)];
     place.textContent = quantity(features[feature.name], feature.unit);
     place.classList.toggle("outside", isOutside(feature, features[feature.name]));
   }
-  for (const place of document.querySelectorAll("[data-group]")) place.textContent = shown(features[LAW.grouped[Number(place.dataset.group)].name]);
+  for (const place of document.querySelectorAll("[data-group]")) place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
 };
 let everyGpu = false;
 const showGpus = (choice) => {
@@ -203,7 +203,7 @@ const showGpus = (choice) => {
   const own = all.find(({ gpu }) => gpu === choice.gpu);
   const many = found.length > FEW;
   const part = found.filter(({ gpu }, index) => everyGpu || index < FEW || gpu === choice.gpu);
-  const most = Math.max(...part.map(({ seconds }) => seconds)) * (LAW.factor ?? 1);
+  const most = Math.max(...part.map(({ seconds }) => seconds)) * (FORMULA.factor ?? 1);
   field("gpu-rows").replaceChildren(...part.map(({ gpu, seconds, features }) => {
     const button = element("button", { type: "button", class: "plain" }, gpu);
     button.addEventListener("click", () => {
@@ -212,9 +212,9 @@ const showGpus = (choice) => {
       field("gpu").focus();
     });
     const name = element("th", { scope: "row" }, button);
-    const far = LAW.features.some((feature) => isOutside(feature, features[feature.name]));
+    const far = FORMULA.features.some((feature) => isOutside(feature, features[feature.name]));
     if (far) name.append(element("span", { class: "far" }, " outside training"));
-    const ends = LAW.factor ? [seconds / LAW.factor / most, (seconds * LAW.factor) / most] : [];
+    const ends = FORMULA.factor ? [seconds / FORMULA.factor / most, (seconds * FORMULA.factor) / most] : [];
     const line = element(
       "tr", gpu === choice.gpu ? { class: "chosen", "aria-current": "true" } : {}, name, element("td", { class: "n" }, duration(seconds)),
       element("td", { class: "wide" }, bar(seconds / most, ...ends)),
@@ -240,7 +240,7 @@ const show = () => {
   const several = choice.gpus > 1;
   for (const [id, there] of [["nodes", several], ["algorithm", several], ["link", several && choice.gpus > choice.nodes], ["network", choice.nodes > 1]])
     field(id).closest(".field").hidden = !there;
-  field("link").options[0].text = `the card's own (${GPUS[choice.gpu].own_link})`;
+  field("link").options[0].text = `the GPU's own (${GPUS[choice.gpu].own_link})`;
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   if (fault) return;
   for (const id of Object.keys(steps)) slide(id);
@@ -251,7 +251,7 @@ const show = () => {
   try {
     history.replaceState(null, "", addressOf(choice));
   } catch {
-    // A browser may refuse, in a frame or after a hundred changes in a moment; the page works all the same.
+    // A browser may refuse inside a frame or after very many changes; the page works without it.
   }
 };
 
@@ -263,7 +263,7 @@ const start = () => {
   fill("link", Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"));
   fill("network", Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"));
   fill("algorithm", Object.keys(ALGORITHMS));
-  for (const id of TICKS) field(id).closest("label").hidden = !LAW.ticks.includes(id);
+  for (const id of TICKS) field(id).closest("label").hidden = !FORMULA.ticks.includes(id);
   for (const id of [...CHOICES, ...TICKS]) field(id).addEventListener("input", show);
   for (const id of Object.keys(steps))
     field(`${id}-slider`).addEventListener("input", (event) => {
@@ -288,9 +288,9 @@ const start = () => {
       field("shared").textContent = "The address of this page is the link: copy it from the address bar.";
     }
   });
-  // While the form fills a phone's screen, a line at its foot tells the time; readers have the result itself.
+  // While the form fills a phone's screen, a line at the bottom shows the time; screen readers get the result itself.
   new IntersectionObserver(([seen]) => (field("glance").hidden = seen.isIntersecting || seen.boundingClientRect.top < 0)).observe(field("time"));
-  // Without following the link: the address holds the choice.
+  // Do not follow the link: the fragment of the address holds the configuration.
   field("skip").addEventListener("click", (event) => {
     event.preventDefault();
     field("result").focus();

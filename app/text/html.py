@@ -1,27 +1,51 @@
-"""Tables of the report."""
+"""HTML from the Jinja2 templates of trainlaw.app: every value is escaped unless a template says `safe`."""
 
+import base64
+import hashlib
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
 
-from trainlaw.app.text.svg import escape
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 
-def table_html(
-    caption: str, header: Sequence[str], rows: Sequence[Sequence[object]], classes: Sequence[str]
-) -> str:
-    """Return a table that scrolls sideways where it is too wide.
+class Table(NamedTuple):
+    """A table for the macro `show_table`.
 
-    header, rows : texts, which are escaped. classes : one per column; "n" is a number, "formula" code.
+    header : one title per column. rows : cells, as many as titles. classes : one CSS class per column; "n"
+    for numbers, "formula" or "symbol" for code, "long" for text that may wrap anywhere.
     """
-    head = "".join(
-        f'<th class="{kind}">{escape(title)}</th>' for title, kind in zip(header, classes, strict=True)
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    classes: Sequence[str]
+
+
+def render(template: str, **values: object) -> str:
+    """Return a template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
+    return _environment().get_template(template).render(**values)
+
+
+def template_text(name: str) -> str:
+    """Return the text of a file in the folder of templates, such as a style sheet or a script."""
+    return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def content_hash(text: str) -> str:
+    """Return the source expression by which a content security policy allows an inline style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    # Always escaped: the suffix of a template must not decide about safety.
+    environment = Environment(
+        loader=FunctionLoader(template_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    body = "\n".join(
-        "<tr>"
-        + "".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(row, classes, strict=True))
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<div class="scroll" tabindex="0"><table><caption><span>{escape(caption)}</span></caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    environment.filters["content_hash"] = content_hash
+    return environment

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -179,3 +180,15 @@ def test_page_is_one_small_file(formula):
 def test_made_up_errors_are_as_made(outcome):
     assert 8 < outcome.formula.errors["summary"]["trainlaw"]["mape_percent"] < 16
     assert isinstance(outcome.result.predictions, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["predict", "--cnn", "lenet5", "--gpu", "T4", "--batch", "8"]]
+)
+def test_templates_are_loaded_only_for_html(arguments, tmp_path):
+    code = (
+        "import sys; from typer.testing import CliRunner; from trainlaw.app.cli import app; "
+        f"done = CliRunner().invoke(app, {arguments!r}); assert done.exit_code == 0, done.output; "
+        "assert 'jinja2' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)

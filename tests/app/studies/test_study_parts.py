@@ -27,13 +27,13 @@ GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
 
 SAID = (
     "proved",
-    "Which terms return",
-    "Residuals against each feature",
+    "Term stability",
+    "Residuals by feature",
     "data sheet",
     "per batch",
     "per precision",
     "per source",
-    "From one source to another",
+    "Transfer from one source to another",
     "rank correlation",
     "faster of two GPUs picked",
     "hand-derived, 9 terms",
@@ -137,10 +137,10 @@ def test_claims_are_proved_or_refuted():
         claim.statement: claim.proof.status
         for claim in claims(law("conv_output_memory_s / on_chip_ratio - 0.0001 * im2col_compute_s"))
     }
-    assert found["it never falls when conv_output_memory_s grows"] == "proved"
-    assert found["it never falls when on_chip_ratio grows"] == "refuted"
-    assert found["it never rises when on_chip_ratio grows"] == "proved"
-    assert found["it never falls when im2col_compute_s grows"] == "refuted"
+    assert found["the time never falls as conv_output_memory_s grows"] == "proved"
+    assert found["the time never falls as on_chip_ratio grows"] == "refuted"
+    assert found["the time never rises as on_chip_ratio grows"] == "proved"
+    assert found["the time never falls as im2col_compute_s grows"] == "refuted"
 
 
 def test_the_report_says_all(outcome):
