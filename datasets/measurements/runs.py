@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.run_features import feature_frame
-from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.datasets.measurements.run_schema import without_defaults
+from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.datasets.tables.run_columns import Facts, JoinedColumns
 
 LABELS = (
@@ -26,6 +28,15 @@ LABELS = (
 @dataclass(frozen=True, eq=False)
 class RunTable(MeasuredTable):
     """One row per measured configuration, in the columns of the runs schema."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Identity of the rows: sha256 of all names and values, as hexadecimal digits.
+
+        Optional columns count only where a run differs from their default, so a table keeps its identity when
+        the schema grows.
+        """
+        return frame_sha256(without_defaults(self._rows))
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the features of these names, float64, shape (n_runs, k), in the units of `FEATURES`.
