@@ -21,13 +21,13 @@ from trainlaw.evolve import SearchSettings
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.trees import to_expression
-from trainlaw.evolve.search.validation import values_of
+from trainlaw.evolve.search.candidates import values_of
 
 runs = load("default")
 X = runs.features(STUDY_FEATURES).to_numpy()
 groups = runs.labels()["gpu_group"].to_numpy(str)
 settings = SearchSettings(evaluations=None, limit_seconds=120.0, threads=2)
-problem = make_problem(X, runs.seconds, feature_specs(STUDY_FEATURES), TARGET, settings, groups)
+problem = make_problem(X, runs.seconds, feature_specs(STUDY_FEATURES), TARGET, settings, groups=groups)
 
 class Useful(Exception):
     pass

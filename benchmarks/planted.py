@@ -175,7 +175,7 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
     sums = planted.sums or RowSums(np.append(rows, rows.size), rows, np.ones(rows.size))
     settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS))
     problem = make_problem(
-        planted.columns, planted.truth, planted.features, TARGET, settings, planted.groups, sums=sums
+        planted.columns, planted.truth, planted.features, TARGET, settings, groups=planted.groups, sums=sums
     )
     trees = [from_expression(expression, problem.grammar) for expression in expressions]
     names = [spec.name for spec in planted.features]

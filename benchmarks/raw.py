@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from trainlaw.evolve import SearchSettings
-from trainlaw.evolve.machine.threads import Machine
+from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode

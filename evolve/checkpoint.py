@@ -1,4 +1,4 @@
-"""A search's state as a JSON file: written atomically, read back as the same run."""
+"""The state of a search as JSON: a checkpoint file, from which the same run resumes."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import InputError
 from trainlaw.formulas.files import write_text_atomically
 
-# Settings that may change between the parts of one run.
-FREE_SETTINGS = {
+# Settings that may differ when a run resumes, at the values under which the fingerprint is taken.
+FREE_SETTINGS: dict[str, Any] = {
     "evaluations": 1,
     "limit_seconds": None,
     "threads": 1,
@@ -27,7 +27,7 @@ FREE_SETTINGS = {
 
 
 def fingerprint(problem: Problem) -> str:
-    """sha256 of the data, the features and the settings on which the way of a search depends."""
+    """Return the sha256 of the data, the features and the settings that determine the course of a search."""
     digest = hashlib.sha256(repr(replace(problem.settings, **FREE_SETTINGS)).encode())
     digest.update(repr((problem.features, problem.target)).encode())
     for field in problem.rows:
@@ -36,7 +36,7 @@ def fingerprint(problem: Problem) -> str:
 
 
 def save_state(state: SearchState, problem: Problem, path: Path) -> None:
-    """Writes the state; a reader finds the old file or the new one, never a part."""
+    """Write the state whole or not at all: a reader finds the old file or the new one."""
     content = {
         "fingerprint": fingerprint(problem),
         "islands": [island_json(island, problem) for island in state.islands],
@@ -46,7 +46,7 @@ def save_state(state: SearchState, problem: Problem, path: Path) -> None:
 
 
 def island_json(island: Island, problem: Problem) -> dict[str, Any]:
-    """All of an island as plain JSON; the same individual is written once."""
+    """Return all of an island as plain JSON; an individual that occurs twice is written once."""
     names = {_name(node): number for number, node in enumerate(_nodes(problem.grammar))}
     trees = {id(tree): tree for tree in [*island.population, *island.archive.values()]}
     places = {key: place for place, key in enumerate(trees)}
@@ -64,9 +64,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
 
 
 def load_state(problem: Problem, path: Path) -> SearchState:
-    """The state of the run that `save_state` wrote for the same data and settings; raises InputError for
-    others.
-    """
+    """Return the state that `save_state` wrote; InputError for another file, other data or other settings."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["fingerprint"] != fingerprint(problem):
@@ -74,7 +72,7 @@ def load_state(problem: Problem, path: Path) -> SearchState:
                 f"expected the checkpoint of this search, got one of other data or settings in {path}: "
                 "name another file"
             )
-        islands = [island_of(island, problem) for island in content["islands"]]
+        islands = [island_from_json(island, problem) for island in content["islands"]]
         return SearchState(islands, content["seconds"])
     except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(
@@ -82,10 +80,10 @@ def load_state(problem: Problem, path: Path) -> SearchState:
         ) from None
 
 
-def island_of(content: dict[str, Any], problem: Problem) -> Island:
-    """The island of what `island_json` gave."""
+def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
+    """Return the island of which `island_json` gave `content`."""
     nodes = _nodes(problem.grammar)
-    trees = [_tree_of(tree, nodes) for tree in content["trees"]]
+    trees = [_tree_from_json(tree, nodes) for tree in content["trees"]]
     generator = np.random.default_rng()
     generator.bit_generator.state = content["generator"]
     version, internal, following = content["random_state"]
@@ -102,7 +100,7 @@ def island_of(content: dict[str, Any], problem: Problem) -> Island:
 
 
 def _nodes(grammar: Grammar) -> list[Node]:
-    """Every node that the grammar knows, in the order in which it was made."""
+    """Return every node of the grammar, types in the order of their names: their numbers identify nodes."""
     kinds = (grammar.primitive_set.primitives, grammar.primitive_set.terminals)
     return [
         node for kind in kinds for ret in sorted(kind, key=lambda cls: cls.__name__) for node in kind[ret]
@@ -110,6 +108,7 @@ def _nodes(grammar: Grammar) -> list[Node]:
 
 
 def _name(node: Node) -> tuple[Any, ...]:
+    """Return what distinguishes a node from all others of its grammar, apart from a fitted constant."""
     return (node.token, node.name, node.ret, tuple(getattr(node, "args", ())))
 
 
@@ -125,7 +124,7 @@ def _tree_json(tree: Individual, names: dict[tuple[Any, ...], int]) -> dict[str,
     }
 
 
-def _tree_of(content: dict[str, Any], nodes: list[Node]) -> Individual:
+def _tree_from_json(content: dict[str, Any], nodes: list[Node]) -> Individual:
     values = iter(content["constants"])
     prototypes = [nodes[number] for number in content["nodes"]]
     tree = Individual(
@@ -138,4 +137,5 @@ def _tree_of(content: dict[str, Any], nodes: list[Node]) -> Individual:
 
 
 def _number(value: float | list[float]) -> float | tuple[float, ...]:
+    """Return a constant as leaves hold it: JSON has no tuples."""
     return tuple(value) if isinstance(value, list) else value

@@ -1,7 +1,7 @@
-"""Islands on an executor: other processes here, or other machines; only the executor differs.
+"""Run islands on a `concurrent.futures` executor: other processes here, or other machines.
 
-An executor is what `concurrent.futures` calls one, such as its `ProcessPoolExecutor`, or dask's
-`Client.get_executor()`. What travels are plain arrays and JSON.
+Such an executor is `ProcessPoolExecutor`, or dask's `Client.get_executor()`. Only plain arrays and JSON are
+sent.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,63 +9,68 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from trainlaw.evolve.checkpoint import fingerprint, island_json, island_of
+from trainlaw.evolve.checkpoint import fingerprint, island_from_json, island_json
 from trainlaw.evolve.search.islands import Island, advance
 from trainlaw.evolve.search.loop import AdvanceAll
 from trainlaw.evolve.search.problem import Problem, make_problem
 
 
 class Executor(Protocol):
-    """Whatever maps a function over arguments, as `concurrent.futures.Executor` does."""
+    """Anything with the `map` of `concurrent.futures.Executor`."""
 
     def map(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
-        """Results of `function` for each set of arguments, in order."""
+        """Return the results of `function` for each set of arguments, in order."""
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemFacts:
-    """The arguments of `make_problem` by name, to be sent where the problem is made again."""
+class ProblemArguments:
+    """The arguments of `make_problem` by name, equal where they make the same problem.
+
+    identity : the problem's fingerprint. So a worker process can cache the problem that it made.
+    """
 
     arguments: Mapping[str, Any]
     identity: str
 
     def __eq__(self, other: object) -> bool:
-        """Whether both make the same problem."""
-        return isinstance(other, ProblemFacts) and self.identity == other.identity
+        """Return whether both make the same problem."""
+        return isinstance(other, ProblemArguments) and self.identity == other.identity
 
     def __hash__(self) -> int:
-        """Hash of the problem's identity."""
+        """Return the hash of the problem's identity."""
         return hash(self.identity)
 
 
-def facts_of(problem: Problem, arguments: Mapping[str, Any]) -> ProblemFacts:
-    """What another process needs for the same problem, on one thread."""
+def problem_arguments(problem: Problem, arguments: Mapping[str, Any]) -> ProblemArguments:
+    """Return what another process needs to make the same problem, for one thread."""
     single = replace(arguments["settings"], threads=1, checkpoint=None)
-    return ProblemFacts({**arguments, "settings": single}, fingerprint(problem))
+    return ProblemArguments({**arguments, "settings": single}, fingerprint(problem))
 
 
 @lru_cache(maxsize=1)
-def _problem_of(facts: ProblemFacts) -> Problem:
-    """The problem, made once in each process."""
-    return make_problem(**facts.arguments)
+def _cached_problem(arguments: ProblemArguments) -> Problem:
+    """Return the problem, made once in each process."""
+    return make_problem(**arguments.arguments)
 
 
 def _advance_elsewhere(
-    facts: ProblemFacts, content: dict[str, Any], generations: int, seconds: float
+    arguments: ProblemArguments, content: dict[str, Any], generations: int, seconds: float
 ) -> dict[str, Any]:
-    problem = _problem_of(facts)
-    return island_json(advance(island_of(content, problem), problem, generations, seconds), problem)
+    """Advance one island in a worker process; the island is plain JSON before and after."""
+    problem = _cached_problem(arguments)
+    island = advance(island_from_json(content, problem), problem, generations, seconds)
+    return island_json(island, problem)
 
 
-def advance_on(executor: Executor, problem: Problem, facts: ProblemFacts) -> AdvanceAll:
-    """A way to advance islands on the executor; the same result as here, island by island."""
+def advance_on(executor: Executor, problem: Problem, arguments: ProblemArguments) -> AdvanceAll:
+    """Return a function that advances islands on the executor, with the same result as in this process."""
 
     def together(islands: list[Island], generations: int, seconds: float) -> list[Island]:
         count = len(islands)
         contents = [island_json(island, problem) for island in islands]
         done = executor.map(
-            _advance_elsewhere, [facts] * count, contents, [generations] * count, [seconds] * count
+            _advance_elsewhere, [arguments] * count, contents, [generations] * count, [seconds] * count
         )
-        return [island_of(content, problem) for content in done]
+        return [island_from_json(content, problem) for content in done]
 
     return together

@@ -1,10 +1,9 @@
-"""Which expressions can be born: a DEAP primitive set whose types are units, made from the features.
+"""The typed grammar: a DEAP primitive set whose types are units, made from the features.
 
-Every unit is a type, so that only expressions that mean something in the target's unit exist: a sum or a
-maximum of times, a time multiplied by anything dimensionless, a quotient of work by rate. MAC and FLOP,
-element and byte, and counts of samples differ by constants that a fit finds, so they are one type each
-(and samples are counts). A leaf that carries an amount (not a rate) has a fitted weight of its own: a sum
-of ten times is 19 nodes, not 39.
+Every unit is a type, so that only expressions in the target's unit exist: a sum or a maximum of times, a
+time multiplied by anything dimensionless, a quotient of work by rate. MAC and FLOP, element and byte, and
+counts of samples differ by constants that a fit finds, so they are one type each (and samples are counts).
+A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times has 19 nodes instead of 39.
 """
 
 import random
@@ -34,14 +33,15 @@ from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError,
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.units import BASES
 
+# Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
 NO_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-# One of each pair stands for both: the constant between them has a unit, and a fit finds it.
+# The first unit is replaced by the second (None: by a count): a fit finds the constant between them.
 SAME_TYPE = {"MAC": "FLOP", "element": "B", "sample": None}
 
 
 def type_unit(unit: Unit) -> Unit:
-    """The unit that stands for `unit` as a type."""
+    """Return the unit that represents `unit` as a type."""
     exponents = dict(zip(BASES, unit.exponents, strict=True))
     for base, stand_in in SAME_TYPE.items():
         moved = exponents[base]
@@ -53,14 +53,15 @@ def type_unit(unit: Unit) -> Unit:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The primitive set and what variation needs to know beyond it.
+    """The primitive set, with what variation needs in addition.
 
     target : the type of a whole expression. number : the dimensionless type. exponent : the type of the
-    constant exponents. logarithm : the type of what an exponential takes in typed mode, sums of weighted
-    pure numbers, so that exponentials never nest. least_depth : per type, the depth of its smallest tree.
-    only_positive : whether no expression can be negative. positive : features that are so on every row.
-    silent : features left out since they never change, with their value. levels : per label of a grouped
-    constant, its values. share, shares : the type of a share, and per positive pure number its share.
+    constant exponents. logarithm : the type of an exponential's argument in typed mode, a sum of weighted
+    dimensionless features, so that exponentials never nest. least_depth : per type, the depth of its
+    smallest tree. only_positive : whether no expression can be negative. positive : features that are
+    positive on every row. silent : features that are excluded because they never change, with their value.
+    levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
+    of each positive dimensionless feature.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -78,16 +79,22 @@ class Grammar:
     shares: Mapping[str, Share]
 
     def leaves(self, ret: type) -> list[Leaf]:
-        """The leaves of one type."""
-        return self.primitive_set.terminals[ret]
+        """Return the leaves of one type."""
+        found: list[Leaf] = self.primitive_set.terminals[ret]
+        return found
 
     def operations(self, ret: type) -> list[Operation]:
-        """The operations that yield one type."""
-        return self.primitive_set.primitives[ret]
+        """Return the operations that yield one type."""
+        found: list[Operation] = self.primitive_set.primitives[ret]
+        return found
 
     def operation(self, name: str, ret: type, *arguments: type) -> Operation | None:
-        """The operation of this signature, or None where the grammar has none."""
+        """Return the operation of this signature, or None where the grammar has none."""
         return self._signatures.get((name, ret, *arguments))
+
+    def free_constant(self, ret: type) -> Leaf | None:
+        """Return the leaf of a fitted constant of one type, or None where the grammar has none."""
+        return next((leaf for leaf in self.leaves(ret) if leaf.feature is None), None)
 
     @cached_property
     def _signatures(self) -> dict[tuple[str | type, ...], Operation]:
@@ -96,12 +103,12 @@ class Grammar:
 
     @cached_property
     def summable(self) -> frozenset[type]:
-        """The types of which two make a sum of the same type."""
+        """The types that can be added to themselves."""
         return frozenset(cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
 
     @cached_property
     def scalable(self) -> frozenset[type]:
-        """The types that a pure number can multiply."""
+        """The types that can be multiplied by a dimensionless number."""
         return frozenset(cls for cls in self.least_depth if self.operation("mul", cls, cls, self.number))
 
     @cached_property
@@ -109,7 +116,7 @@ class Grammar:
         return {}
 
     def _operations_within(self, ret: type, room: int) -> list[Operation]:
-        """The operations that yield `ret` in a tree at most `room` deep."""
+        """Return the operations that yield `ret` in a tree at most `room` deep, kept for the next call."""
         known = self._growing.get((ret, room))
         if known is None:
             known = self._growing[ret, room] = [
@@ -120,7 +127,7 @@ class Grammar:
         return known
 
     def grow(self, ret: type, depth: int) -> list[Node]:
-        """A random tree of one type, at most `depth` deep where the type allows it."""
+        """Return a random tree of one type, at most `depth` deep if the type allows it."""
         room = max(depth, int(self.least_depth[ret]))
         operations = self._operations_within(ret, room)
         leaves = self.leaves(ret)
@@ -139,15 +146,15 @@ def make_grammar(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     settings: SearchSettings,
+    *,
     levels: Mapping[str, tuple[str, ...]] = NO_LEVELS,
     sums: RowSums | None = None,
 ) -> Grammar:
-    """The grammar for `columns` (n_features, n_rows) in the features' units and `y` (n_observations,) in the
-    target's; `levels` are the values of each label that a grouped constant may follow, `sums` tell which rows
-    make up an observation.
+    """Return the grammar for `columns` (n_features, n_rows) and `y` (n_observations,), in their units.
 
-    Raises InputError where no expression can have the target's unit, UnknownNameError for an unknown
-    feature.
+    levels : the values of each label that a grouped constant may depend on. sums : which rows add up to each
+    observation. Raises InputError where no expression can have the target's unit, UnknownNameError for an
+    unknown feature.
     """
     allowed, silent = _allowed_features(features, columns, settings)
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
@@ -157,36 +164,31 @@ def make_grammar(
     logarithm = type("logarithm", (), {}) if settings.typed else types[DIMENSIONLESS]
     names = settings.operators or (TYPED_OPERATORS if settings.typed else UNTYPED_OPERATORS)
     summed = columns if sums is None else np.array([sums.apply(column) for column in columns])
-    leaves = feature_leaves(features, units, goal, types, logarithm, summed, y, allowed, settings)
+    leaves = feature_leaves(
+        features, units=units, goal=goal, types=types, logarithm=logarithm, columns=summed, y=y,
+        allowed=allowed, settings=settings,
+    )  # fmt: skip
+    number = types[DIMENSIONLESS]
     leaves += constant_leaves(types, goal, exponent, y, settings)
-    leaves += grouped_leaves(levels, len(features), types[DIMENSIONLESS], settings)
+    leaves += grouped_leaves(levels, len(features), number, settings)
     positive = frozenset(features[i].name for i in allowed if np.all(columns[i] > 0.0))
-    share, shares = type("share", (), {}), {}
+    share: type = type("share", (), {})
+    shares: dict[str, Share] = {}
     operations = _operations(names, types, exponent, logarithm)
     if settings.typed and {"add", "div", "mul"} <= set(names):
-        pure = [i for i in allowed if units[i].is_dimensionless and features[i].name in positive]
-        number = types[DIMENSIONLESS]
-        shares = {features[i].name: make_share(features[i].name, i, columns[i], share, number) for i in pure}
+        for i in allowed:
+            if units[i].is_dimensionless and features[i].name in positive:
+                shares[features[i].name] = make_share(features[i].name, i, columns[i], share, number)
         operations += _share_operations(shares, share, types)
-        leaves += [leaf for own in shares.values() for leaf in own.leaves]
+        leaves += [leaf for made in shares.values() for leaf in made.leaves]
     primitive_set = _primitive_set(types[goal], operations, leaves, settings)
     depths = _least_depths(primitive_set)
     _check_reachable(depths[types[goal]], target)
+    only_positive = settings.typed and settings.nonnegative and {*names} <= {*TYPED_OPERATORS}
     return Grammar(
-        primitive_set,
-        types[goal],
-        types[DIMENSIONLESS],
-        exponent,
-        logarithm,
-        depths,
-        settings.typed,
-        settings.typed and settings.nonnegative and {*names} <= {*TYPED_OPERATORS},
-        positive,
-        silent,
-        levels,
-        share,
-        shares,
-    )
+        primitive_set, types[goal], number, exponent, logarithm, depths, settings.typed, only_positive,
+        positive, silent, levels, share, shares,
+    )  # fmt: skip
 
 
 def _check_reachable(depth: float, target: FeatureSpec) -> None:
@@ -200,22 +202,23 @@ def _check_reachable(depth: float, target: FeatureSpec) -> None:
 def _share_operations(
     shares: Mapping[str, Share], share: type, types: Mapping[Unit, type]
 ) -> list[Operation]:
-    """The operations that make shares, and those that multiply an amount by one."""
+    """Return the operations that make shares, and those that multiply an amount by one."""
     products = [Operation("mul", [cls, share], cls) for unit, cls in types.items() if _is_amount(unit)]
-    return [node for own in shares.values() for node in own.operations] + (products if shares else [])
+    return [node for made in shares.values() for node in made.operations] + (products if shares else [])
 
 
 def _is_amount(unit: Unit) -> bool:
-    """Whether a unit is of times, work or bytes: neither a pure number nor a rate."""
+    """Return whether a unit is one of times, work or bytes: neither dimensionless nor a rate."""
     return not unit.is_dimensionless and unit.exponents[0] >= 0
 
 
 def _primitive_set(
     goal: type, operations: Iterable[Operation], leaves: Iterable[Leaf], settings: SearchSettings
 ) -> gp.PrimitiveSetTyped:
-    """DEAP's primitive set of the operations and leaves, each leaf within the ranges of the settings."""
+    """Return DEAP's primitive set, with constants within the ranges of the settings."""
     ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
     primitive_set = gp.PrimitiveSetTyped("law", [], goal)
+    # DEAP's own methods take functions and values; nodes are added as they are.
     for operation in operations:
         primitive_set._add(operation)
         primitive_set.prims_count += 1
@@ -228,8 +231,9 @@ def _primitive_set(
 def _allowed_features(
     features: tuple[FeatureSpec, ...], columns: NDArray[np.float64], settings: SearchSettings
 ) -> tuple[list[int], dict[str, float]]:
-    """Indices of the features that may occur, and the silent ones with their value: a pure number that never
-    changes tells nothing and is left out.
+    """Return the indices of the features that may occur, and the silent ones with their value.
+
+    A dimensionless feature that never changes cannot be distinguished from a constant, so it is excluded.
     """
     names = [spec.name for spec in features]
     for name in (*settings.required_features, *settings.forbidden_features):
@@ -245,9 +249,7 @@ def _allowed_features(
 
 
 def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
-    """One class per unit: those of the features, and products and quotients of two that help to reach the
-    goal.
-    """
+    """Return a class per unit: of the features, and of products and quotients of two towards the goal."""
     known = set(units)
     if typed:
         pairs = [(a, b) for a in units for b in units]
@@ -260,7 +262,7 @@ def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:
 def _operations(
     names: Iterable[str], types: dict[Unit, type], exponent: type, logarithm: type
 ) -> list[Operation]:
-    """Every signature of every operator over the types."""
+    """Return every signature of every operator over the types."""
     found = []
     number = types[DIMENSIONLESS]
     for name in names:
@@ -281,6 +283,7 @@ def _operations(
 
 
 def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type]) -> list[Operation]:
+    """Return the signatures of an operator whose unit is a product of powers."""
     if len(exponents) == 1:
         results = [(cls, types.get(unit ** exponents[0])) for unit, cls in types.items()]
         return [Operation(name, [cls], ret) for cls, ret in results if ret is not None]
@@ -288,7 +291,7 @@ def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type
     for first, first_class in types.items():
         for second, second_class in types.items():
             ret = types.get(first ** exponents[0] * second ** exponents[1])
-            # number * time is time * number: one order suffices.
+            # Multiplication commutes: one order of number * time suffices.
             mirrored = exponents[0] == exponents[1] and str(first) < str(second)
             if ret is not None and not mirrored:
                 found.append(Operation(name, [first_class, second_class], ret))
@@ -296,6 +299,7 @@ def _products(name: str, exponents: tuple[Fraction, ...], types: dict[Unit, type
 
 
 def _least_depths(primitive_set: gp.PrimitiveSetTyped) -> dict[type, float]:
+    """Return the depth of the smallest tree of each type, infinite where there is none."""
     types = dict.fromkeys([*primitive_set.terminals, *primitive_set.primitives])
     depths = {cls: 1.0 if primitive_set.terminals[cls] else np.inf for cls in types}
     for _ in range(len(types) + 1):

@@ -1,4 +1,4 @@
-"""The leaves of a grammar: features and constants, how each is fitted, and where its search begins."""
+"""The leaves of a grammar: features and constants, how each is fitted, and its starting value."""
 
 import math
 import random
@@ -9,19 +9,21 @@ import numpy as np
 from deap import gp
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine.machine_kernels import OPERATOR_CODES
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Unit
 
-# Pull of a weight towards zero, relative to where its search begins: only what no row determines feels it.
+# Pull of a weight towards zero, relative to its starting value: so small that it matters only for a constant
+# that no row determines.
 WEIGHT_PULL = 1e-7
-# A grouped constant multiplies by at most e to this power.
+# A grouped constant is a factor of at most e to this power, about 20.
 MOST_LOG_EFFECT = 3.0
 
 
 class Rule(NamedTuple):
-    """How a leaf's constant is fitted: its bounds, whether the target is proportional to it, and the weight
-    of its square.
+    """How a leaf's constant is fitted.
+
+    lower, upper : bounds. scaling : whether the target is proportional to it. pull : weight of its square.
     """
 
     lower: float = -np.inf
@@ -30,16 +32,18 @@ class Rule(NamedTuple):
     pull: float = 0.0
 
 
+FREE = Rule()
+
+
 class Leaf(gp.Terminal):
     """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
 
-    token : what the machine reads. constant : the fitted number, the numbers of a grouped constant, or None.
-    rule : how it is fitted. start : where its search begins; of a bare feature its median. feature : name or
-    None.
+    token : code of the machine. constant : the fitted number, the numbers of a grouped constant, or None.
+    rule : how it is fitted. start : starting value; for a bare feature its median. feature : name or None.
     """
 
     __slots__ = ("constant", "feature", "rule", "start", "token")
-    # DEAP's fields for printing, of every leaf alike, are not written again with each fitted number.
+    # DEAP's fields for printing are the same for every leaf: as class attributes they cost nothing per leaf.
     conv_fct = str
     value = property(lambda self: self.name)
 
@@ -49,15 +53,17 @@ class Leaf(gp.Terminal):
         ret: type,
         feature: str | None,
         label: str,
+        *,
         constant: float | tuple[float, ...] | None = None,
-        rule: Rule = Rule(),
+        rule: Rule = FREE,
         start: float = 1.0,
     ) -> None:
+        """Store the fields; DEAP's constructor would compute others."""
         self.token, self.ret, self.feature, self.name = token, ret, feature, label
         self.constant, self.rule, self.start = constant, rule, start
 
     def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
-        """The same leaf with another fitted number."""
+        """Return the same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
         leaf.token, leaf.ret, leaf.feature, leaf.name = self.token, self.ret, self.feature, self.name
         leaf.constant, leaf.rule, leaf.start = constant, self.rule, self.start
@@ -65,11 +71,12 @@ class Leaf(gp.Terminal):
 
 
 class Operation(gp.Primitive):
-    """A primitive with the machine's token beside DEAP's fields."""
+    """A primitive with the machine's token in addition to DEAP's fields."""
 
     __slots__ = ("constant", "token")
 
     def __init__(self, operator: str, arguments: list[type], ret: type) -> None:
+        """Make the primitive of an operator over arguments of these types."""
         super().__init__(operator, arguments, ret)
         self.token = OPERATOR_CODES[operator]
         self.constant = None
@@ -79,11 +86,11 @@ Node = Leaf | Operation
 
 
 class Share(NamedTuple):
-    """(x + c) / x of a positive pure number x, where c may be negative as long as x + c is not.
+    """The nodes of (x + c) / x, for a positive dimensionless feature x; c may be negative while x + c is not.
 
-    Where all else is a sum of positive terms, this is how (n - 1) / n comes about, and an efficiency that
-    rises with a size. Amounts are multiplied by it, never divided: so it brings no pole. As a number of any
-    use, x + c keeps half of the smallest x: a pole lies that far outside.
+    In a grammar of sums of positive terms, this is the way to (n - 1) / n and to an efficiency that rises
+    with a size. Amounts are only multiplied by it, so that it has no pole. Where it may occur anywhere, x +
+    c keeps at least half of the smallest x, so that a pole lies that far outside the training range.
     """
 
     division: Operation
@@ -96,17 +103,17 @@ class Share(NamedTuple):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """What the primitive set needs beside the leaves."""
+        """The operations that the primitive set needs in addition to the leaves."""
         return self.division, self.addition, self.near
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """Its leaves: the feature above, the constants, the feature below."""
+        """The leaves: the feature in the numerator, the constants, the feature in the denominator."""
         return self.shifted, self.amount, self.whole, self.near_amount
 
 
 def draw(leaf: Leaf) -> Leaf:
-    """A fresh copy of a leaf, its constant drawn around where its search begins."""
+    """Return a copy of a leaf, its constant drawn around the starting value."""
     if leaf.constant is None or isinstance(leaf.constant, tuple):
         return leaf
     spread = random.gauss(0.0, 0.5)
@@ -116,6 +123,7 @@ def draw(leaf: Leaf) -> Leaf:
 
 def feature_leaves(
     features: tuple[FeatureSpec, ...],
+    *,
     units: list[Unit],
     goal: Unit,
     types: dict[Unit, type],
@@ -125,8 +133,9 @@ def feature_leaves(
     allowed: list[int],
     settings: SearchSettings,
 ) -> list[Leaf]:
-    """Of `columns` (n_features, n_observations): amounts with a weight, rates without, dimensionless features
-    both ways.
+    """Return the leaves of the features: amounts with a weight, rates without, dimensionless ones both ways.
+
+    columns : (n_features, n_observations). allowed : indices of the features that may occur.
     """
     least = 0.0 if settings.nonnegative else -np.inf
     leaves = []
@@ -135,11 +144,13 @@ def feature_leaves(
         plain = Leaf(VARIABLE + 256 * i, types[unit], name, name, start=float(np.median(columns[i])))
 
         def weighted(ret: type, rule: Rule, start: float, i: int = i, name: str = name) -> Leaf:
-            return Leaf(WEIGHTED + 256 * i, ret, name, "weighted_" + name, 1.0, rule, start)
+            return Leaf(
+                WEIGHTED + 256 * i, ret, name, "weighted_" + name, constant=1.0, rule=rule, start=start
+            )
 
         if unit.is_dimensionless:
             pull = settings.shrinkage if settings.typed else 0.0
-            # Sums of positive numbers have no poles: a held-out GPU cannot come upon one.
+            # Sums of positive numbers have no poles, so that an unseen GPU cannot hit one.
             rule = Rule(least if settings.typed else -np.inf, pull=pull)
             leaves += [plain, weighted(types[unit], rule, 1.0)]
             if settings.typed:
@@ -156,24 +167,24 @@ def feature_leaves(
 def constant_leaves(
     types: dict[Unit, type], goal: Unit, exponent: type, y: NDArray[np.float64], settings: SearchSettings
 ) -> list[Leaf]:
-    """A free dimensionless number, a bounded exponent, and a number in the target's unit."""
+    """Return a free dimensionless number, a bounded exponent, and a number in the target's unit."""
     least = 0.0 if settings.nonnegative else -np.inf
     pull = settings.shrinkage if settings.typed else 0.0
     number = Rule(least if settings.typed else -np.inf, pull=pull)
     power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
     leaves = [
-        Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", 1.0, number),
-        Leaf(CONSTANT, exponent, None, "exponent", 1.0, power),
+        Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", constant=1.0, rule=number),
+        Leaf(CONSTANT, exponent, None, "exponent", constant=1.0, rule=power),
     ]
     if not goal.is_dimensionless:
         start = 0.1 * _typical_ratio(y, np.ones_like(y))
         rule = Rule(least, scaling=True, pull=WEIGHT_PULL / start**2)
-        leaves.append(Leaf(CONSTANT, types[goal], None, "overhead", 1.0, rule, start))
+        leaves.append(Leaf(CONSTANT, types[goal], None, "overhead", constant=1.0, rule=rule, start=start))
     return leaves
 
 
 def make_share(name: str, index: int, column: NDArray[np.float64], share: type, number: type) -> Share:
-    """The share of the dimensionless feature `name`, column `index`, values (n_rows,), as type `share`."""
+    """Return the share of the dimensionless feature `name`, in column `index` with values (n_rows,)."""
     above, amount, whole, below, near = (
         type(f"{name} {part}", (), {}) for part in ("above", "shift", "shifted", "below", "near shift")
     )
@@ -184,26 +195,35 @@ def make_share(name: str, index: int, column: NDArray[np.float64], share: type, 
         Operation("div", [whole, below], share),
         Operation("add", [above, amount], whole),
         Leaf(token, above, name, name),
-        Leaf(CONSTANT, amount, None, "shift", 0.0, rule, 0.0),
+        Leaf(CONSTANT, amount, None, "shift", constant=0.0, rule=rule, start=0.0),
         Leaf(token, below, name, name, start=float(np.median(column))),
         Operation("add", [above, near], number),
-        Leaf(CONSTANT, near, None, "near shift", 0.0, rule._replace(lower=0.5 * least), 0.0),
+        Leaf(
+            CONSTANT, near, None, "near shift", constant=0.0, rule=rule._replace(lower=0.5 * least), start=0.0
+        ),
     )
 
 
 def grouped_leaves(
     levels: Mapping[str, tuple[str, ...]], first_column: int, number: type, settings: SearchSettings
 ) -> list[Leaf]:
-    """One leaf per label: a factor per level, as its logarithm; the columns of labels follow the features."""
+    """Return a leaf per label: the logarithm of a factor per level; labels follow the features' columns."""
     rule = Rule(-MOST_LOG_EFFECT, MOST_LOG_EFFECT, pull=settings.group_shrinkage)
     return [
-        Leaf(GROUPED + 256 * (first_column + i), number, name, f"C[{name}]", (0.0,) * len(values), rule)
+        Leaf(
+            GROUPED + 256 * (first_column + i),
+            number,
+            name,
+            f"C[{name}]",
+            constant=(0.0,) * len(values),
+            rule=rule,
+        )
         for i, (name, values) in enumerate(levels.items())
     ]
 
 
 def within(leaf: Leaf, ranges: Mapping[str, tuple[float, float]]) -> Leaf:
-    """The leaf, its constant kept in the range that the user gives for its feature or its kind."""
+    """Return the leaf with its constant limited to the user's range for its feature or its kind."""
     name = leaf.feature or leaf.name
     if leaf.constant is None or isinstance(leaf.constant, tuple) or name not in ranges:
         return leaf
@@ -214,6 +234,6 @@ def within(leaf: Leaf, ranges: Mapping[str, tuple[float, float]]) -> Leaf:
 
 
 def _typical_ratio(y: NDArray[np.float64], column: NDArray[np.float64]) -> float:
-    """Median of y / column over rows where both are positive; 1 where there are none."""
+    """Return the median of y / column over rows where both are positive; 1 if there are none."""
     usable = (y > 0.0) & (column > 0.0)
     return float(np.median(y[usable] / column[usable])) if usable.any() else 1.0

@@ -1,4 +1,4 @@
-"""What does not change during a search."""
+"""Settings of a search: everything that does not change while it runs."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,19 +18,40 @@ LOSSES = (
     "squares",
 )
 HELD_OUT_MEASURES = ("mean", "worst")
-# Where no number of nodes is set: a law of times is a long sum of short terms, an equation is compact.
+# Defaults of `max_nodes`: a formula of times is a long sum of short terms, an equation is compact.
 TYPED_NODES, UNTYPED_NODES = 60, 30
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
+# Smallest and largest value. 200 nodes and 60 constants fit into the machine's scratch (`machine/arrays.py`).
+_LIMITS = (
+    ("population", 4, 1_000_000),
+    ("islands", 1, 1_000),
+    ("max_nodes", 1, 200),
+    ("max_constants", 1, 60),
+    ("fit_steps", 0, 10_000),
+    ("threads", 1, 1_024),
+)
 CHOICES = ("automatic", "one_standard_error", "validation", "description_length", "loss")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a law must keep over the whole training box, proved by interval arithmetic.
+    """A property that a formula must have over the whole training box, proved by interval arithmetic.
 
-    kind : "nonnegative" of the law itself; "rising" never falls, "falling" never rises in `feature`.
-    Raises UnknownNameError for another kind.
+    Parameters
+    ----------
+    kind : {"nonnegative", "rising", "falling"}
+        "nonnegative" concerns the formula itself; "rising" means that it never falls as `feature` grows,
+        "falling" that it never rises.
+    feature : str
+        Name of the feature that "rising" and "falling" refer to.
 
+    Raises
+    ------
+    UnknownNameError
+        If `kind` is not one of the three.
+
+    Examples
+    --------
     >>> Constraint("rising", "compute_s").feature
     'compute_s'
     """
@@ -44,55 +65,126 @@ class Constraint:
             raise unknown_name("kind of constraint", self.kind, CONSTRAINT_KINDS)
 
 
+# One flat list rather than nested groups: settings are stored field by field in the provenance of every
+# formula, and are given as keywords. The comments between the fields are the groups.
 @dataclass(frozen=True)
 class SearchSettings:
-    """Settings of one search; a search ends at `evaluations` fitted individuals or after `limit_seconds`.
+    """Settings of one search, which do not change while it runs.
 
-    A budget of evaluations gives the same result on every machine load and for any number of threads; a
-    limit in seconds does not. `operators` None takes those of the mode (typed or not). `loss` "automatic"
-    is "soft_l1_log" for a target with a unit and positive values, else "squares"; `loss_width` is where a
-    robust loss bends. `group_weight_power` p weighs each row by (rows of its group) ** -p: 0 every row
-    the same, 1 every group. `simplify_interval` generations apart, simpler neighbours of the archive are
-    tried (backward elimination). `shrinkage` pulls exponents and dimensionless constants towards zero in
-    typed mode, `nonnegative` keeps weights of amounts from falling below it. `held_out_selection` lets
-    individuals survive by their loss on groups left out, the "mean" or the "worst" of them
-    (`held_out_measure`). `checkpoint` names a file from which an
-    interrupted search goes on, written every `checkpoint_seconds`. `choice` picks the one formula from
-    the front (`CHOICES`); "automatic" is "one_standard_error" over groups left out, and without groups, where
-    nothing has to transfer, "description_length". `max_nodes` None is 60 in typed mode, else 30.
+    A budget in `evaluations` gives the same result on any machine and for any number of threads; a budget in
+    `limit_seconds` does not.
 
-    Structure given by the user: `seeds` start the search. `template` is a law with holes, variables called
-    `hole`, `hole_1` and so on: only what stands in a hole evolves, and the template's constants are fitted.
-    `nesting_limits` are triples (outer operator, inner operator, how often at most the inner one occurs
-    inside the outer one). `constant_ranges` are triples (feature whose weight is meant, or "number",
-    "exponent", "overhead"; low; high). `required_features` occur in every formula offered,
-    `forbidden_features` in none. `constraints` are proved for every formula offered. `grouped_constants`
-    names labels (given to `fit`) of which a law may have one factor per value, shrunk towards one by
-    `group_shrinkage`; a value that was not trained on gets one. Raises InputError or UnknownNameError when a
-    value makes no sense.
+    Parameters
+    ----------
+    operators : tuple of str, optional
+        Names of the operators; by default `TYPED_OPERATORS` or `UNTYPED_OPERATORS`.
+    typed : bool
+        Whether units are types, so that only formulas with the target's unit exist.
+    nonnegative : bool
+        Whether the weights of amounts (times, work, bytes) must not be negative.
+    loss : str
+        One of `LOSSES`; "automatic" is "soft_l1_log" for positive targets with a unit, otherwise "squares".
+    loss_width : float
+        Residual at which a robust loss changes from quadratic to linear.
+    group_weight_power : float
+        Each row is weighted by (rows in its group) ** -power: 0 weights rows equally, 1 groups.
+    evaluations : int, optional
+        Number of individuals to fit in all; None means no such limit.
+    limit_seconds : float, optional
+        Wall-clock limit in seconds; None means no such limit.
+    population : int
+        Individuals per island.
+    islands : int
+        Number of populations.
+    migration_interval : int
+        Generations between two migrations of the best individuals to the next island.
+    simplify_interval : int
+        Generations between two backward eliminations, which try simpler neighbours of archived individuals.
+    max_nodes : int, optional
+        Largest number of nodes of a tree; by default 60 in typed mode, otherwise 30.
+    max_constants : int
+        Largest number of fitted constants of a tree.
+    fit_steps : int
+        Levenberg-Marquardt steps for each new individual.
+    polish_steps : int
+        Levenberg-Marquardt steps for each formula that is offered in the end.
+    held_out_selection : bool
+        Whether individuals are selected by their loss on held-out groups, where there are groups.
+    held_out_measure : {"mean", "worst"}
+        How the losses on the held-out groups are combined.
+    choice : str
+        Rule that chooses one formula from the front, one of `CHOICES`; "automatic" is "one_standard_error"
+        over held-out groups, or "description_length" without groups, where nothing has to transfer.
+    exponent_limit : float
+        Largest absolute value of a fitted exponent in typed mode.
+    shrinkage : float
+        Penalty that pulls exponents and dimensionless constants towards zero in typed mode.
+    required_features : tuple of str
+        Names of features that occur in every formula offered.
+    forbidden_features : tuple of str
+        Names of features that occur in none.
+    seeds : tuple of Expression
+        Expressions in the first generation.
+    template : Expression, optional
+        Expression with holes, which are variables called `hole`, `hole_1`, and so on: only the holes evolve,
+        and the template's constants are fitted.
+    nesting_limits : tuple of (str, str, int)
+        Outer operator, inner operator, and how often the inner one may occur inside the outer one.
+    constant_ranges : tuple of (str, float, float)
+        Feature whose weight is meant (or "number", "exponent", "overhead"), lowest and highest value.
+    constraints : tuple of Constraint
+        Properties that are proved of every formula offered.
+    grouped_constants : tuple of str
+        Names of labels (passed to `fit`) for which a formula may have one factor per value; a value that was
+        not in training gets the factor 1.
+    group_shrinkage : float
+        Penalty that pulls the logarithms of these factors towards zero.
+    random_seed : int
+        Seed of all random draws.
+    threads : int
+        Threads that fit constants; the result does not depend on it.
+    checkpoint : str, optional
+        File in which the state is stored, and from which an interrupted search resumes.
+    checkpoint_seconds : float
+        Seconds between two writes of the checkpoint.
+
+    Raises
+    ------
+    UnknownNameError
+        If an operator, a loss, a measure or a choice is unknown.
+    InputError
+        If a value is outside its range, or there is no budget.
     """
 
+    # Grammar and loss.
     operators: tuple[str, ...] | None = None
     typed: bool = True
     nonnegative: bool = True
     loss: str = "automatic"
     loss_width: float = 0.25
     group_weight_power: float = 0.35
+    # Budget.
     evaluations: int | None = 50_000
     limit_seconds: float | None = None
+    # Populations and sizes.
     population: int = 300
     islands: int = 1
     migration_interval: int = 20
     simplify_interval: int = 10
     max_nodes: int | None = None
     max_constants: int = 24
+    # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
+    # (default table, docs/search.md).
     fit_steps: int = 5
     polish_steps: int = 60
+    # Selection.
     held_out_selection: bool = True
     held_out_measure: str = "mean"
     choice: str = "automatic"
+    # Regularisation.
     exponent_limit: float = 2.0
     shrinkage: float = 1e-3
+    # Structure demanded by the user.
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()
@@ -102,50 +194,64 @@ class SearchSettings:
     constraints: tuple[Constraint, ...] = ()
     grouped_constants: tuple[str, ...] = ()
     group_shrinkage: float = 1e-3
+    # Execution.
     random_seed: int = 0
     threads: int = 1
     checkpoint: str | None = None
     checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        """Check the settings that a slip would turn into a strange search."""
+        """Check the settings in which a slip would go unnoticed."""
+        self._check_names()
+        self._check_ranges()
+
+    def _check_names(self) -> None:
         nested = [name for outer, inner, _ in self.nesting_limits for name in (outer, inner)]
-        for name in (*(self.operators or ()), *nested):
-            if name not in OPERATORS:
-                raise unknown_name("operator", name, OPERATORS)
-        if self.loss not in LOSSES:
-            raise unknown_name("loss", self.loss, LOSSES)
-        if self.held_out_measure not in HELD_OUT_MEASURES:
-            raise unknown_name("measure of held-out losses", self.held_out_measure, HELD_OUT_MEASURES)
-        if self.choice not in CHOICES:
-            raise unknown_name("choice", self.choice, CHOICES)
+        for kind, name, known in (
+            *(("operator", name, OPERATORS) for name in (*(self.operators or ()), *nested)),
+            ("loss", self.loss, LOSSES),
+            ("measure of held-out losses", self.held_out_measure, HELD_OUT_MEASURES),
+            ("choice", self.choice, CHOICES),
+        ):
+            if name not in known:
+                raise unknown_name(kind, name, known)
+
+    def _check_ranges(self) -> None:
         for name, low, high in self.constant_ranges:
             if not low <= high:
                 raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
-        if self.max_nodes is not None and not 1 <= self.max_nodes <= 200:
-            raise InputError(f"expected max_nodes from 1 to 200, got {self.max_nodes}")
-        for name, low, high in (
-            ("population", 4, 1_000_000),
-            ("islands", 1, 1_000),
-            ("max_constants", 1, 60),
-            ("fit_steps", 0, 10_000),
-            ("threads", 1, 1_024),
-        ):
-            if not low <= getattr(self, name) <= high:
-                raise InputError(f"expected {name} from {low} to {high}, got {getattr(self, name)}")
+        for name, least, most in _LIMITS:
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise InputError(f"expected {name} from {least} to {most}, got {value}")
+
+    @property
+    def node_limit(self) -> int:
+        """Largest number of nodes of a tree, with the default of the mode."""
+        if self.max_nodes is not None:
+            return self.max_nodes
+        return TYPED_NODES if self.typed else UNTYPED_NODES
 
     def resolved(self, *, grouped: bool) -> "SearchSettings":
-        """The settings with what was left open decided, for rows with or without groups.
+        """Return the settings with the automatic ones decided, for rows with or without groups.
 
+        Parameters
+        ----------
+        grouped : bool
+            Whether the rows have group labels.
+
+        Returns
+        -------
+        SearchSettings
+            Settings with `max_nodes` and `choice` set.
+
+        Examples
+        --------
         >>> SearchSettings().resolved(grouped=False).choice
         'description_length'
         """
-        nodes = TYPED_NODES if self.typed else UNTYPED_NODES
-        choice = "one_standard_error" if grouped else "description_length"
-        return replace(
-            self,
-            max_nodes=nodes if self.max_nodes is None else self.max_nodes,
-            choice=choice if self.choice == "automatic" else self.choice,
-        )
+        automatic = "one_standard_error" if grouped else "description_length"
+        choice = automatic if self.choice == "automatic" else self.choice
+        return replace(self, max_nodes=self.node_limit, choice=choice)

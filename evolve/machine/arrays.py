@@ -1,5 +1,4 @@
-"""The arrays between search and machine: programs, rows, scratch; named tuples, since compiled code takes
-those.
+"""The arrays between search and machine: programs, rows and scratch, as named tuples, which numba compiles.
 
 A program is a tree in prefix order, one integer `code + 256 * column` per node. Codes 0 to 3 are leaves,
 the operators follow in the order of their table. Constants are numbered in prefix order; a grouped constant
@@ -16,8 +15,8 @@ from trainlaw.formulas import RowSums
 CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
 FIRST_OPERATOR = 4
 SQUARES, HUBER, SOFT_L1 = 0, 1, 2
-# What is done for a node is worth its start only over many rows; values, adjoints and derivatives of a usual
-# program over 512 rows stay in a second-level cache.
+# A block is long enough to pay for the dispatch of each node, and short enough that values, adjoints and
+# derivatives of a typical program stay in the second-level cache.
 BLOCK_ROWS = 512
 # Rows of a block are evaluated in multiples of this, so that no vector loop ends in single rows.
 LANES = 8
@@ -27,13 +26,13 @@ CONSTANT_LIMIT = 64
 
 
 class Programs(NamedTuple):
-    """Many programs, end to end.
+    """Many programs, concatenated.
 
-    tokens : int64 (n_nodes,). offsets : int64 (n_programs + 1,), where each begins in `tokens`. theta,
-    lower, upper : float64 (n_constants,), constants and their bounds. scaling : bool (n_constants,),
-    those that the whole value is proportional to. pull : float64 (n_constants,), weight of a constant's
+    tokens : int64 (n_nodes,). offsets : int64 (n_programs + 1,), where each program begins in `tokens`.
+    theta, lower, upper : float64 (n_constants,), constants and their bounds. scaling : bool (n_constants,),
+    those to which the whole value is proportional. pull : float64 (n_constants,), weight of a constant's
     square in the fit, so that one which no row determines goes to zero. constant_offsets : int64
-    (n_programs + 1,).
+    (n_programs + 1,), where each program begins in `theta`.
     """
 
     tokens: NDArray[np.int64]
@@ -54,15 +53,15 @@ class Programs(NamedTuple):
 class Rows(NamedTuple):
     """The data and the loss.
 
-    What is measured are observations, sorted by group and cut into chunks. Usually each is one row of the
-    table and each chunk one block of rows; where laws are summed (`summed`), a chunk owns several blocks and
-    an observation is the sum over its entries, count times row.
+    Observations are sorted by group and cut into chunks. Usually each observation is one row of the table and
+    each chunk one block of rows. Where formulas are summed over rows (`summed`), a chunk has several blocks,
+    and an observation is the sum over its entries, count times row.
 
-    columns : float64 (n_columns, n_rows), of the rows, in their order here. levels : int64 (n_columns,),
+    columns : float64 (n_columns, n_rows), rows in the order used here. levels : int64 (n_columns,),
     number of levels of a column of labels, 0 for a feature. table : float64 (n_blocks * n_columns,
     BLOCK_ROWS), the columns block after block; places beyond a block's size hold ones. block_size : int64
     (n_blocks,). target : float64 (n_observations,), its logarithm where `logarithmic`. scale : float64
-    (n_observations,), what a difference is multiplied by. weight : float64 (n_observations,), sum 1.
+    (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
     group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
     chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
     entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
@@ -97,10 +96,10 @@ class Work(NamedTuple):
     arena : (n_table + 1 + nodes, block), the columns' blocks, a row of ones, and the values of the nodes.
     adjoints : (nodes, block). jacobian, gathered : (constants, block), derivatives per row and per
     observation. value, residual, factor : (block,), of the observations of a chunk; factor is the slope of
-    the weighted residual in the value. Per node (nodes,): row, where its value stands in the arena; moving, 1
-    where that row moves on with the block; scale, by what its row is to be multiplied; left, right, its
-    arguments; live, whether it holds a constant; first, its first constant; stack. inner : (nodes,), the
-    nodes that have to be computed, root first. holder, level : (constants,), the leaf of each constant and
+    the weighted residual in the value. Per node (nodes,): row, of its value in the arena; moving, 1 where
+    that row is another in each block; scale, factor of its row; left, right, its arguments; live, whether it
+    holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed, root
+    first. holder, level : (constants,), the leaf of each constant and
     its level there, -1 for an ordinary one. effect : (constants,), the factor of each level. sizes : (2,),
     numbers of inner nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system :
     (constants, constants). gradient, step, lower, upper, pull : (constants,). group_normal : (n_groups,
@@ -141,7 +140,7 @@ class Work(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def make_work(table: np.ndarray, groups: int) -> Work:
-    """Scratch for programs up to the limits of this file over `table` (n_table, block), which is copied."""
+    """Return scratch for the longest program over `table` (n_table, block), which is copied."""
     rows, block = table.shape
     arena = np.empty((rows + 1 + NODE_LIMIT, block))
     arena[:rows] = table
@@ -193,8 +192,10 @@ def make_rows(
     sums: RowSums | None = None,
     levels: NDArray[np.int64] | None = None,
 ) -> Rows:
-    """Rows from `columns` (n_columns, n_rows) and vectors (n_observations,); `group` counts from 0 without
-    gaps; `sums` tells which rows make an observation, None that each is one.
+    """Return the rows from `columns` (n_columns, n_rows) and vectors (n_observations,).
+
+    group : numbers from 0 without gaps. levels : int64 (n_columns,), as in `Rows`, None for features alone.
+    sums : which rows add up to each observation; None where each row is one.
     """
     order = np.argsort(group, kind="stable")
     group_start = np.cumsum([0, *np.bincount(group).tolist()])
@@ -228,7 +229,7 @@ def make_rows(
 
 
 class _Cut(NamedTuple):
-    """How observations and rows are cut: fields as in `Rows`."""
+    """How observations and rows are cut into chunks and blocks: fields as in `Rows`."""
 
     block_size: NDArray[np.int64]
     chunk_start: NDArray[np.int64]
@@ -240,7 +241,7 @@ class _Cut(NamedTuple):
 
 
 def _plain_chunks(rows: int) -> _Cut:
-    """Each chunk is one block, each row one observation."""
+    """Return chunks of one block each, whose rows are the observations."""
     starts = np.append(np.arange(0, rows, BLOCK_ROWS), rows)
     nothing = np.zeros(0, np.int64)
     blocks = np.arange(starts.size)
@@ -250,7 +251,10 @@ def _plain_chunks(rows: int) -> _Cut:
 def _summed_chunks(
     columns: NDArray[np.float64], sums: RowSums, group_start: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], _Cut]:
-    """Chunks that never cross a group; each brings every row that it needs once."""
+    """Return the columns of the chunks' blocks and chunks that never cross a group.
+
+    Each chunk has every row that it needs once.
+    """
     edges = [
         edge
         for begin, end in zip(group_start[:-1].tolist(), group_start[1:].tolist(), strict=True)
@@ -275,7 +279,10 @@ def _summed_chunks(
 
 
 def _blocked(columns: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The columns (n_columns, n_rows) block after block; places beyond a block's size hold ones."""
+    """Return the columns (n_columns, n_rows) block after block; places beyond a block's size hold ones.
+
+    With ones no operator raises a floating-point exception there.
+    """
     widest = -(-int(sizes.max()) // LANES) * LANES
     table = np.ones((sizes.size, columns.shape[0], widest))
     start = 0

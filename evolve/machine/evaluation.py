@@ -1,4 +1,4 @@
-"""Values of a program on a block of rows, and their derivatives in its constants by one sweep back.
+"""Values of a program on a block of rows, and their derivatives with respect to its constants.
 
 Reverse mode, so that the cost does not grow with the number of constants: Griewank and Walther, "Evaluating
 Derivatives", 2008. Everything here is compiled and releases the interpreter's lock.
@@ -20,7 +20,7 @@ from trainlaw.evolve.machine.arrays import (
     Rows,
     Work,
 )
-from trainlaw.evolve.machine.machine_kernels import apply_operator, apply_partials, is_binary
+from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
 compiled = njit(error_model="numpy", nogil=True, cache=True)
@@ -30,8 +30,9 @@ summing = njit(error_model="numpy", nogil=True, cache=True, fastmath={"contract"
 
 @compiled
 def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
-    """Finds arguments, rows and constants of each node; `levels` (n_columns,) as in `Rows`. The constants
-    themselves come with `set_constants`.
+    """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
+
+    levels : int64 (n_columns,), as in `Rows`.
     """
     ones = work.arena.shape[0] - 1 - NODE_LIMIT
     depth = 0
@@ -74,8 +75,9 @@ def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
 
 @compiled
 def share_rows(program: np.ndarray, work: Work) -> None:
-    """Gives the row of a value that is used up to a later operation, never to the one that reads it: few rows
-    stay in a first-level cache. For values alone, since derivatives need every value.
+    """Reuse the row of a value that is no longer needed, so that few rows stay in the first-level cache.
+
+    A row is never reused by the operation that reads it. For values alone: derivatives need every value.
     """
     first = work.arena.shape[0] - NODE_LIMIT
     free, taken, waiting = work.stack, 0, 0
@@ -101,8 +103,9 @@ def share_rows(program: np.ndarray, work: Work) -> None:
 
 @compiled
 def set_constants(theta: np.ndarray, work: Work) -> None:
-    """Makes `theta` (n_constants,) the constants of the linked program: a leaf is its constant times its
-    row, a grouped constant the exponential of its level's.
+    """Set the constants of the linked program to `theta` (n_constants,).
+
+    A leaf is its constant times its row, a grouped constant the exponential of its level's constant.
     """
     for constant in range(theta.size):
         if work.level[constant] < 0:
@@ -113,10 +116,10 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 
 @compiled
 def forward(program: np.ndarray, shift: int, first: int, last: int, work: Work) -> None:
-    """Values of every operation on the rows `first` to `last` of the block whose columns begin at row
-    `shift` of the arena.
+    """Compute every operation on the rows `first` to `last` of one block.
 
-    A leaf costs nothing: its argument's row and factor are read where it is used.
+    shift : row of the arena at which the block's columns begin. A leaf costs nothing: its row and its factor
+    are read where it is used.
     """
     row, scale = work.row, work.scale
     for k in range(work.sizes[0] - 1, -1, -1):
@@ -135,8 +138,9 @@ def forward(program: np.ndarray, shift: int, first: int, last: int, work: Work) 
 
 @compiled
 def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
-    """Derivatives in each constant on the first `n` rows of a block, into `work.jacobian`; the root's adjoint
-    is given.
+    """Compute the derivatives with respect to each constant on the first `n` rows of a block.
+
+    They go into `work.jacobian`; the root's adjoint is given.
     """
     row, scale, live = work.row, work.scale, work.live
     for k in range(work.sizes[0]):
@@ -165,9 +169,7 @@ def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
 
 @compiled
 def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, work: Work) -> None:
-    """Values of the observations `first` to `last` of a chunk into `work.value`; of sums always the whole
-    chunk.
-    """
+    """Compute `work.value` of the observations `first` to `last` of a chunk; for sums, of the whole chunk."""
     if rows.summed:
         work.value[: rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]] = 0.0
         for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
@@ -190,8 +192,9 @@ def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, 
 
 @compiled
 def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> None:
-    """Derivatives of the weighted residuals of the chunk observed last in each constant, into
-    `work.gathered`.
+    """Compute the derivatives of the weighted residuals of the chunk observed last.
+
+    Into `work.gathered` for sums, else into `work.jacobian`, a row per constant.
     """
     n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
     constants = work.sizes[1]
@@ -219,8 +222,9 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
 
 @summing
 def weigh_residuals(rows: Rows, start: int, first: int, last: int, work: Work) -> float:
-    """Weighted loss of the observations `first` to `last` of the chunk that begins at `start`; leaves
-    weighted residuals and their slopes behind. Not finite = invalid.
+    """Return the weighted loss of the observations `first` to `last` of the chunk that begins at `start`.
+
+    Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
     total = 0.0
     values, residuals, factors = work.value[first:last], work.residual[first:last], work.factor[first:last]
@@ -253,8 +257,9 @@ def weigh_residuals(rows: Rows, start: int, first: int, last: int, work: Work) -
 
 @compiled
 def skipped_range(rows: Rows, start: int, n: int, skip: int) -> tuple[int, int]:
-    """Where, of the `n` observations of the chunk that begins at `start`, those of the group `skip` begin and
-    end; nowhere for -1.
+    """Return where the group `skip` begins and ends among the `n` observations of the chunk at `start`.
+
+    An empty range at the end for -1, which skips nothing.
     """
     if skip < 0:
         return n, n
@@ -264,7 +269,7 @@ def skipped_range(rows: Rows, start: int, n: int, skip: int) -> tuple[int, int]:
 
 @compiled
 def weigh_chunk(rows: Rows, chunk: int, skip: int, work: Work) -> float:
-    """Weighted loss of a chunk but for the group `skip` (-1 none), whose residuals and slopes become zero."""
+    """Return the weighted loss of a chunk without the group `skip` (-1 none), whose residuals become zero."""
     start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
     begin, end = skipped_range(rows, start, n, skip)
     loss = weigh_residuals(rows, start, 0, begin, work)

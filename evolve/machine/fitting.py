@@ -1,8 +1,8 @@
-"""Fits the constants of one program: Levenberg-Marquardt with bounds, and held-out losses per group of rows.
+"""Fit the constants of one program: Levenberg-Marquardt with bounds, and held-out losses per group of rows.
 
-Observations are sorted by group, so that leaving a group out is leaving a range out. Source of the method:
-Marquardt (1963), damping scaled by the diagonal; bounds by an active set. The scratch holds the constants'
-bounds and pulls. Everything here is compiled and releases the interpreter's lock.
+Observations are sorted by group, so that a held-out group is a range. Source of the method: Marquardt (1963),
+damping scaled by the diagonal; bounds by an active set. The scratch holds the constants' bounds and pulls.
+Everything here is compiled and releases the interpreter's lock.
 """
 
 import math
@@ -19,8 +19,9 @@ from trainlaw.evolve.machine.evaluation import (
     weigh_residuals,
 )
 
+# Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
-# Damping of the one step that leaves a group out.
+# Damping of the single step to the constants without a group.
 HELD_OUT_DAMPING = 1e-3
 
 
@@ -29,7 +30,7 @@ def add_normal_equations(
     constants: int, first: int, last: int, slopes: np.ndarray, residual: np.ndarray,
     normal: np.ndarray, gradient: np.ndarray
 ) -> None:  # fmt: skip
-    """Adds J^T J of the observations `first` to `last` to `normal` (lower triangle), J^T r to `gradient`."""
+    """Add J^T J of the observations `first` to `last` to `normal` (lower triangle), J^T r to `gradient`."""
     residuals = residual[first:last]
     for p in range(constants):
         own = slopes[p, first:last]
@@ -47,7 +48,7 @@ def add_normal_equations(
 
 @compiled
 def clear_normal_equations(constants: int, work: Work) -> None:
-    """Sets the normal equations of `constants` unknowns to zero."""
+    """Set the normal equations of `constants` unknowns to zero."""
     for p in range(constants):
         work.gradient[p] = 0.0
         for q in range(p + 1):
@@ -58,8 +59,9 @@ def clear_normal_equations(constants: int, work: Work) -> None:
 def linearise(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, limit: float, work: Work
 ) -> float:
-    """Loss and pull at `theta` over all groups but `skip`, and the normal equations; infinite beyond
-    `limit`.
+    """Return loss plus pull at `theta` over all groups but `skip`, and set the normal equations.
+
+    Infinite as soon as the sum exceeds `limit`: such a step is refused in any case.
     """
     clear_normal_equations(theta.size, work)
     set_constants(theta, work)
@@ -86,7 +88,7 @@ def linearise(
 
 @compiled
 def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
-    """The normal equations at `theta` of each group alone, without pulls, into `work.group_normal`."""
+    """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`."""
     constants = theta.size
     work.group_normal[:, :constants, :constants] = 0.0
     work.group_gradient[:, :constants] = 0.0
@@ -112,8 +114,9 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
 
 @compiled
 def factorise(constants: int, damping: float, fixed: np.ndarray, work: Work) -> bool:
-    """Cholesky factor of N + damping diag N in `work.system`, `fixed` unknowns left out; False if there
-    is none.
+    """Compute the Cholesky factor of N + damping diag N in `work.system`; False if there is none.
+
+    fixed : bool (n_constants,), unknowns that keep their value.
     """
     system = work.system
     for p in range(constants):
@@ -134,7 +137,7 @@ def factorise(constants: int, damping: float, fixed: np.ndarray, work: Work) -> 
 
 @compiled
 def substitute_back(constants: int, fixed: np.ndarray, work: Work) -> None:
-    """The step that the factor in `work.system` gives for the gradient, zero for `fixed` unknowns."""
+    """Compute `work.step` from the factor in `work.system` and the gradient, zero for `fixed` unknowns."""
     system, step = work.system, work.step
     for p in range(constants):
         step[p] = 0.0 if fixed[p] else -work.gradient[p]
@@ -149,8 +152,9 @@ def substitute_back(constants: int, fixed: np.ndarray, work: Work) -> None:
 
 @compiled
 def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bool:
-    """Damped step from `theta` into `trial`, constants that push against a bound held there; False if
-    none exists.
+    """Take a damped step from `theta` to `trial`; constants that push against a bound stay there.
+
+    False if the normal equations have no factor.
     """
     constants = theta.size
     lower, upper = work.lower, work.upper
@@ -176,11 +180,10 @@ def fit_constants(
     least_gain: float,
     work: Work,
 ) -> float:
-    """Improves `theta` in place by at most `steps` Levenberg-Marquardt steps; returns the loss it ends
-    with, without pulls.
+    """Improve `theta` in place by Levenberg-Marquardt steps and return the final loss without pulls.
 
-    A step that gains less than the share `least_gain` of the loss is the last one. Leaves the normal
-    equations at the final `theta` in `work`.
+    At most `steps`; one that gains less than the share `least_gain` of the loss is the last. The normal
+    equations at the final `theta` are left in `work`.
     """
     constants = theta.size
     best = linearise(program, theta, rows, skip, math.inf, work)
@@ -217,7 +220,7 @@ def fit_constants(
 
 @compiled
 def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, work: Work) -> float:
-    """Mean loss at `theta` over the observations of one group."""
+    """Return the mean loss at `theta` over the observations of one group."""
     set_constants(theta, work)
     begin, end = rows.group_start[group], rows.group_start[group + 1]
     total = 0.0
@@ -235,7 +238,7 @@ def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, w
 def losses_per_group(
     program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
 ) -> None:
-    """Mean loss of each group, (n_groups,), at `theta`."""
+    """Fill `cases` (n_groups,) with the mean loss of each group at `theta`."""
     set_constants(theta, work)
     cases[:] = 0.0
     group = 0
@@ -257,10 +260,9 @@ def losses_per_group(
 def held_out_losses(
     program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
 ) -> None:
-    """Loss of each group, (n_groups,), at constants moved by one step of the equations that leave this
-    group out.
+    """Fill `cases` (n_groups,) with each group's loss at constants one step away, without that group.
 
-    This is the infinitesimal jackknife with a full Newton step: leave-one-group-out for the price of one
+    This is the infinitesimal jackknife with a full Newton step: leave-one-group-out at the cost of one
     more linearisation, exact where the residual is linear in the constants. Needs `work.normal` at
     `theta`.
     """

@@ -1,8 +1,8 @@
 """Elementary functions without branches, so that LLVM turns a loop over them into vector instructions.
 
 The mathematics library is called one number at a time; these are the same functions as polynomials.
-Each is within a few units in the last place of `math` over the range that its docstring names
-(tests/evolve/test_vector_maths.py measures it). Arguments and results are float64 scalars, dimensionless.
+Each is within a few units in the last place of `math` over the range in its docstring (measured in
+tests/evolve/machine/test_vector_maths.py). Arguments and results are float64 scalars, dimensionless.
 """
 
 import math
@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-# Rounding to the nearest integer by adding and taking away 1.5 * 2**52.
+# Adding and subtracting 1.5 * 2**52 rounds to the nearest integer.
 ROUNDER = 6755399441055744.0
 ROUNDER_BITS = 0x4338000000000000
 LOG2_E = 1.4426950408889634
@@ -29,7 +29,7 @@ HALF_PI_3 = 2.02226624879595063154e-21
 
 @intrinsic
 def bits_of(typing_context: Any, value: Any) -> Any:
-    """The 64 bits of a float64 as an int64."""
+    """Return the 64 bits of a float64 as an int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -39,7 +39,7 @@ def bits_of(typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def float_of(typing_context: Any, bits: Any) -> Any:
-    """The float64 that has these 64 bits."""
+    """Return the float64 with these 64 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -47,15 +47,13 @@ def float_of(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-# `contract` lets a product and a sum become one instruction; it cannot turn a valid value into an invalid one.
+# `contract` lets a product and a sum become one instruction; it cannot make a valid value invalid.
 inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
 
 @inline_maths
 def exponential(x: float) -> float:
-    """e to the power `x`; below -708.39 the result is 0, above 709.78 infinite. Source: Taylor series,
-    degree 13.
-    """
+    """Return e to the power `x`: 0 below -708.39, infinite above 709.78. Taylor series of degree 13."""
     bounded = x
     if bounded < -708.39:
         bounded = -708.39
@@ -79,7 +77,7 @@ def exponential(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    # One factor 2 is kept apart: 2**1024 has no exponent field of its own.
+    # One factor of 2 is applied separately, since 2**1024 does not fit into the exponent field.
     scale = float_of((bits_of(shifted) - ROUNDER_BITS + 1022) << 52)
     value = p * scale * 2.0
     if x < -708.39:
@@ -91,9 +89,7 @@ def exponential(x: float) -> float:
 
 @inline_maths
 def logarithm(x: float) -> float:
-    """The natural logarithm; -infinity at 0, not a number below. Source: fdlibm e_log.c, polynomial
-    Lg1..Lg7.
-    """
+    """Return the natural logarithm: -infinity at 0, nan below. Source: fdlibm e_log.c, Lg1..Lg7."""
     tiny = x < 2.3e-308
     scaled = x * 18014398509481984.0 if tiny else x
     bits = bits_of(scaled)
@@ -124,6 +120,7 @@ def logarithm(x: float) -> float:
 
 @inline_maths
 def _circular(x: float, quarter_turns: int) -> float:
+    """Return the sine of `x` plus some quarter turns."""
     shifted = x * TWO_OVER_PI + ROUNDER
     k = shifted - ROUNDER
     r = x - k * HALF_PI_1
@@ -146,25 +143,25 @@ def _circular(x: float, quarter_turns: int) -> float:
     quadrant = bits_of(shifted) + quarter_turns
     value = cosine_value if (quadrant & 1) == 1 else sine_value
     value = -value if (quadrant & 2) == 2 else value
-    # The reduction is exact up to here only; larger angles mean nothing in a law, so they are invalid.
+    # The reduction is exact only up to here; larger angles have no use in a formula, so they are invalid.
     return value if math.fabs(x) < 1.0e6 else math.nan
 
 
 @inline_maths
 def sine(x: float) -> float:
-    """The sine of `x` radians; not a number from 1e6 radians on."""
+    """Return the sine of `x` radians; nan from 1e6 radians."""
     return _circular(x, 0)
 
 
 @inline_maths
 def cosine(x: float) -> float:
-    """The cosine of `x` radians; not a number from 1e6 radians on."""
+    """Return the cosine of `x` radians; nan from 1e6 radians."""
     return _circular(x, 1)
 
 
 @inline_maths
 def hyperbolic_tangent(x: float) -> float:
-    """The hyperbolic tangent. Source: Cephes tanh.c below 0.625, the exponential above."""
+    """Return the hyperbolic tangent. Source: Cephes tanh.c below 0.625, the exponential above."""
     size = math.fabs(x)
     z = x * x
     top = (-9.64399179425052238628e-01 * z - 9.92877231001918586564e01) * z - 1.61468768441708447952e03
@@ -177,8 +174,9 @@ def hyperbolic_tangent(x: float) -> float:
 
 @inline_maths
 def cube_root(x: float) -> float:
-    """The real cube root, negative for a negative `x`: exponential of a third of the logarithm, one
-    Newton step.
+    """Return the real cube root, negative for a negative `x`.
+
+    The exponential of a third of the logarithm, then one Newton step.
     """
     size = math.fabs(x)
     guess = exponential(logarithm(size) / 3.0)
@@ -190,12 +188,13 @@ def cube_root(x: float) -> float:
 
 @inline_maths
 def power(a: float, b: float) -> float:
-    """`a` to the power `b`: relative error about 1e-16 * |b log a|. A negative base needs a whole
-    exponent.
+    """Return `a` to the power `b`, with a relative error of about 1e-16 * |b log a|.
+
+    A negative base needs a whole exponent; other exponents give nan.
     """
     value = exponential(b * logarithm(math.fabs(a)))
     half = 0.5 * b
-    # The sign that a negative base brings: none for an even exponent, not a number for a broken one.
+    # A negative base keeps its sign for an odd exponent, and gives nan for one that is no whole number.
     sign = 1.0 if np.floor(half) == half else -1.0
     sign = sign if np.floor(b) == b else math.nan
     sign = sign if a < 0.0 else 1.0
@@ -207,11 +206,11 @@ def power(a: float, b: float) -> float:
 
 @inline_maths
 def larger(a: float, b: float) -> float:
-    """The larger of two numbers; not a number where one of them is not."""
+    """Return the larger of two numbers; nan where either is nan."""
     return a if (a > b or a != a) else b
 
 
 @inline_maths
 def smaller(a: float, b: float) -> float:
-    """The smaller of two numbers; not a number where one of them is not."""
+    """Return the smaller of two numbers; nan where either is nan."""
     return a if (a < b or a != a) else b

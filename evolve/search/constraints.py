@@ -1,4 +1,4 @@
-"""Hard constraints of a search: what a law must keep all over the training box, proved."""
+"""Hard constraints of a search: properties that are proved over the whole training box."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,19 +8,19 @@ from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import Constraint
 from trainlaw.formulas import Expression, GroupedConstant, prove_monotone, prove_sign, variables
 
-# Boxes of the bisection after which a proof is given up: what is not proved quickly is not kept.
+# A proof is given up after this many boxes of its bisection: a search cannot wait for a hard one.
 MOST_BOXES = 256
 
 
 def keeps_constraints(tree: Individual, problem: Problem) -> bool:
-    """Whether every constraint of the search is proved for the tree over the training box."""
+    """Return whether every constraint of the search is proved for the tree over the training box."""
     if not problem.settings.constraints:
         return True
     return keeps_as(to_expression(tree), grouped_constants(tree, problem.grammar), problem)
 
 
 def keeps_as(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> bool:
-    """Whether every constraint is proved for this way of writing a law: another may be harder to prove."""
+    """Return whether every constraint is proved for this form of a formula; another may be harder."""
     factors = {
         constant.name: (min(1.0, *constant.values.values()), max(1.0, *constant.values.values()))
         for constant in grouped
@@ -30,7 +30,7 @@ def keeps_as(expression: Expression, grouped: Sequence[GroupedConstant], problem
 
 
 def is_kept(constraint: Constraint, expression: Expression, box: Mapping[str, tuple[float, float]]) -> bool:
-    """Whether one constraint is proved over `box`; a feature that does not occur neither rises nor falls."""
+    """Return whether one constraint is proved over `box`; without its feature nothing rises or falls."""
     if constraint.kind == "nonnegative":
         proof = prove_sign(expression, box, max_boxes=MOST_BOXES, simplify_seconds=0.0)
     elif constraint.feature not in box:

@@ -1,4 +1,4 @@
-"""One population and its generations: state in, state out."""
+"""One population and its generations, which change the island in place."""
 
 import gc
 import math
@@ -15,38 +15,39 @@ import numpy as np
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.problem import Problem, joint_loss
 from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
-from trainlaw.evolve.search.simpler import simpler_trees
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
     prune,
     structure_keys,
 )
-from trainlaw.evolve.search.variation import Individual, drawing_from, random_tree, vary
+from trainlaw.evolve.search.variation import Individual, drawing_from, random_tree, simpler_trees, vary
 
-# How often one structure may be tried: its fit may end elsewhere from other starting constants.
+# How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
-# A generation's children are fitted in so many batches: one is made while the last is fitted.
+# A generation's children are made and fitted in this many batches, one being made while others are fitted.
 BATCHES = 4
-# So many of them may be under way before the first is received.
+# Maximum number of batches in flight.
 MOST_WAITING = 2
-# Without groups, so many of the parents are drawn from all who survived.
+# Without groups, the share of the parents that is drawn from all survivors.
 SHARE_OF_ANYONE = 0.5
-# During the search a fit ends with a step that gains less than this share of the loss.
+# During the search, a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
-# After so many generations without a new structure the search space counts as exhausted.
+# After this many generations without a new structure the search space counts as exhausted.
 MOST_BARREN = 200
-# A child that breaks the structure demanded is made anew at most so often.
+# Retries for a child that violates the required structure.
 MOST_ATTEMPTS = 8
+# An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
+LEAST_IMPROVEMENT = 1e-4
 
 
 @dataclass
 class Island:
-    """All that changes in one population during a search; `step` takes it one generation on.
+    """The state of one population, which `step` changes in place.
 
-    archive : the best individual of each complexity by score, and by loss. tried : how often each structure
-    was fitted. random_state : of Python's generator, for the moves. generator : numpy's, for selection.
-    barren : generations in a row that found no new structure.
+    archive : the best individual of each complexity, by score and by loss. tried : how often each structure
+    was fitted. random_state : of Python's generator, for variation. generator : numpy's, for selection.
+    barren : consecutive generations without a new structure.
     """
 
     population: list[Individual]
@@ -60,7 +61,7 @@ class Island:
 
 
 def start_island(problem: Problem, number: int) -> Island:
-    """The island before its first generation: seeds and random trees, fitted."""
+    """Return the island before its first generation: seeds and random trees, fitted."""
     settings = problem.settings
     seed = settings.random_seed
     island = Island(
@@ -72,24 +73,25 @@ def start_island(problem: Problem, number: int) -> Island:
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     with drawing_from(island.random_state) as current:
-        newborn = [*seeds, *(_first_tree(problem) for _ in range(settings.population))]
+        first = [*seeds, *(_first_tree(problem) for _ in range(settings.population))]
         island.random_state = current()
-    _admit(island, problem, iter([newborn]))
+    _admit(island, problem, iter([first]))
     return island
 
 
 def _first_tree(problem: Problem) -> Individual:
+    """Return a tree for the first generation; after too many retries it may violate a nesting limit."""
     if problem.structure.template:
         return problem.structure.filled(problem.grammar)
     for _ in range(MOST_ATTEMPTS):
-        tree = random_tree(problem.grammar, problem.settings.max_nodes)
+        tree = random_tree(problem.grammar, problem.settings.node_limit)
         if problem.structure.accepts(tree):
             break
     return tree
 
 
 def advance(island: Island, problem: Problem, generations: int, seconds: float = math.inf) -> Island:
-    """The island some generations later; earlier where its share of the evaluations or the seconds end."""
+    """Advance the island in place by some generations, fewer if its share of the budget ends; return it."""
     began = time.monotonic()
     for _ in range(generations):
         if is_spent(island, problem) or time.monotonic() - began >= seconds:
@@ -99,14 +101,14 @@ def advance(island: Island, problem: Problem, generations: int, seconds: float =
 
 
 def is_spent(island: Island, problem: Problem) -> bool:
-    """Whether the island has had its share of the evaluations, or finds nothing new."""
+    """Return whether the island has used its share of the evaluations, or finds nothing new."""
     settings = problem.settings
     share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
     return island.evaluations >= share or island.barren >= MOST_BARREN
 
 
 def step(island: Island, problem: Problem) -> None:
-    """One generation: parents, children, fit, survival."""
+    """Advance the island in place by one generation: parents, children, fits, survivors."""
     before = island.evaluations
     with _collector_paused():
         picks = _parents(island, problem)
@@ -121,9 +123,7 @@ def step(island: Island, problem: Problem) -> None:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Python's collector of reference cycles waits: trees have none, and looking for them costs a twentieth
-    of a generation.
-    """
+    """Pause Python's garbage collector: trees have no cycles, and looking for them takes 5 % of the time."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -134,10 +134,10 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _parents(island: Island, problem: Problem) -> list[int]:
-    """Places in the population of the parents of one generation, pair by pair.
+    """Return the indices of the parents of one generation, pair by pair.
 
-    Groups are cases that each want their own parents. Where rows are only dealt into cases, all cases want
-    the same ones, the largest: half of the parents are then anyone who survived.
+    Groups as cases each select different parents. Cases of random rows all select the same ones, the largest
+    trees; half of the parents are then drawn from all survivors.
     """
     count = 2 * problem.settings.population
     cases = np.array([individual.cases for individual in island.population])
@@ -145,11 +145,12 @@ def _parents(island: Island, problem: Problem) -> list[int]:
     if not problem.grouped:
         anyone = island.generator.integers(0, len(island.population), count)
         picks = np.where(island.generator.random(count) < SHARE_OF_ANYONE, anyone, picks)
-    return picks.tolist()
+    chosen: list[int] = picks.tolist()
+    return chosen
 
 
 def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:
-    """The children of the parents picked, pair by pair, in batches."""
+    """Yield the children of the selected parents, pair by pair, in batches."""
     parents = island.population
     pairs = list(zip(picks[::2], picks[1::2], strict=True))
     edges = np.linspace(0, len(pairs), BATCHES + 1).astype(int).tolist()
@@ -158,18 +159,17 @@ def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[li
 
 
 def _child(first: Individual, second: Individual, problem: Problem) -> Individual:
-    child = vary(first, second, problem.grammar, problem.settings.max_nodes)
-    if problem.structure.is_free:
-        return child
+    """Return a child within the required structure; after too many retries, a copy of the first parent."""
+    child = vary(first, second, problem.grammar, problem.settings.node_limit)
     for _ in range(MOST_ATTEMPTS):
         if problem.structure.accepts(child):
             return child
-        child = vary(first, second, problem.grammar, problem.settings.max_nodes)
+        child = vary(first, second, problem.grammar, problem.settings.node_limit)
     return Individual(list(first))
 
 
 def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]) -> None:
-    """Fits the new structures among the newborn, batches while the next are made; then the pool competes."""
+    """Fit the new structures of each batch while the next is made; then select the survivors, in place."""
     settings = problem.settings
     held_out = settings.held_out_selection and problem.grouped
     pool = list(island.population)
@@ -185,12 +185,12 @@ def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]
     island.population = survivors(pool, settings.population) or pool[: settings.population]
 
 
-def _select_new(island: Island, problem: Problem, newborn: list[Individual]) -> list[Individual]:
-    """The newborn with a structure that was not tried often and with few enough constants."""
-    if not newborn:
+def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> list[Individual]:
+    """Return the trees with a structure that is worth a fit, and count the try."""
+    if not trees:
         return []
     chosen = []
-    for key, tree in zip(structure_keys(newborn).tolist(), newborn, strict=True):
+    for key, tree in zip(structure_keys(trees).tolist(), trees, strict=True):
         tries = island.tried.get(key, 0)
         if tries < TRIES_PER_STRUCTURE and _fits(tree, problem):
             island.tried[key] = tries + 1
@@ -199,7 +199,7 @@ def _select_new(island: Island, problem: Problem, newborn: list[Individual]) -> 
 
 
 def _fits(tree: Individual, problem: Problem) -> bool:
-    """Whether the tree has few enough constants, and each grouped one once."""
+    """Return whether the tree has few enough constants, and each grouped one at most once."""
     held = [node for node in tree if node.constant is not None]
     if len(held) > problem.settings.max_constants:
         return False
@@ -208,7 +208,7 @@ def _fits(tree: Individual, problem: Problem) -> bool:
 
 
 def _received(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
-    """The fitted trees without what vanished, scored and remembered."""
+    """Return the fitted trees, pruned and scored, and archive the best."""
     island.evaluations += len(fitted)
     tidy = []
     for full in fitted:
@@ -226,7 +226,10 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
 
 
 def _remember(island: Island, tree: Individual, problem: Problem) -> None:
-    """Keeps the best of each complexity, once by score and once by loss; what breaks a constraint is lost."""
+    """Archive a tree that is the best of its complexity by score or by loss, if its constraints are proved.
+
+    A proof is expensive, so it is tried only for these; a tree without one loses its rank.
+    """
     if not math.isfinite(tree.loss):
         return
     places = [(measure, tree.complexity) for measure in ("score", "loss")]
@@ -243,7 +246,7 @@ def _remember(island: Island, tree: Individual, problem: Problem) -> None:
 
 
 def _simpler_front(island: Island, problem: Problem) -> list[Individual]:
-    """Simpler neighbours of archived individuals, about one population."""
+    """Return simpler neighbours of archived individuals, at most as many as the population."""
     settings = problem.settings
     found = [
         simpler
@@ -258,12 +261,12 @@ def _simpler_front(island: Island, problem: Problem) -> list[Individual]:
 
 
 def front_of(archive: dict[tuple[str, int], Individual], measure: str) -> list[Individual]:
-    """Of the archive, the individuals that beat all simpler ones by "score" or "loss"."""
+    """Return the archived individuals that beat all simpler ones by `measure`, "score" or "loss"."""
     best = math.inf
     front = []
     for place in sorted(place for place in archive if place[0] == measure):
         tree = archive[place]
-        if getattr(tree, measure) < best * (1.0 - 1e-4):
+        if getattr(tree, measure) < best * (1.0 - LEAST_IMPROVEMENT):
             best = getattr(tree, measure)
             front.append(tree)
     return front

@@ -1,4 +1,4 @@
-"""The search itself: islands that advance side by side and send each other visitors."""
+"""The loop of a search: islands advance and exchange individuals until the budget is spent."""
 
 import math
 import time
@@ -9,14 +9,26 @@ from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, 
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
 
-# Takes islands some generations on, for at most some seconds: here, or on other processes and machines.
+# Advances islands by some generations, for at most some seconds: here, or in other processes.
 AdvanceAll = Callable[[list[Island], int, float], list[Island]]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a progress callback is told: work done, seconds spent and left (estimated), best loss, front
-    size.
+    """Progress of a search, passed to the callback after each generation.
+
+    Parameters
+    ----------
+    evaluations : int
+        Individuals fitted so far.
+    generation : int
+        Generations of the island that is furthest ahead.
+    seconds, seconds_left : float
+        Time spent and estimated time left, in seconds.
+    best_loss : float
+        Smallest training loss.
+    front_size : int
+        Number of complexities in the archives.
     """
 
     evaluations: int
@@ -29,23 +41,42 @@ class Progress:
 
 @dataclass
 class SearchState:
-    """All that changes during a search: the islands, and the seconds spent."""
+    """State of a search, which `run` changes in place.
+
+    Parameters
+    ----------
+    islands : list of Island
+        The populations.
+    seconds : float
+        Time spent so far, in seconds.
+    """
 
     islands: list[Island]
     seconds: float = 0.0
 
     @property
     def evaluations(self) -> int:
-        """Individuals fitted so far, on all islands."""
+        """Number of individuals fitted so far, on all islands."""
         return sum(island.evaluations for island in self.islands)
 
     @property
     def generation(self) -> int:
-        """Generations of the island that is furthest on."""
+        """Number of generations of the island that is furthest ahead."""
         return max(island.generation for island in self.islands)
 
     def front(self, measure: str) -> list[Individual]:
-        """The individuals of all archives that beat all simpler ones by "score" or "loss"."""
+        """Return the archived individuals that beat all simpler ones.
+
+        Parameters
+        ----------
+        measure : {"score", "loss"}
+            What is compared.
+
+        Returns
+        -------
+        list of Individual
+            From simple to complex.
+        """
         best: dict[tuple[str, int], Individual] = {}
         for island in self.islands:
             for place, tree in island.archive.items():
@@ -55,12 +86,12 @@ class SearchState:
 
 
 def start_state(problem: Problem) -> SearchState:
-    """The state before the first generation."""
+    """Return the state before the first generation."""
     return SearchState([start_island(problem, number) for number in range(problem.settings.islands)])
 
 
 def migrate(islands: list[Island]) -> None:
-    """The best of each island visit the next one on a ring."""
+    """Copy the best twentieth of each island to the next one on a ring, in place."""
     visitors = [
         sorted(island.population, key=lambda tree: tree.score)[: max(1, len(island.population) // 20)]
         for island in islands
@@ -76,10 +107,10 @@ def run(
     save: Callable[[SearchState], None] | None = None,
     advance_all: AdvanceAll | None = None,
 ) -> SearchState:
-    """Generations until the budget is spent or the user interrupts; returns the state it ends with.
+    """Advance `state` in place until the budget is spent or the user interrupts, and return it.
 
-    Islands advance a migration interval at a time, by `advance_all` where it is given, so that the result is
-    the same wherever they do. `save` is called in between every `checkpoint_seconds` and at the end.
+    advance_all : how islands advance by a migration interval, by default in this process; the result does not
+    depend on it. save : called every `checkpoint_seconds` and at the end.
     """
     settings = problem.settings
     together = advance_all or _advance_here(problem)
@@ -121,7 +152,7 @@ def _is_spent(state: SearchState, problem: Problem) -> bool:
 
 
 def report(state: SearchState, problem: Problem) -> Progress:
-    """Progress of a state, the time left estimated from the speed so far."""
+    """Return the progress of a state, with the time left estimated from the speed so far."""
     settings = problem.settings
     left = math.inf
     if settings.evaluations is not None and state.evaluations:

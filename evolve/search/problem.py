@@ -1,16 +1,14 @@
-"""One search problem: data in the machine's order, the grammar, and the loss."""
+"""The problem of one search: data in the machine's order, the grammar, and the loss."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
-from trainlaw.evolve.machine.batch import AFFINE, NOTHING, RESCALE
-from trainlaw.evolve.machine.threads import LEAST_GAIN, Machine
+from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import encode, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
@@ -18,14 +16,15 @@ from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import FeatureSpec, InputError, RowSums
 from trainlaw.formulas.errors import unknown_name
 
-# Groups beyond this number are joined, so that cases and blocks stay few.
+# Groups beyond this number share a case with others, so that there are few cases and blocks.
 MOST_CASES = 32
-# Without groups, rows are dealt into this many cases.
+# Without groups, rows are assigned to this many cases at random.
 DEALT_CASES = 10
-# Levels of all grouped constants together; each is one more constant of a fit.
+# Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
 MOST_LEVELS = 36
-# Where an absolute percentage error bends into a square, relative.
+# Relative error below which the absolute percentage loss is quadratic: a fit needs a smooth minimum.
 PERCENTAGE_WIDTH = 0.02
+# Per loss: whether of logarithms, and the robust form of the machine.
 LOSS_FORMS = {
     "log_ratio": (True, SQUARES),
     "soft_l1_log": (True, SOFT_L1),
@@ -38,11 +37,12 @@ LOSS_FORMS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """What a search works on; made by `make_problem`.
+    """All that a search needs; made by `make_problem`.
 
-    columns : float64 (n_columns, n_rows), the features and then the levels of the labels, rows as they were
-    given. sums : which rows make up each observation, or None. order : (n_observations,), of the
-    observations in `rows`. box : per feature its range on the training rows, in its unit.
+    columns : float64 (n_columns, n_rows), the features and then the levels of the labels, rows in the given
+    order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
+    observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
+    cases are groups, rather than rows assigned at random.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -60,8 +60,9 @@ class Problem:
 
     @property
     def affine(self) -> bool:
-        """Whether each tree has an offset and a slope around it; a typed tree is proportional to its
-        weights, and neither a sum over layers nor a template takes an offset.
+        """Whether trees are fitted with a linear wrapper (offset + slope).
+
+        A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
         return not self.settings.typed and self.sums is None and self.settings.template is None
 
@@ -79,7 +80,7 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> list[Individual]:
-        """The trees with fitted constants, losses and cases; `start` sets the overall factor first."""
+        """Return the trees with fitted constants, losses and cases; `start` sets the overall factor first."""
         return self.start_fit(trees, steps, LEAST_GAIN, start=start, held_out=held_out, skip=skip)()
 
     def start_fit(
@@ -92,9 +93,7 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
     ) -> Callable[[], list[Individual]]:
-        """Begins a fit, in the background where the machine has several threads; the result gives the trees
-        of `fit`.
-        """
+        """Start a fit, in the background if possible, and return a function that waits for the trees."""
         programs = encode(trees, self.affine)
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         result_of = self.machine.start_fit(
@@ -123,18 +122,18 @@ def make_problem(
     features: tuple[FeatureSpec, ...],
     target: FeatureSpec,
     settings: SearchSettings,
+    *,
     groups: ArrayLike | None = None,
     sample_weight: NDArray[np.float64] | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     sums: RowSums | None = None,
 ) -> Problem:
-    """The problem of `y` (n_observations,) from `X` (n_rows, n_features), in the units of `target` and
-    `features`.
+    """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
 
     groups : labels (n_observations,) or None. sample_weight : (n_observations,), not negative, or None for
-    ones. labels : per label of a grouped constant its values (n_rows,). sums : which rows make up each
-    observation; None that each row is one.
-    Raises InputError where a relative loss meets a target that is not positive.
+    ones. labels : per label of a grouped constant its values (n_rows,). sums : which rows add up to each
+    observation; None where each row is one. Raises InputError where a relative loss meets a target that is
+    not positive.
     """
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
@@ -150,12 +149,15 @@ def make_problem(
         columns = np.ascontiguousarray(columns[:, used])
         columns, y, group, weight = _merged(columns, y, group, weight, always=sample_weight is not None)
     case, weight = _cases(group, weight, settings)
-    rows = _weighed_rows(columns, y, weight, case, name, settings, sums, _level_counts(levels, X.shape[1]))
-    own = columns[: X.shape[1]]
-    grammar = make_grammar(features, target, own, y, settings, levels, sums)
+    rows = _weighted_rows(
+        columns, y, weight, case, loss=name, settings=settings, sums=sums,
+        levels=_level_counts(levels, X.shape[1]),
+    )  # fmt: skip
+    of_features = columns[: X.shape[1]]
+    grammar = make_grammar(features, target, of_features, y, settings, levels=levels, sums=sums)
     box = {
         spec.name: (float(column.min()), float(column.max()))
-        for spec, column in zip(features, own, strict=True)
+        for spec, column in zip(features, of_features, strict=True)
     }
     return Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
@@ -166,7 +168,7 @@ def make_problem(
 def _levels(
     settings: SearchSettings, labels: Mapping[str, ArrayLike] | None, count: int
 ) -> tuple[dict[str, tuple[str, ...]], NDArray[np.float64]]:
-    """The values of each label of a grouped constant, and per row their number: (n_labels, n_rows)."""
+    """Return the values of each label of a grouped constant, and their number in each row."""
     levels, numbers = {}, []
     for name in settings.grouped_constants:
         if labels is None or name not in labels:
@@ -183,7 +185,7 @@ def _levels(
 
 
 def _level_counts(levels: Mapping[str, tuple[str, ...]], features: int) -> NDArray[np.int64]:
-    """Per column of the table how many levels it has: none for a feature."""
+    """Return how many levels each column has: 0 for a feature."""
     return np.array([0] * features + [len(values) for values in levels.values()], np.int64)
 
 
@@ -194,27 +196,37 @@ def _merged(
     weight: NDArray[np.float64],
     *,
     always: bool,
-) -> tuple[NDArray[Any], ...]:
-    """Equal rows as one with their weights added, so that a weight of two is the same as a row twice.
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.float64]]:
+    """Return equal rows as one with the sum of their weights, so that a weight of two equals a row twice.
 
-    Where neither weights (`always`) nor equal rows occur, all stays as it is.
+    Rows then have a fixed order that depends only on their contents. Without weights (`always`) and without
+    equal rows, everything is returned as it is.
     """
-    parts = [*columns, y, *([] if group is None else [group.astype(np.float64)])]
-    keys = np.zeros(y.size, np.uint64)
-    for part in parts:
-        keys = (keys ^ (part + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
-    if not always and first.size == keys.size:
+    # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
+    table = np.vstack([columns, y, *([] if group is None else [group])]) + 0.0
+    _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    if not always and first.size == y.size:
         return columns, y, group, weight
+    order = np.argsort(_hashes(table[:, first]))
+    first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
     summed = np.bincount(owner, weights=weight)
     return np.ascontiguousarray(columns[:, first]), y[first], None if group is None else group[first], summed
+
+
+def _hashes(table: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each column: an order by hashes is free of any trend in the data."""
+    keys = np.zeros(table.shape[1], np.uint64)
+    for row in table:
+        # Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+        keys = (keys ^ row.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
 
 
 def _cases(
     group: NDArray[np.int64] | None, weight: NDArray[np.float64], settings: SearchSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Case of each observation, counting from 0 without gaps, and weights that make groups count alike."""
+    """Return the case of each observation, numbered from 0 without gaps, and weights that balance groups."""
     if group is None:
         return deal_rows(weight.size, settings.random_seed), weight
     counts = np.bincount(group, weights=weight)
@@ -222,16 +234,18 @@ def _cases(
     return np.unique(group % MOST_CASES, return_inverse=True)[1], weight
 
 
-def _weighed_rows(
+def _weighted_rows(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     weight: NDArray[np.float64],
     case: NDArray[np.int64],
+    *,
     loss: str,
     settings: SearchSettings,
     sums: RowSums | None,
     levels: NDArray[np.int64],
 ) -> Rows:
+    """Return the rows with the loss in the form that the machine computes."""
     logarithmic, robust = LOSS_FORMS[loss]
     scale = np.full_like(y, 1.0 / (float(np.std(y)) or 1.0)) if loss == "squares" else 1.0 / y
     width = PERCENTAGE_WIDTH if loss == "absolute_percentage" else settings.loss_width
@@ -242,8 +256,9 @@ def _weighed_rows(
 
 
 def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float64]) -> str:
-    """The loss that "automatic" stands for; raises InputError where a relative loss meets a target not
-    positive.
+    """Return the loss, with "automatic" resolved.
+
+    Raises InputError where a relative loss meets a target that is not positive.
     """
     positive = bool(np.all(y > 0.0))
     if settings.loss == "automatic":
@@ -257,12 +272,12 @@ def loss_name(settings: SearchSettings, target: FeatureSpec, y: NDArray[np.float
 
 
 def deal_rows(count: int, seed: int) -> NDArray[np.int64]:
-    """Case of each of `count` rows when there are no groups: equal shares at random."""
+    """Return a case per row where there are no groups: equal shares at random."""
     cases = max(1, min(DEALT_CASES, count // 5))
     return np.random.default_rng(seed).permutation(np.arange(count) % cases)
 
 
 def joint_loss(cases: NDArray[np.float64], measure: str) -> float:
-    """Mean or worst of the losses (n_cases,), infinite where one is."""
+    """Return the mean or the worst of the losses (n_cases,), infinite where one is."""
     joint = float(np.mean(cases) if measure == "mean" else np.max(cases))
     return joint if math.isfinite(joint) else math.inf

@@ -1,6 +1,6 @@
-"""Parents by epsilon-lexicase over cases (groups of rows), survivors by NSGA-II over score and complexity.
+"""Selection: parents by epsilon-lexicase over groups of rows, survivors by NSGA-II over score and complexity.
 
-Both are those of DEAP's `tools` (`selAutomaticEpsilonLexicase`, `selNSGA2`), compiled for many individuals.
+Both follow DEAP's `tools` (`selAutomaticEpsilonLexicase`, `selNSGA2`), compiled for many individuals.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from trainlaw.evolve.search.variation import Individual
 
 
+# Compiled functions take no keywords.
 @njit(cache=True, nogil=True)
-def _filter(
+def _filter(  # noqa: PLR0917
     cases: np.ndarray, case: int, tolerance: float, alive: np.ndarray, count: int, kept: np.ndarray
 ) -> int:
-    """Writes those of `alive[:count]` that are near the best of a case into `kept`; returns their number."""
+    """Write those of `alive[:count]` that are near the best of a case to `kept` and return their number."""
     best = np.inf
     for i in range(count):
         best = min(best, cases[alive[i], case])
@@ -29,9 +30,10 @@ def _filter(
 
 @njit(cache=True, nogil=True)
 def _lexicase(cases: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray) -> np.ndarray:
+    """Return the survivor of each draw (n_draws,): one case after another, in its order, filters."""
     individuals, amount = cases.shape
     everyone = np.arange(individuals)
-    # Whoever survives the first two cases of an order does so in every draw that begins with them.
+    # Draws that begin with the same two cases share the survivors of both, which are kept here.
     pairs = np.empty((amount, amount, individuals), np.int64)
     sizes = np.full((amount, amount), -1)
     first = np.empty(individuals, np.int64)
@@ -56,7 +58,7 @@ def _lexicase(cases: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, pick
 def epsilon_lexicase(
     cases: NDArray[np.float64], count: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Indices (count,) of parents for `cases` (n_individuals, n_cases), losses.
+    """Return the indices (count,) of parents for `cases` (n_individuals, n_cases), losses.
 
     The tolerance of a case is its median absolute deviation over the population, the "automatic" form of
     La Cava et al., "Epsilon-lexicase selection for regression", 2016.
@@ -70,7 +72,7 @@ def epsilon_lexicase(
 
 @njit(cache=True, nogil=True)
 def _fronts(scores: np.ndarray) -> np.ndarray:
-    """Number of the non-dominated front of each of the points, sorted by complexity and then by score.
+    """Return the number of the non-dominated front of each point, sorted by complexity and then by score.
 
     A point belongs to the first front whose best score so far is above its own. Source: Jensen, 2003.
     """
@@ -92,7 +94,7 @@ def _fronts(scores: np.ndarray) -> np.ndarray:
 
 
 def _crowding(scores: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Crowding distance of the points of one front, sorted by cost. Source: Deb et al., 2002."""
+    """Return the crowding distance of the points of one front, sorted by cost. Source: Deb et al., 2002."""
     distance = np.full(scores.size, np.inf)
     spans = np.ptp(costs), np.ptp(scores)
     distance[1:-1] = 0.0
@@ -103,8 +105,9 @@ def _crowding(scores: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArra
 
 
 def survivors(pool: Sequence[Individual], count: int) -> list[Individual]:
-    """The `count` individuals that NSGA-II keeps; of those alike in score and complexity only the first
-    counts.
+    """Return the `count` individuals that NSGA-II keeps; of those alike in score and complexity, the first.
+
+    Duplicates would otherwise fill the population, since equal points do not dominate each other.
     """
     scores = np.array([individual.score for individual in pool])
     costs = np.array([individual.complexity for individual in pool], dtype=np.float64)

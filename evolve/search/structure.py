@@ -1,4 +1,4 @@
-"""What a user demands of every law's form: a template with holes, and limits of nesting."""
+"""The form that the user demands of every formula: a template with holes, and limits of nesting."""
 
 import random
 from collections.abc import Sequence
@@ -11,12 +11,13 @@ from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, variables
 
+# A variable of a template is a hole if its name begins so.
 HOLE = "hole"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The demands of one search.
+    """The structural demands of one search.
 
     template : nodes in prefix order, holes as leaves named `hole...`, or empty. nesting : triples (outer,
     inner, most), as in `SearchSettings.nesting_limits`.
@@ -27,17 +28,17 @@ class Structure:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is demanded."""
+        """Whether every tree is accepted."""
         return not self.template and not self.nesting
 
     def accepts(self, tree: Sequence[Node]) -> bool:
-        """Whether the tree is the template with its holes filled, and nests no deeper than allowed."""
+        """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
         if self.template and not _follows(tree, self.template):
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
     def filled(self, grammar: Grammar) -> Individual:
-        """The template with a small random tree in each hole."""
+        """Return the template with a small random tree in each hole."""
         nodes: list[Node] = []
         for node in self.template:
             nodes += grammar.grow(node.ret, random.randint(1, 3)) if _is_hole(node) else [node]
@@ -45,8 +46,9 @@ class Structure:
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
-    """The structure that the settings demand; raises InputError for a template that the grammar lacks, or one
-    without a hole.
+    """Return the structure that the settings demand.
+
+    Raises InputError for a template outside the grammar, or one without a hole.
     """
     if settings.template is None:
         return Structure((), settings.nesting_limits)
@@ -61,6 +63,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
 
 
 def _hole(name: str, ret: type) -> Leaf | None:
+    """Return the leaf of a hole: the negative token marks it, and no machine reads it."""
     return Leaf(-1, ret, None, name) if name.startswith(HOLE) else None
 
 
@@ -69,6 +72,7 @@ def _is_hole(node: Node) -> bool:
 
 
 def _follows(tree: Sequence[Node], template: Sequence[Node]) -> bool:
+    """Return whether the tree equals the template outside the holes."""
     position = 0
     for node in template:
         if position >= len(tree) or tree[position].ret is not node.ret:
@@ -83,7 +87,7 @@ def _follows(tree: Sequence[Node], template: Sequence[Node]) -> bool:
 
 
 def subtree_end(tree: Sequence[Node], begin: int) -> int:
-    """Where the subtree that begins at `begin` ends."""
+    """Return the index after the subtree that begins at `begin`."""
     open_arguments = 1
     end = begin
     while open_arguments:

@@ -1,4 +1,4 @@
-"""Evolves which rows to take: sets of one size, by DEAP's NSGA-II over several scores of a set."""
+"""Evolve a choice of rows: sets of one size, by DEAP's NSGA-II over several scores of a set."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,25 +8,26 @@ from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.formulas import InputError
 
-#: Positions of rows, ascending, to scores of their set, of which more is better.
+#: From positions of rows, ascending, to scores of their set; larger is better.
 Scores = Callable[[NDArray[np.int64]], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """Positions of the rows that are taken, ascending, and the scores of their set."""
+    """Positions of the chosen rows, ascending, and the scores of their set."""
 
     rows: tuple[int, ...]
     scores: tuple[float, ...]
 
 
-class _Fitness(base.Fitness):
-    """Scores of a set, all of them to be large."""
+# DEAP has no types.
+class _Fitness(base.Fitness):  # type: ignore[misc]
+    """Scores of a set, all to be maximised."""
 
-    weights = ()
+    weights: tuple[float, ...] = ()
 
     def __init__(self, values: tuple[float, ...]) -> None:
-        # DEAP asks a class for its weights; here each set says how many scores there are.
+        """Store the scores: DEAP expects weights of the class, but their number is known only here."""
         self.weights = (1.0,) * len(values)
         super().__init__(values)
 
@@ -49,10 +50,10 @@ def evolve_subsets(
 ) -> list[Subset]:
     """Return the sets of `size` among `row_count` rows that no other found set beats in every score.
 
-    scores : of a set, all finite. starts : sets to begin with, such as those of a greedy choice; what is best
-    in the first score is never lost. Sets are sorted by their scores, the best first score foremost; the same
-    seed gives the same sets. InputError unless 1 <= size <= row_count.
-    Source: Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002.
+    scores : of a set, all finite. starts : sets to begin with, such as a greedy choice; the best first
+    score is never lost. Sets are sorted by their scores, largest first; the same seed gives the same sets.
+    Raises InputError unless 1 <= size <= row_count. Source: Deb et al., "A fast and elitist multiobjective
+    genetic algorithm: NSGA-II", 2002.
 
     >>> weights = np.array([1.0, 5.0, 3.0, 4.0])
     >>> evolve_subsets(lambda rows: (float(weights[rows].sum()),), 4, 2)
@@ -72,8 +73,8 @@ def evolve_subsets(
         for _ in range(population):
             first, second = generator.integers(len(alive), size=2)
             child = _changed(_crossed(alive[first], alive[second], generator), row_count, generator)
-            born = _scored(child, scores, known)
-            pool[tuple(born)] = born
+            scored = _scored(child, scores, known)
+            pool[tuple(scored)] = scored
         alive = tools.selNSGA2(list(pool.values()), min(population, len(pool)))
     best = tools.sortNondominated(alive, len(alive), first_front_only=True)[0]
     found = [Subset(tuple(taken), taken.fitness.wvalues) for taken in best]
@@ -81,7 +82,7 @@ def evolve_subsets(
 
 
 def _scored(rows: Iterable[int], scores: Scores, known: dict[tuple[int, ...], _Set]) -> _Set:
-    """The set of these rows with its scores, computed once per set."""
+    """Return the set of these rows with its scores, computed once per set."""
     taken = _Set(sorted(int(row) for row in rows))
     if tuple(taken) not in known:
         taken.fitness = _Fitness(tuple(map(float, scores(np.array(taken, dtype=np.int64)))))
@@ -90,14 +91,14 @@ def _scored(rows: Iterable[int], scores: Scores, known: dict[tuple[int, ...], _S
 
 
 def _crossed(first: _Set, second: _Set, generator: np.random.Generator) -> list[int]:
-    """What both have, filled up with rows that one of them has."""
+    """Return the rows in both sets, completed by random rows that are in one of them."""
     common = sorted(set(first) & set(second))
     either = sorted(set(first) ^ set(second))
     return [*common, *generator.permutation(either)[: len(first) - len(common)].astype(int).tolist()]
 
 
 def _changed(rows: list[int], row_count: int, generator: np.random.Generator) -> list[int]:
-    """One row, more rarely several, gives way to a row outside."""
+    """Replace one row, more rarely several, by a row outside, in place; return the rows."""
     size = len(rows)
     for _ in range(min(int(generator.geometric(0.7)), size)):
         outside = int(generator.integers(row_count))

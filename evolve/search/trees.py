@@ -1,4 +1,4 @@
-"""Trees as programs of the machine, as expressions, and in their simplest form."""
+"""Conversions of trees: to programs of the machine, to and from expressions, and to a pruned form."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
-from trainlaw.evolve.machine.machine_kernels import OPERATOR_CODES, is_binary
+from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
     OPERATORS,
@@ -28,24 +28,24 @@ from trainlaw.formulas import (
 
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
 _UNORDERED = np.array([OPERATOR_CODES[name] for name in ("add", "mul", "max", "min")])
-# Complexity of each code as the expression counts it; a weighted leaf is a constant times a variable.
+# Complexity of each code, as counted for expressions; a weighted leaf is a constant times a variable.
 _COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
-# The four nodes around a tree that has an offset and a slope: add, constant, mul, constant.
+# The four nodes before a tree with an offset and a slope: add, constant, mul, constant.
 _AFFINE = [_ADD, 0, _MUL, 0]
 
 
 def encode(trees: Sequence[Individual], affine: bool) -> Programs:
-    """The programs of many trees; with `affine` each gets its offset and slope in front."""
+    """Return the programs of many trees; with `affine` each begins with its offset and slope."""
     tokens, sizes = _tokens(trees)
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
     widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
     rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64).reshape(-1, 4)
     if np.any(tokens & 255 == GROUPED):
-        own = [len(value) if isinstance(value, tuple) else 1 for value in values]
-        widths[widths > 0] = own
-        rules = np.repeat(rules, own, axis=0)
+        counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
+        widths[widths > 0] = counts_held
+        rules = np.repeat(rules, counts_held, axis=0)
         values = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
     owners = np.repeat(np.arange(len(trees)), sizes)
     counts = np.bincount(owners, weights=widths, minlength=len(trees)).astype(np.int64)
@@ -68,7 +68,7 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
 
 
 def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The trees' tokens, end to end, and the number of each tree's."""
+    """Return the trees' tokens, concatenated, and the number of tokens of each."""
     tokens = np.array([node.token for tree in trees for node in tree], dtype=np.int64)
     return tokens, np.fromiter(map(len, trees), np.int64, len(trees))
 
@@ -76,7 +76,7 @@ def _tokens(trees: Sequence[Individual]) -> tuple[NDArray[np.int64], NDArray[np.
 def _in_front(
     fronts: NDArray[Any], items: NDArray[Any], sizes: NDArray[np.int64]
 ) -> tuple[NDArray[Any], ...]:
-    """The ragged `items`, `sizes` (n,) of each, with `fronts` (n, k, ...) before each, and the new sizes."""
+    """Return the ragged `items`, of `sizes` (n,), each after its `fronts` (n, k, ...), and the new sizes."""
     extra = fronts.shape[1]
     owners = np.repeat(np.arange(sizes.size), sizes)
     joined = np.empty((items.shape[0] + fronts.shape[0] * extra, *items.shape[1:]), items.dtype)
@@ -88,7 +88,7 @@ def _in_front(
 
 
 def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> Individual:
-    """The tree with its constants, in prefix order (offset and slope first), replaced."""
+    """Return the tree with its constants replaced, in prefix order, with `affine` after offset and slope."""
     values = iter(constants)
     pair = (next(values), next(values)) if affine else (0.0, 1.0)
     nodes = [
@@ -104,7 +104,7 @@ def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> I
 
 @njit(cache=True, nogil=True)
 def _mix(key: np.uint64) -> np.uint64:
-    """Scrambles 64 bits. Source: splitmix64, Steele, Lea and Flood 2014."""
+    """Scramble 64 bits. Source: splitmix64, Steele, Lea and Flood, 2014."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))
@@ -112,9 +112,11 @@ def _mix(key: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray) -> np.ndarray:
+    """Return a hash per program, computed from the leaves to the root on a stack."""
     keys = np.zeros(offsets.size - 1, np.uint64)
     stack = np.zeros(NODE_LIMIT, np.uint64)
-    # What a sum (product, extremum) of the same kind adds of this subtree: so (a + b) + c = a + (b + c).
+    # The contribution of this subtree to a sum (product, extremum) of the same operator, which adds up the
+    # contributions: so (a + b) + c equals a + (b + c).
     spread = np.zeros(NODE_LIMIT, np.uint64)
     kind = np.zeros(NODE_LIMIT, np.int64)
     for program in range(keys.size):
@@ -148,23 +150,22 @@ def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarr
 
 
 def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
-    """One hash per tree of what it is apart from its constants; order in sums and products does not count."""
+    """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
     tokens, sizes = _tokens(trees)
     return _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED)
 
 
 def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]:
-    """Complexity per tree, as `trainlaw.formulas.complexity` counts the expression; with `affine` of offset
-    and slope too.
-    """
+    """Return the complexity of each tree's expression; with `affine`, including offset and slope."""
     tokens, sizes = _tokens(trees)
     own = np.add.reduceat(_COSTS[tokens & 255], np.cumsum(sizes) - sizes)
     return own + (int(_COSTS[np.array(_AFFINE)].sum()) if affine else 0)
 
 
 def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each program (n_programs,) has a term whose fitted weight `theta` (n_constants,) is zero, or an
-    operation on free constants alone: what `prune` takes away.
+    """Return whether `prune` would change each program, bool (n_programs,).
+
+    theta : fitted constants (n_constants,). A term with weight zero, or an operation on free constants alone.
     """
     amount, codes = programs.amount, programs.tokens & 255
     free = np.append(programs.tokens == CONSTANT, [False, False])
@@ -176,12 +177,13 @@ def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _per_program(flags: NDArray[np.bool_], offsets: NDArray[np.int64], amount: int) -> NDArray[np.float64]:
-    """How many of the `flags` each program owns, (n_programs,)."""
-    return np.bincount(np.repeat(np.arange(amount), np.diff(offsets)), weights=flags, minlength=amount)
+    """Return how many of the `flags` are true in each program, (n_programs,)."""
+    owners = np.repeat(np.arange(amount), np.diff(offsets))
+    return np.bincount(owners, weights=flags, minlength=amount).astype(np.float64)
 
 
 def prune(tree: Individual, grammar: Grammar) -> Individual:
-    """The tree without the terms whose fitted weight is zero and with numbers made of numbers as one."""
+    """Return the tree without terms of weight zero, and with operations on constants computed."""
     nodes, _ = _prune_from(tree, 0, grammar)
     smaller = Individual(nodes)
     smaller.affine = tree.affine
@@ -189,7 +191,7 @@ def prune(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[list[Node], int]:
-    """Pruned nodes of the subtree at `begin`, and where the next one begins; a lone zero leaf means zero."""
+    """Return the pruned subtree at `begin` and the index after it; a single zero leaf means zero."""
     node = tree[begin]
     if node.arity == 0:
         return [node], begin + 1
@@ -214,14 +216,15 @@ def _prune_from(tree: Sequence[Node], begin: int, grammar: Grammar) -> tuple[lis
 
 
 def _number_of_numbers(node: Node, parts: Sequence[Sequence[Node]], grammar: Grammar) -> Leaf | None:
-    """The free constant that an operation on free constants alone comes to, where the grammar has one."""
+    """Return the value of an operation on free constants alone as a leaf, where the grammar has one."""
     if any(len(part) != 1 or part[0].token != CONSTANT for part in parts):
         return None
-    leaf = next((leaf for leaf in grammar.leaves(node.ret) if leaf.feature is None), None)
+    leaf = grammar.free_constant(node.ret)
     if leaf is None:
         return None
+    numbers = [np.asarray(part[0].constant, dtype=np.float64) for part in parts]
     with np.errstate(all="ignore"):
-        value = float(OPERATORS[node.name].function(*(np.float64(part[0].constant) for part in parts)))
+        value = float(OPERATORS[node.name].function(*numbers))
     return leaf.holding(value) if leaf.rule.lower <= value <= leaf.rule.upper else None
 
 
@@ -232,7 +235,7 @@ def _is_zero(part: Sequence[Node]) -> bool:
 
 
 def to_expression(tree: Individual) -> Expression:
-    """The expression that the tree computes, offset and slope and weights written out."""
+    """Return the expression that the tree computes, with weights, offset and slope written out."""
     stack: list[Expression] = []
     for node in reversed(tree):
         if node.arity:
@@ -254,7 +257,7 @@ def to_expression(tree: Individual) -> Expression:
 
 
 def grouped_constants(tree: Individual, grammar: Grammar) -> tuple[GroupedConstant, ...]:
-    """The grouped constants of the tree as `to_expression` names them; an unknown level counts as one."""
+    """Return the grouped constants of the tree as `to_expression` names them; the default factor is 1."""
     return tuple(
         GroupedConstant(
             node.name,
@@ -271,11 +274,10 @@ def grouped_constants(tree: Individual, grammar: Grammar) -> tuple[GroupedConsta
 
 
 def from_expression(expression: Expression, grammar: Grammar) -> Individual:
-    """The tree of an expression in this grammar, constants times features as weighted leaves where it has
-    them; a feature that never changes counts as its value.
+    """Return the tree of an expression in this grammar, with constant times feature as a weighted leaf.
 
-    Raises InputError where the grammar has no such expression (unknown feature, operator or mixture of
-    units).
+    A feature that never changes is replaced by its value. Raises InputError where the grammar has no such
+    expression (unknown feature or operator, or inconsistent units).
     """
     silent = {name: Constant(value) for name, value in grammar.silent.items()}
     if set(silent) & set(variables(expression)):
@@ -294,17 +296,18 @@ def nodes_of(
     grammar: Grammar,
     stand_in: Callable[[str, type], Leaf | None] = lambda name, ret: None,
 ) -> list[Node] | None:
-    """Nodes of an expression of type `ret`, or None where the grammar has none; `stand_in` may name a leaf
-    for a variable of its own.
+    """Return the nodes of an expression of type `ret`, or None where the grammar has none.
+
+    stand_in : returns a leaf for a variable that is no feature, such as the hole of a template.
     """
     if isinstance(expression, Constant):
-        leaf = next((leaf for leaf in grammar.leaves(ret) if leaf.feature is None), None)
-        # Only an exponent out of its range is moved into it; another constant then belongs to another leaf.
+        leaf = grammar.free_constant(ret)
+        # Only an exponent outside its range is moved into it; any other constant must fit.
         if leaf is None or (expression.value < leaf.rule.lower and math.isinf(leaf.rule.upper)):
             return None
         return [leaf.holding(expression.value)]
     if isinstance(expression, Variable):
-        leaf = stand_in(expression.name, ret) or _leaf_of(expression.name, ret, grammar)
+        leaf = stand_in(expression.name, ret) or _variable_leaf(expression.name, ret, grammar)
         return None if leaf is None else [leaf.holding(1.0) if isinstance(leaf.constant, float) else leaf]
     weighted = _weighted_leaf(expression, ret, grammar)
     if weighted is not None:
@@ -325,13 +328,14 @@ def nodes_of(
     return None
 
 
-def _leaf_of(name: str, ret: type, grammar: Grammar) -> Leaf | None:
-    own = [leaf for leaf in grammar.leaves(ret) if name in (leaf.feature, leaf.name)]
-    return min(own, key=lambda leaf: leaf.token & 255 != VARIABLE, default=None)
+def _variable_leaf(name: str, ret: type, grammar: Grammar) -> Leaf | None:
+    """Return the leaf of a variable, one without a weight if there is a choice."""
+    found = [leaf for leaf in grammar.leaves(ret) if name in (leaf.feature, leaf.name)]
+    return min(found, key=lambda leaf: leaf.token & 255 != VARIABLE, default=None)
 
 
 def _weighted_leaf(expression: Apply, ret: type, grammar: Grammar) -> Leaf | None:
-    """The weighted leaf that stands for constant * variable, in either order."""
+    """Return the weighted leaf of constant * variable, in either order, or None where there is none."""
     if expression.operator != "mul":
         return None
     for first, second in (expression.arguments, expression.arguments[::-1]):

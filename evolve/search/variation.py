@@ -1,7 +1,7 @@
-"""How new individuals come from old ones: DEAP's operators and moves of the domain, all inside the grammar.
+"""Genetic operators: crossover, mutations and simplifications, all within the grammar.
 
-DEAP draws from the interpreter's one random generator; `drawing_from` lends it a state of our own and
-gives the interpreter its own back, so that a search depends on nothing but its seed.
+DEAP draws from the interpreter's global random generator. `drawing_from` gives it the state of the search and
+restores the interpreter's state afterwards, so that a search depends only on its seed.
 """
 
 import random
@@ -12,22 +12,25 @@ from typing import Any
 
 from deap import gp
 from trainlaw.evolve.grammar import Grammar
-from trainlaw.evolve.leaves import Leaf, Node, draw
+from trainlaw.evolve.leaves import Leaf, Node, Share, draw
+from trainlaw.evolve.machine.arrays import VARIABLE
 
 _RANDOM_LOCK = threading.Lock()
-# How many of the factors that a term is multiplied by are shares, where there are any.
+# Probability that a term is multiplied by a share rather than by another factor, where there are shares.
 SHARE_OF_SHARES = 0.2
 
 
-class Individual(gp.PrimitiveTree):
-    """A tree with what is known of it.
+# DEAP has no types.
+class Individual(gp.PrimitiveTree):  # type: ignore[misc]
+    """A tree with its results.
 
-    loss : training loss. cases : loss per group. score : what survival compares. complexity : of the
-    expression. affine : offset and slope around the tree (0, 1 in typed mode). untidy : whether fitted
-    constants leave something to prune.
+    loss : training loss. cases : loss per group. score : the loss that selection compares. complexity : of
+    the expression. affine : offset and slope around the tree (0, 1 in typed mode). untidy : whether `prune`
+    has something to remove.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
+        """Make a tree that is not fitted yet."""
         super().__init__(nodes)
         self.loss = self.score = float("inf")
         self.cases: Any = None
@@ -36,14 +39,13 @@ class Individual(gp.PrimitiveTree):
         self.untidy = True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Individual":
+        """Return a copy without results; the nodes are immutable."""
         return Individual(list(self))
 
 
 @contextmanager
 def drawing_from(state: Any) -> Iterator[Callable[[], Any]]:
-    """Runs a block with the interpreter's random generator in `state`; the yielded function tells the new
-    state.
-    """
+    """Run a block with the interpreter's random generator in `state`; yield a function for the new state."""
     with _RANDOM_LOCK:
         outside = random.getstate()
         random.setstate(state)
@@ -54,7 +56,10 @@ def drawing_from(state: Any) -> Iterator[Callable[[], Any]]:
 
 
 def vary(first: Individual, second: Individual, grammar: Grammar, max_nodes: int) -> Individual:
-    """One child of two parents: crossover in two of five births, else one or two mutations of the first."""
+    """Return a child of two parents: by crossover with probability 0.4, else by one or two mutations.
+
+    A child that is too large is replaced by a copy of the first parent.
+    """
     child = Individual(list(first))
     if len(first) > 1 and len(second) > 1 and random.random() < 0.4:
         child = cross(child, second)
@@ -65,7 +70,7 @@ def vary(first: Individual, second: Individual, grammar: Grammar, max_nodes: int
 
 
 def cross(tree: Individual, other: Individual) -> Individual:
-    """A subtree of `tree`, not the whole, gives way to one of its type from `other`. Source: Koza, 1992."""
+    """Replace a proper subtree by one of the same type from `other`. Source: Koza, 1992."""
     begin = random.randrange(1, len(tree))
     ret = tree[begin].ret
     places = [i for i, node in enumerate(other) if node.ret is ret and i > 0]
@@ -75,14 +80,15 @@ def cross(tree: Individual, other: Individual) -> Individual:
 
 
 def replace_subtree(tree: Individual, grammar: Grammar) -> Individual:
-    """DEAP's uniform mutation with a small new subtree."""
-    return gp.mutUniform(
+    """Replace a subtree by a small random one (DEAP's uniform mutation)."""
+    changed: Individual = gp.mutUniform(
         tree, lambda pset, type_: grammar.grow(type_, random.randint(1, 3)), grammar.primitive_set
     )[0]
+    return changed
 
 
 def replace_node(tree: Individual, grammar: Grammar) -> Individual:
-    """DEAP's node replacement: another operator or leaf of the same signature."""
+    """Replace a node by another of the same signature (DEAP's node replacement)."""
     changed = gp.mutNodeReplacement(tree, grammar.primitive_set)[0]
     return Individual(
         [draw(node) if node.arity == 0 and _is_prototype(node, grammar) else node for node in changed]
@@ -90,18 +96,19 @@ def replace_node(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def shrink(tree: Individual, grammar: Grammar) -> Individual:
-    """DEAP's shrinking: an operation gives way to one of its arguments of the same type."""
-    return gp.mutShrink(tree)[0]
+    """Replace an operation by one of its arguments of the same type (DEAP's shrinking)."""
+    changed: Individual = gp.mutShrink(tree)[0]
+    return changed
 
 
 def hoist(tree: Individual, grammar: Grammar) -> Individual:
-    """A subtree of the target's type becomes the whole tree."""
+    """Replace the whole tree by a subtree of the target's type."""
     places = [i for i, node in enumerate(tree) if node.ret is grammar.target and i > 0]
     return Individual(tree[tree.searchSubtree(random.choice(places))]) if places else tree
 
 
 def add_term(tree: Individual, grammar: Grammar) -> Individual:
-    """A random place of a type that adds gets one more term."""
+    """Add a term to a random node of a type that can be added."""
     i = _place(tree, lambda node: node.ret in grammar.summable)
     if i is None:
         return tree
@@ -113,28 +120,26 @@ def add_term(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def drop_term(tree: Individual, grammar: Grammar) -> Individual:
-    """A random sum, product, quotient or extremum loses one side, where the other has the type of the
-    whole.
-    """
+    """Drop one side of a random sum, product, quotient or extremum whose other side has the same type."""
     i = _place(tree, lambda node: node.arity == 2 and node.ret in node.args)
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
     right = tree.searchSubtree(left.stop)
-    kept = [part for part, cls in zip((left, right), tree[i].args, strict=True) if cls is tree[i].ret]
+    kept = [side for side, cls in zip((left, right), tree[i].args, strict=True) if cls is tree[i].ret]
     tree[tree.searchSubtree(i)] = tree[random.choice(kept)]
     return tree
 
 
 def swap_leaf(tree: Individual, grammar: Grammar) -> Individual:
-    """One leaf becomes another of the same type."""
-    i = _place(tree, lambda node: node.arity == 0)
+    """Replace a leaf by another of the same type."""
+    i = random.choice([i for i, node in enumerate(tree) if node.arity == 0])
     tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)))
     return tree
 
 
 def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
-    """One fitted number starts again from elsewhere."""
+    """Move one fitted constant to another starting value."""
     i = _place(tree, lambda node: isinstance(node.constant, float))
     if i is not None:
         leaf = tree[i]
@@ -146,7 +151,7 @@ def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def wrap(tree: Individual, grammar: Grammar) -> Individual:
-    """A random place is multiplied by a dimensionless factor that starts near one, or by a share."""
+    """Multiply a random node by a dimensionless factor that starts near one, or by a share."""
     i = _place(tree, lambda node: node.ret in grammar.scalable)
     if i is None:
         return tree
@@ -161,7 +166,7 @@ def wrap(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
-    """a * F + b becomes (a + b) * F: one more term comes under a factor."""
+    """Extend a factor to one more term: a * F + b becomes (a + b) * F."""
     i = _place(tree, lambda node: node.name == "add")
     if i is None:
         return tree
@@ -178,9 +183,7 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
 
 
 def make_factor(grammar: Grammar) -> list[Node]:
-    """A dimensionless factor: a power of a positive feature, the exponential of a weighted one, or any
-    number.
-    """
+    """Return a dimensionless factor: a power of a positive feature, an exponential, or any number."""
     number = grammar.number
     grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
     if grouped and random.random() < 0.3:
@@ -191,13 +194,10 @@ def make_factor(grammar: Grammar) -> list[Node]:
     if features:
         leaf = random.choice(features)
         if leaf.feature in grammar.shares and random.random() < 0.25:
-            return _shifted(leaf, grammar)
+            return _shifted(leaf, grammar.shares[leaf.feature], grammar)
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
-            bare = next(
-                other for other in features if other.feature == leaf.feature and other.constant is None
-            )
             exponent = random.choice(grammar.leaves(grammar.exponent))
-            return [power, bare, exponent.holding(random.gauss(0.0, 0.3))]
+            return [power, _bare(leaf, grammar), exponent.holding(random.gauss(0.0, 0.3))]
         if exponential and random.random() < 0.6:
             weighted = next(
                 other
@@ -208,38 +208,47 @@ def make_factor(grammar: Grammar) -> list[Node]:
     return grammar.grow(number, 3)
 
 
-def _shifted(leaf: Leaf, grammar: Grammar) -> list[Node]:
-    """(x + c) / x of the leaf's feature x as a number that may stand anywhere."""
-    share, number = grammar.shares[leaf.feature], grammar.number
-    bare = next(
-        other for other in grammar.leaves(number) if other.feature == leaf.feature and other.constant is None
-    )
-    division = grammar.operation("div", number, number, number)
+def _shifted(leaf: Leaf, share: Share, grammar: Grammar) -> list[Node]:
+    """Return (x + c) / x of the leaf's feature x as a number that may occur anywhere."""
+    number = grammar.number
+    bare = _bare(leaf, grammar)
+    # Shares exist only in grammars with a division.
+    division: Any = grammar.operation("div", number, number, number)
     size = bare.start * random.lognormvariate(-1.5, 1.0)
     amount = size if random.random() < 0.6 else share.near_amount.rule.lower * random.random()
     return [division, share.near, share.shifted, share.near_amount.holding(amount), bare]
 
 
 def make_share_of(grammar: Grammar) -> list[Node]:
-    """(x + c) / x of a random positive pure number x."""
+    """Return (x + c) / x of a random positive dimensionless feature x."""
     share = random.choice(list(grammar.shares.values()))
     size = share.whole.start * random.lognormvariate(-1.5, 1.0)
     amount = size if random.random() < 0.6 else share.amount.rule.lower * random.random()
     return [share.division, share.addition, share.shifted, share.amount.holding(amount), share.whole]
 
 
+def _bare(leaf: Leaf, grammar: Grammar) -> Leaf:
+    """Return the leaf of the same dimensionless feature without a weight."""
+    return next(
+        other
+        for other in grammar.leaves(grammar.number)
+        if other.feature == leaf.feature and other.constant is None
+    )
+
+
 def _is_prototype(node: Leaf, grammar: Grammar) -> bool:
+    """Return whether a leaf is the grammar's own, whose constant has yet to be drawn."""
     return any(node is leaf for leaf in grammar.leaves(node.ret))
 
 
 def _place(tree: Individual, fits: Callable[[Any], bool]) -> int | None:
-    """A random index of the nodes that fit, or None."""
+    """Return the index of a random node that fits, or None."""
     places = [i for i, node in enumerate(tree) if fits(node)]
     return random.choice(places) if places else None
 
 
 def random_tree(grammar: Grammar, max_nodes: int) -> Individual:
-    """A first individual: a sum of a few different leaves of the target's type, or a grown tree."""
+    """Return a tree of the first generation: a sum of different leaves, or a random tree."""
     leaves = grammar.leaves(grammar.target)
     add = grammar.operation("add", grammar.target, grammar.target, grammar.target)
     if add and len(leaves) > 2 and grammar.typed and random.random() < 0.7:
@@ -250,6 +259,38 @@ def random_tree(grammar: Grammar, max_nodes: int) -> Individual:
     return tree if len(tree) <= max_nodes else Individual(grammar.grow(grammar.target, 1))
 
 
+def simpler_trees(tree: Individual, grammar: Grammar) -> Iterator[Individual]:
+    """Yield all trees with an operation replaced by an argument, a subtree by a number, or a weight by one.
+
+    They are the candidates of backward elimination.
+    """
+    for begin, node in enumerate(tree):
+        if isinstance(node, Leaf):
+            bare = _without_weight(node, grammar)
+            if bare is not None:
+                yield Individual([*tree[:begin], bare, *tree[begin + 1 :]])
+            continue
+        where = tree.searchSubtree(begin)
+        following = begin + 1
+        for argument in node.args:
+            part = tree.searchSubtree(following)
+            following = part.stop
+            if argument is node.ret:
+                yield Individual([*tree[:begin], *tree[part], *tree[where.stop :]])
+        number = grammar.free_constant(node.ret)
+        if number is not None:
+            yield Individual([*tree[:begin], number.holding(number.start), *tree[where.stop :]])
+
+
+def _without_weight(leaf: Leaf, grammar: Grammar) -> Leaf | None:
+    """Return the leaf of the same feature and type without a weight, or None where there is none."""
+    if leaf.feature is None or not isinstance(leaf.constant, float):
+        return None
+    same = (other for other in grammar.leaves(leaf.ret) if other.feature == leaf.feature)
+    return next((other for other in same if other.token & 255 == VARIABLE), None)
+
+
+# Mutations with their relative frequencies.
 MOVES = (
     replace_subtree, replace_node, shrink, hoist, add_term, drop_term, swap_leaf, shake_constant, wrap,
     widen_factor,

@@ -45,7 +45,7 @@ def typed_rows():
 @pytest.fixture
 def typed_problem(typed_rows) -> Problem:
     columns, y, groups = typed_rows
-    return make_problem(columns, y, TIMES + NUMBERS, TARGET, SearchSettings(population=40), groups)
+    return make_problem(columns, y, TIMES + NUMBERS, TARGET, SearchSettings(population=40), groups=groups)
 
 
 @pytest.fixture

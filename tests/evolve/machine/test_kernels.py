@@ -2,11 +2,10 @@ import ast
 
 import numpy as np
 import pytest
-from trainlaw.evolve.machine import machine_kernels
+from trainlaw.evolve.machine import kernels
 from trainlaw.evolve.machine.arrays import FIRST_OPERATOR, VARIABLE, WEIGHTED, Programs, make_rows
-from trainlaw.evolve.machine.batch import AFFINE
-from trainlaw.evolve.machine.machine_source import machine_text, operator_codes
-from trainlaw.evolve.machine.threads import Machine
+from trainlaw.evolve.machine.batch import AFFINE, Machine
+from trainlaw.evolve.machine.kernel_source import kernels_text, operator_codes
 from trainlaw.evolve.search.trees import encode, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import OPERATORS, evaluate
@@ -38,8 +37,8 @@ def plain_rows(columns, y, group=None, **form):
 
 
 def test_checked_in_kernels_are_those_of_the_table():
-    written = ast.parse(open(machine_kernels.__file__, encoding="utf-8").read())
-    assert ast.dump(written) == ast.dump(ast.parse(machine_text()))
+    written = ast.parse(open(kernels.__file__, encoding="utf-8").read())
+    assert ast.dump(written) == ast.dump(ast.parse(kernels_text()))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -153,4 +152,4 @@ def test_values_out_of_the_domain_make_a_loss_infinite():
 
 def test_codes_begin_after_the_leaves():
     assert min(operator_codes().values()) == FIRST_OPERATOR
-    assert machine_kernels.OPERATOR_CODES == operator_codes()
+    assert kernels.OPERATOR_CODES == operator_codes()

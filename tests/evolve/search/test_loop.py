@@ -3,13 +3,12 @@ import gc
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.candidates import Candidate, choose, round_exact
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
-from trainlaw.evolve.search.simpler import round_exact, simpler_trees
 from trainlaw.evolve.search.trees import from_expression, to_expression
-from trainlaw.evolve.search.validation import Candidate, choose
-from trainlaw.evolve.search.variation import Individual
+from trainlaw.evolve.search.variation import Individual, simpler_trees
 from trainlaw.formulas import Constant, InputError, UnknownNameError, evaluate, parse_text, to_text, variables
 from trainlaw.formulas.expression import count_nodes
 

@@ -29,7 +29,7 @@ def searched(rows, specs, settings=QUICK, *, executor=None, **arguments):
 
 def problem_with(rows, specs, **settings):
     columns, y, groups = rows
-    return make_problem(columns, y, specs.features, specs.target, replace(QUICK, **settings), groups)
+    return make_problem(columns, y, specs.features, specs.target, replace(QUICK, **settings), groups=groups)
 
 
 def test_only_the_holes_of_a_template_evolve(typed_rows, specs):
@@ -181,7 +181,7 @@ def test_sums_of_one_row_each_are_the_rows_themselves(typed_rows, specs):
     columns, y, groups = typed_rows
     plain = problem_with(typed_rows, specs)
     sums = RowSums(np.arange(121), np.arange(120), np.ones(120))
-    summed = make_problem(columns, y, specs.features, specs.target, QUICK, groups, sums=sums)
+    summed = make_problem(columns, y, specs.features, specs.target, QUICK, groups=groups, sums=sums)
     texts = ("compute_s + 0.3 * memory_s * ratio^0.4 + launch_s", "max(compute_s, memory_s)", "0.01")
     trees = [from_expression(parse_text(text), plain.grammar) for text in texts]
     others = [from_expression(parse_text(text), summed.grammar) for text in texts]
@@ -198,7 +198,7 @@ def test_sums_over_many_blocks_are_those_of_numpy(specs):
     sums = RowSums(np.arange(0, 3001, 300), generator.permutation(3000), generator.uniform(1.0, 9.0, 3000))
     y = sums.apply(3.0 * columns[:, 0] + columns[:, 1])
     groups = np.array(["a", "b"] * 5)
-    problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups, sums=sums)
+    problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups=groups, sums=sums)
     assert problem.rows.block_size.size > 4
     tree = problem.fit([from_expression(parse_text("compute_s + memory_s"), problem.grammar)], 50)[0]
     assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-3)

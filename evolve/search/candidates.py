@@ -1,9 +1,7 @@
-"""From an archive to a front: constants fitted to the end, refitted without each group, and one formula
-chosen.
-"""
+"""From an archive to a front: polish the constants, refit them without each group, and choose a formula."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +9,6 @@ from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.simpler import round_exact
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
@@ -26,18 +23,19 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
+from trainlaw.formulas.expression import with_constants
 
-# Candidates whose constants are refitted without each group.
+# Constants are refitted without each group only for this many: a refit per group costs the most in the end.
 MOST_CANDIDATES = 60
-# A mean square residual (of the target's variance, or of its logarithm) below which a law counts as exact.
+# A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
+# Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
+ROUND_DIGITS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One polished formula: expression, training loss, complexity, losses (n_groups,) of held-out groups,
-    grouped constants.
-    """
+    """A polished formula; held_out : losses (n_groups,) of each group, its constants fitted without it."""
 
     expression: Expression
     loss: float
@@ -47,12 +45,12 @@ class Candidate:
 
     @property
     def validation_loss(self) -> float:
-        """Mean over the groups, each held out in turn."""
+        """Mean over the groups, each held out in turn; infinite where one is."""
         return float(np.mean(self.held_out)) if np.all(np.isfinite(self.held_out)) else math.inf
 
 
 def finish(state: SearchState, problem: Problem) -> list[Candidate]:
-    """Candidates from the archive, from simple to complex, all with valid values on every training row."""
+    """Return the candidates from simple to complex, all with valid values on every training row."""
     steps = problem.settings.polish_steps
     chosen = _contenders(state, problem)
     if not chosen:
@@ -63,13 +61,13 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
         for tree in polished
         if math.isfinite(tree.loss) and is_sound(tree, problem) and keeps_constraints(tree, problem)
     ]
-    held_out = held_out_losses_of(sound, problem, steps)
+    held_out = held_out_losses(sound, problem, steps)
     found = [_candidate(tree, losses, problem) for tree, losses in zip(sound, held_out, strict=True)]
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
 
 
 def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
-    """The candidate, with round constants and without vanished terms where it is exact to rounding errors."""
+    """Return the candidate, with round constants if it is exact, and tidied if constraints stay proved."""
     expression, loss = to_expression(tree), tree.loss
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
@@ -83,7 +81,7 @@ def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem
 def values_of(
     expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values (n_rows,) on the training rows as given, and whether each is valid."""
+    """Return values (n_rows,) on the training rows in the given order, and whether each is valid."""
     columns = dict(zip([spec.name for spec in problem.features], problem.columns, strict=False))
     first = len(problem.features)
     for place, name in enumerate(problem.settings.grouped_constants):
@@ -96,7 +94,7 @@ def values_of(
 
 
 def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], problem: Problem) -> float:
-    """Weighted mean square of the residuals on the training rows, infinite where a value is not valid."""
+    """Return the weighted mean square residual on the training rows, infinite where a value is not valid."""
     rows = problem.rows
     values, valid = values_of(expression, grouped, problem)
     values = np.broadcast_to(values, problem.columns.shape[1:])
@@ -110,6 +108,7 @@ def squares_loss(expression: Expression, grouped: Sequence[GroupedConstant], pro
 
 
 def _pruned(tree: Individual, problem: Problem) -> Individual:
+    """Return the pruned tree with the same loss, or the tree itself if the required structure forbids it."""
     smaller = prune(tree, problem.grammar)
     if not problem.structure.accepts(smaller):
         return tree
@@ -118,7 +117,7 @@ def _pruned(tree: Individual, problem: Problem) -> Individual:
 
 
 def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
-    """Of the archive, those that beat all simpler ones by score or by loss; evenly fewer where too many."""
+    """Return the archived trees that beat all simpler ones by score or by loss, evenly thinned if needed."""
     found = {id(tree): tree for measure in ("score", "loss") for tree in state.front(measure)}
     required = set(problem.settings.required_features)
     usable = [
@@ -131,16 +130,15 @@ def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
 
 
 def is_sound(tree: Individual, problem: Problem) -> bool:
-    """Whether every node of the tree's expression is finite on every training row, as the printed formula
-    demands.
+    """Return whether every node of the expression is finite on every training row.
+
+    The machine may skip an infinite intermediate value; the printed formula may not.
     """
     return bool(np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1]))
 
 
-def held_out_losses_of(
-    trees: Sequence[Individual], problem: Problem, steps: int
-) -> list[NDArray[np.float64]]:
-    """Per tree, the loss (n_groups,) of each group with constants refitted on all others."""
+def held_out_losses(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
+    """Return per tree the loss (n_groups,) of each group with constants refitted on all others."""
     groups = problem.case_count
     if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
@@ -152,12 +150,12 @@ def held_out_losses_of(
 
 
 def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:
-    """The front of the candidates by training loss; `template` gives all of a formula but its expression."""
+    """Return the front by training loss; `template` provides all other fields of each formula."""
     return ParetoFront.of(scored(candidate, template) for candidate in candidates)
 
 
 def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
-    """The candidate as a scored formula."""
+    """Return the candidate as a scored formula."""
     formula = Formula(
         candidate.expression,
         template.features,
@@ -174,9 +172,9 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
 
 
 def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
-    """One candidate by a rule of `CHOICES`.
+    """Return one candidate by a rule of `CHOICES`.
 
-    one_standard_error : the simplest whose mean held-out loss exceeds the best one's by no more than the
+    one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's by at most the
     standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
     """
     finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
@@ -198,9 +196,29 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
 
 
 def description_length(candidate: Candidate, row_count: int) -> float:
-    """Bits per row scale: half n log loss, plus log n / 2 per constant and log 16 per node. Source:
-    Rissanen 1978.
-    """
+    """Return n/2 log loss, plus log n / 2 per constant and log 4 per node, in nats (Rissanen, 1978)."""
     held = len(constants(candidate.expression))
     fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
     return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)
+
+
+def round_exact(
+    expression: Expression, loss_of: Callable[[Expression], float], tolerance: float
+) -> tuple[Expression, float]:
+    """Return the expression with as many constants rounded as the loss allows, and its loss.
+
+    A rounding is kept if the loss exceeds the first one by at most the share `tolerance`, or is below 1e-20:
+    the square of the rounding error of float64.
+    """
+    values = list(constants(expression))
+    first = loss_of(expression)
+    allowed = max(first * (1.0 + tolerance), 1e-20)
+    for position, value in enumerate(values):
+        for digits in (0, *ROUND_DIGITS):
+            rounded = 0.0 if digits == 0 else float(f"{value:.{digits - 1}e}")
+            trial = with_constants(expression, [*values[:position], rounded, *values[position + 1 :]])
+            if loss_of(trial) <= allowed:
+                values[position] = rounded
+                expression = trial
+                break
+    return expression, loss_of(expression)

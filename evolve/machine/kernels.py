@@ -1,4 +1,4 @@
-"""The operators of the compiled machine. Written by `trainlaw.evolve.machine.machine_source`: do not edit."""
+"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
 
 import math
 
@@ -43,7 +43,7 @@ _kernel = njit(error_model="numpy", nogil=True, fastmath={"contract"}, cache=Tru
 
 @_kernel
 def is_binary(code: int) -> bool:
-    """Whether the operator with this code takes two arguments."""
+    """Return whether the operator with this code takes two arguments."""
     return code == 4 or code == 5 or code == 6 or code == 7 or code == 17 or code == 18 or code == 19
 
 
@@ -51,7 +51,7 @@ def is_binary(code: int) -> bool:
 def apply_operator(
     code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, begin: int, end: int
 ) -> None:
-    """Values `begin` to `end` of row `target` from p times row `left` and q times row `right`."""
+    """Compute row `target`, `begin` to `end`, from p times row `left` and q times row `right`."""
     x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]
     if code == 4:  # add
         for i in range(out.size):
@@ -159,7 +159,7 @@ def apply_partials(
     first_live: bool,
     second_live: bool,
 ) -> None:
-    """Hands `n` adjoints of `node` on to the nodes `first` and `second` where they are live."""
+    """Propagate `n` adjoints of `node` to the nodes `first` and `second` where they are live."""
     if code == 4:  # add
         if first_live:
             for i in range(n):

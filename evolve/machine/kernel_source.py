@@ -1,7 +1,7 @@
-"""Writes `machine_kernels.py`, the compiled machine's operators, from the one operator table.
+"""Write `kernels.py`, the operators of the compiled machine, from the operator table.
 
-`python -m trainlaw.evolve.machine.machine_source` writes the file anew after a row of the table has changed; a test
-holds file and table together. A checked-in file is what lets numba keep the compiled machine on disk.
+Run `python -m trainlaw.evolve.machine.kernel_source` after a change of the table; a test compares the file
+with the table. The file is checked in because numba caches compiled functions on disk only for source files.
 """
 
 import re
@@ -12,8 +12,8 @@ from trainlaw.formulas import OPERATORS, Apply, Constant, Expression, Variable, 
 from trainlaw.formulas.files import write_text_atomically
 from trainlaw.formulas.operators import Operator
 
-KERNELS_PATH = Path(__file__).with_name("machine_kernels.py")
-# Operators whose `math` function has no vector form: the same values from `vector_maths`.
+KERNELS_PATH = Path(__file__).with_name("kernels.py")
+# Operators whose `math` function has no vector instruction; `vector_maths` computes the same values.
 VECTOR_FORMS = {
     "cbrt": "cube_root(a)",
     "cos": "cosine(a)",
@@ -25,13 +25,12 @@ VECTOR_FORMS = {
     "sin": "sine(a)",
     "tanh": "hyperbolic_tangent(a)",
 }
-_HEADER = '''"""The operators of the compiled machine. Written by `trainlaw.evolve.machine.machine_source`: do not edit."""
+_HEADER = '''"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
 
 import math
 
 import numpy as np
 from numba import njit
-
 from trainlaw.evolve.machine.vector_maths import (
     {imports},
 )
@@ -42,7 +41,7 @@ _kernel = njit(error_model="numpy", nogil=True, fastmath={{"contract"}}, cache=T
 
 @_kernel
 def is_binary(code: int) -> bool:
-    """Whether the operator with this code takes two arguments."""
+    """Return whether the operator with this code takes two arguments."""
     return {binary}
 
 
@@ -50,12 +49,12 @@ def is_binary(code: int) -> bool:
 
 
 def operator_codes() -> dict[str, int]:
-    """Code of each operator, in the order of the table."""
+    """Return the code of each operator, in the order of the table."""
     return {name: code for code, name in enumerate(OPERATORS, FIRST_OPERATOR)}
 
 
-def machine_text() -> str:
-    """The whole text of `machine_kernels.py`."""
+def kernels_text() -> str:
+    """Return the whole text of `kernels.py`."""
     codes = operator_codes()
     imports = sorted(form.partition("(")[0] for form in VECTOR_FORMS.values())
     binary = [f"code == {codes[name]}" for name, row in OPERATORS.items() if row.arity == 2]
@@ -74,8 +73,8 @@ def _values_text(codes: dict[str, int]) -> str:
         "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float,",
         "    begin: int, end: int",
         ") -> None:",
-        '    """Values `begin` to `end` of row `target` from p times row `left` and q times row `right`."""',
-        # Indices from 0 in slices: a loop from an unknown beginning is not turned into vector instructions.
+        '    """Compute row `target`, `begin` to `end`, from p times row `left` and q times row `right`."""',
+        # Slices are indexed from 0: LLVM does not vectorise a loop with an unknown beginning.
         "    x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]",
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
@@ -96,7 +95,7 @@ def _partials_text(codes: dict[str, int]) -> str:
         "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int,",
         "    adjoints: np.ndarray, node: int, first: int, second: int, first_live: bool, second_live: bool",
         ") -> None:",
-        '    """Hands `n` adjoints of `node` on to the nodes `first` and `second` where they are live."""',
+        '    """Propagate `n` adjoints of `node` to the nodes `first` and `second` where they are live."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         partials = [_python(parse_text(text), row) for text in row.partials]
@@ -113,9 +112,7 @@ def _partials_text(codes: dict[str, int]) -> str:
 
 
 def _python(partial: Expression, row: Operator) -> str:
-    """Python text of a partial derivative; where the operator's own value occurs in it, the stored `v` is
-    read.
-    """
+    """Return a partial derivative as Python text; `v` is the operator's own value, which is stored."""
     own_value = Apply(row.name, tuple(Variable(letter) for letter in "ab"[: row.arity]))
 
     def text_of(node: Expression) -> str:
@@ -133,9 +130,9 @@ def _python(partial: Expression, row: Operator) -> str:
 
 
 def _fill(form: str, arguments: dict[str, str]) -> str:
-    """Puts argument texts, which are names or in parentheses, for the words a and b of an operator's form."""
+    """Replace the words a and b of an operator's form by argument texts (names, or in parentheses)."""
     return "(" + re.sub(r"\b[ab]\b", lambda word: arguments.get(word.group(), word.group()), form) + ")"
 
 
 if __name__ == "__main__":
-    write_text_atomically(KERNELS_PATH, machine_text())
+    write_text_atomically(KERNELS_PATH, kernels_text())

@@ -1,0 +1,205 @@
+"""What scikit-learn expects of a regressor: parameters, tags, checked input and its own error classes.
+
+scikit-learn itself is optional: it is imported only when it calls, and for errors of its classes.
+"""
+
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError
+
+
+class SklearnRegressor(ABC):
+    """A regressor whose constructor only stores its arguments."""
+
+    @abstractmethod
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the predictions for `X`, shape (n_rows, n_features)."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the coefficient of determination of the predictions.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_rows, n_features)
+            Features in their units, as in `fit`.
+        y : array_like, shape (n_rows,)
+            Measured target in its unit.
+        sample_weight : array_like, shape (n_rows,), optional
+            Weight of each row; by default 1.
+
+        Returns
+        -------
+        float
+            R squared, at most 1.
+        """
+        truth = np.asarray(y, dtype=np.float64)
+        weight = np.ones_like(truth) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        error = float(np.sum(weight * (truth - self.predict(X)) ** 2))
+        spread = float(np.sum(weight * (truth - np.average(truth, weights=weight)) ** 2))
+        return 1.0 - error / spread if spread > 0.0 else float(error == 0.0)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Ignored: no argument is an estimator.
+
+        Returns
+        -------
+        dict of str to object
+            Values as stored.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set constructor arguments and return the estimator itself.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+
+        Returns
+        -------
+        SklearnRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        InputError
+            If a name is not an argument of the constructor.
+        """
+        known = inspect.signature(type(self)).parameters
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"expected a parameter of {', '.join(known)}, got {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags by which scikit-learn selects its checks and metrics."""
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415 (optional)
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(poor_score=True),
+            input_tags=InputTags(),
+            non_deterministic=False,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has found a formula."""
+        return hasattr(self, "formula_")
+
+    def __repr__(self) -> str:
+        """Return the constructor call with the arguments that differ from None."""
+        given = {name: value for name, value in self.get_params().items() if value is not None}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
+def feature_matrix(
+    X: ArrayLike, features: tuple[FeatureSpec, ...] | None, *, fitting: bool
+) -> NDArray[np.float64]:
+    """Return finite numbers, shape (n_rows, n_features), taken from a data frame by the features' names.
+
+    The messages contain phrases that scikit-learn's estimator checks search for. Raises InputError.
+    """
+    if hasattr(X, "toarray"):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    array = _real_numbers(X if features is None else _named_columns(X, features, fitting), "X")
+    if array.ndim != 2:
+        raise InputError(
+            f"expected a table of rows and features, got {array.ndim} dimension(s). Reshape your data"
+        )
+    for count, kind in zip(array.shape, ("sample", "feature"), strict=True):
+        if count < 1:
+            raise InputError(
+                f"Found array with 0 {kind}(s) (shape={array.shape}) while a minimum of 1 is required."
+            )
+    if fitting and features is not None and array.shape[1] != len(features):
+        raise InputError(f"expected one column per feature ({len(features)}), got {array.shape[1]} columns")
+    _check_finite(array, "X")
+    return array
+
+
+def target_vector(y: ArrayLike, count: int) -> NDArray[np.float64]:
+    """Return finite numbers, shape (count,), with scikit-learn's warning for a column vector."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    array = _real_numbers(y, "y")
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected", _conversion_warning(), stacklevel=4
+        )
+        array = array[:, 0]
+    if array.shape != (count,):
+        raise InputError(f"expected one target per row ({count}), got shape {array.shape}")
+    _check_finite(array, "y")
+    return array
+
+
+def weight_vector(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
+    """Return finite weights, shape (count,), none negative and not all zero."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (count,) or not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
+        raise InputError(f"expected {count} finite weights, none negative, got shape {weight.shape}")
+    if not np.any(weight > 0.0):
+        raise InputError("expected a positive weight, got only zeros: omit sample_weight")
+    return weight
+
+
+def generic_features(X: ArrayLike, count: int) -> tuple[FeatureSpec, ...]:
+    """Return features without units for `count` columns, named as in a data frame or x0, x1, and so on."""
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else [f"x{i}" for i in range(count)]
+    return tuple(FeatureSpec(name, name, DIMENSIONLESS, f"column {i}") for i, name in enumerate(names))
+
+
+def not_fitted(estimator: object) -> Exception:
+    """Return the error for an estimator that was not fitted: scikit-learn's class, where it is installed."""
+    message = f"This {type(estimator).__name__} instance is not fitted yet: call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (optional)
+    except ImportError:
+        return InputError(message)
+    error: Exception = NotFittedError(message)
+    return error
+
+
+def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...], fitting: bool) -> Any:
+    """Return the columns that the features name, where `X` is a data frame with names."""
+    table: Any = X
+    if not hasattr(table, "columns"):
+        return table
+    missing = [spec.name for spec in features if spec.name not in table.columns]
+    if missing and (fitting or len(table.columns) != len(features)):
+        raise InputError(f"expected a column per feature, got a table without {', '.join(missing[:5])}")
+    return table if missing else table[[spec.name for spec in features]]
+
+
+def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise InputError(f"Complex data not supported: expected real numbers in {name}")
+    return array.astype(np.float64)
+
+
+def _check_finite(array: NDArray[np.float64], name: str) -> None:
+    if not np.all(np.isfinite(array)):
+        raise InputError(f"expected finite numbers in {name}, got NaN or inf: omit such rows")
+
+
+def _conversion_warning() -> type[Warning]:
+    try:
+        from sklearn.exceptions import DataConversionWarning  # noqa: PLC0415 (optional)
+    except ImportError:
+        return UserWarning
+    category: type[Warning] = DataConversionWarning
+    return category
