@@ -27,17 +27,85 @@ def list_tables() -> None:
 
 
 @app.command("show")
-def show_table(name: Annotated[str, typer.Argument(help="Name of a built-in table.")]) -> None:
+def show_table(
+    name: Annotated[str, typer.Argument(help="Name of a built-in table.")],
+    gpu: Annotated[
+        str | None, typer.Option(help="Show what was measured on this GPU: every CNN, size and batch.")
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="With --gpu: every line, not only 60.")] = False,
+) -> None:
     """Show what a built-in table holds: sources, and the runs by GPU and CNN with their batches.
 
     \b
     Examples:
       trainlaw data show default
+      trainlaw data show atlas --gpu "RTX 4060 Ti"
       trainlaw data show cde-layers
     """
+    if gpu is not None:
+        from trainlaw.app.inputs.tables import any_table
+        from trainlaw.app.terminal.coverage import gpu_runs_text
+
+        print(gpu_runs_text(any_table(name), gpu, show_all))
+        return
     from trainlaw.app.terminal.datasets import table_text
 
     print(table_text(name))
+
+
+@app.command("coverage")
+def show_coverage(
+    table: Annotated[
+        str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
+    ] = "atlas",
+    by: Annotated[
+        str,
+        typer.Option(help="Dimensions: the first one gives the rows, the others together the columns."),
+    ] = "gpu,precision,layout",
+    out: Annotated[
+        Path | None, typer.Option(help="Write a heat map: a file ending in .svg or .html.")
+    ] = None,
+) -> None:
+    """Show how many runs a table has by GPU, precision, layout or other dimensions; holes are dots.
+
+    Dimensions are gpu, gpu_group, generation, cnn, cnn_base, cnn_family, precision, layout, compilation,
+    data, source, harness, framework, bench_year, n_gpus, input_size_px and batch_per_gpu. Each row ends
+    with its CNNs, sources, the noise between sources and the years of measurement.
+
+    \b
+    Examples:
+      trainlaw data coverage
+      trainlaw data coverage atlas --by generation,cnn_family
+      trainlaw data coverage atlas --by gpu,cnn_family --out coverage.html
+    """
+    from trainlaw.app.inputs.tables import any_table
+    from trainlaw.app.terminal.coverage import coverage_text, write_coverage
+
+    runs, names = any_table(table), [name.strip() for name in by.split(",") if name.strip()]
+    if out is None:
+        print(coverage_text(runs, names))
+        return
+    write_coverage(runs, names, out)
+    print(f"{out}: coverage of {table} by {', '.join(names)}")
+
+
+@app.command("noise")
+def show_noise(
+    table: Annotated[
+        str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
+    ] = "atlas",
+) -> None:
+    """Show how far sources differ on the same GPU, CNN, batch, precision and layout: the floor of any error.
+
+    \b
+    Examples:
+      trainlaw data noise
+      trainlaw data noise my-runs.csv
+    """
+    from trainlaw.app.inputs.tables import any_table
+    from trainlaw.app.terminal.coverage import noise_text
+
+    print(noise_text(any_table(table)))
 
 
 Columns = Annotated[
