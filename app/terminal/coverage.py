@@ -9,7 +9,7 @@ from trainlaw.app.text.numbers import show_seconds
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
 from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
 from trainlaw.datasets import RunTable, find_gpu
-from trainlaw.datasets.hardware.gpu_names import name_key
+from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.source_noise import coverage_by, noise_between_sources
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import UnknownNameError, unknown_name
@@ -60,8 +60,8 @@ def _cells(table: RunTable, by: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFra
 def _head(table: RunTable, by: Sequence[str], cells: pd.DataFrame) -> str:
     holes = int((cells.to_numpy() == 0).sum())
     return (
-        f"{table.name}: {len(table):,} runs by {', '.join(by)}; {holes:,} of {cells.size:,} cells are holes ({_HOLE})\n"
-        "noise: median difference between harnesses on the same configuration, where two measured it"
+        f"{table.name}: {len(table):,} runs by {', '.join(by)}; {holes:,} of {cells.size:,} cells are holes "
+        f"({_HOLE})\nnoise: median difference between harnesses on one configuration, where two measured it"
     )
 
 
@@ -127,7 +127,10 @@ def write_coverage(table: RunTable, by: Sequence[str], path: Path) -> None:
 _LEFT, _RIGHT, _ROW, _TOP = 78.0, 86.0, 7.5, 54.0
 # Centres of the columns of the summary, from the right end of the cells.
 _SUMMARY_CENTRES = (9.0, 25.0, 43.0, 69.0)
-_STYLE = ".hole{fill:#fff;stroke:#d4d9de;stroke-width:.5}.label,.tick{font-size:5.2px}.dark{font-size:4.6px;fill:#fff}"
+_STYLE = (
+    ".hole{fill:#fff;stroke:#d4d9de;stroke-width:.5}.label,.tick{font-size:5.2px}"
+    ".dark{font-size:4.6px;fill:#fff}"
+)
 
 
 def coverage_svg(table: RunTable, by: Sequence[str]) -> str:
@@ -141,7 +144,8 @@ def coverage_svg(table: RunTable, by: Sequence[str]) -> str:
         parts.append(text(_LEFT - 3, top + 5.3, str(name), "end"))
         for place, (column, count) in enumerate(zip(cells.columns, line, strict=True)):
             tip = f"{name}, {_title(column)}: {count:,} runs"
-            parts += _heat_cell(_LEFT + place * wide, top, wide, int(count), most, tip)
+            share = math.log(count) / math.log(most) if count else 0.0
+            parts += _heat_cell((_LEFT + place * wide, top), wide, int(count), share, tip)
     parts += _summary_columns(summary)
     height = _TOP + len(cells) * _ROW + 8
     title = f"Runs of the table {table.name} by {', '.join(by)}"
@@ -153,10 +157,10 @@ def _slanted(x: float, title: str) -> str:
     return f'<text {place} class="label">{escape(title)}</text>'
 
 
-def _heat_cell(left: float, top: float, wide: float, count: int, most: int, tip: str) -> list[str]:
+def _heat_cell(corner: tuple[float, float], wide: float, count: int, share: float, tip: str) -> list[str]:
+    """Return a cell; `share` is its darkness from 0 to 1, logarithmic, so that ten runs still show."""
+    left, top = corner
     place = f'x="{left + 0.4:.2f}" y="{top + 0.4:.2f}" width="{wide - 0.8:.2f}" height="{_ROW - 0.8:.2f}"'
-    # Logarithmic: a cell with ten runs is worth showing next to one with three thousand.
-    share = math.log(count) / math.log(most) if count else 0.0
     look = f'style="fill:hsl(208 65% {86 - 56 * share:.0f}%)"' if count else 'class="hole"'
     shapes = [f"<rect {place} {look}><title>{escape(tip)}</title></rect>"]
     if count and wide >= 2.6 * len(str(count)):
@@ -190,9 +194,9 @@ def noise_text(table: RunTable) -> str:
     ]  # fmt: skip
     header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
     head = (
-        f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs, precision, "
-        "layout)\nmedian and p90 of |ln(second / first)|; ratio: median of second / first; same parts: both time "
-        "the same parts of an iteration"
+        f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs,\n"
+        "precision, layout); median and p90 of |ln(second / first)|; ratio: median of second / first;\n"
+        "same parts: both time the same parts of an iteration"
     )
     return f"{head}\n\n{fitted_table(header, rows, min(terminal_width(), _WIDEST))}"
 

@@ -77,11 +77,11 @@ class Gpu:
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
-    cards copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation per
-    clock whatever else the program does (`fp32_counting` says what the data sheet counts),
-    `simt_fp16_flop_per_s` is fp16 outside tensor cores, `has_fast_fp16` 0 where training in fp16 gains nothing,
-    `last_level_cache_bytes` the cache beyond level 2 (0: none). `shares_host_memory` is 1 where the memory is the
-    host's. `source` is that of all values but those in `sources`, by column.
+    cards copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation
+    per clock whatever else runs (`fp32_counting` says what the data sheet counts), `simt_fp16_flop_per_s` is
+    fp16 outside tensor cores, `has_fast_fp16` 0 where training in fp16 gains nothing,
+    `last_level_cache_bytes` the cache beyond level 2 (0: none). `shares_host_memory` is 1 where the memory is
+    the host's. `source` is that of all values but those in `sources`, by column.
     """
 
     gpu: str

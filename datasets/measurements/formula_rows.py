@@ -29,9 +29,7 @@ _SHOWN = 5
 #: Base columns of layers that have another name among the features of runs.
 RUN_FEATURE_NAMES: Mapping[str, str] = {"batch": "batch_per_gpu"}
 _RAW = {
-    name
-    for feature in CNN_LAYER_FEATURES
-    for name in variables(written_out(CNN_LAYER_FEATURES, feature))
+    name for feature in CNN_LAYER_FEATURES for name in variables(written_out(CNN_LAYER_FEATURES, feature))
 }
 #: Base columns of runs, as a table of runs names them, that features of layers are made of.
 RUN_BASE_COLUMNS: tuple[str, ...] = tuple(
@@ -148,9 +146,7 @@ def run_rows(runs: RunTable, names: Iterable[str]) -> FormulaRows:
     return FormulaRows(columns, np.ones(len(runs), dtype=bool), labels=labels)
 
 
-def run_layers(
-    runs: RunTable, names: Iterable[str] | None = None, *, leave_out: bool = False
-) -> FormulaRows:
+def run_layers(runs: RunTable, names: Iterable[str] | None = None, *, leave_out: bool = False) -> FormulaRows:
     """Return the layers of the CNNs of runs, and one row of kind "iteration" for each run.
 
     names : of features of layers, None for all. leave_out : leave out runs whose CNN the zoo does not have,

@@ -58,7 +58,7 @@ def coverage_by(table: RunTable, names: Sequence[str]) -> pd.DataFrame:
     frame = table.frame.reset_index(drop=True)
     labels = dimension_labels(table, names)
     keys = [labels[name].rename(name) for name in names]
-    groups = frame.groupby(keys, sort=True)
+    groups = frame.groupby(keys if len(keys) > 1 else keys[0], sort=True)
     found = groups.agg(
         runs=("time_s", "size"),
         cnns=("cnn", "nunique"),
@@ -102,7 +102,7 @@ def noise_between_sources(table: RunTable) -> pd.DataFrame:
 
 
 def _pairs(runs: pd.DataFrame) -> Iterator[tuple[str, str, str, bool, float]]:
-    """Yield harnesses, GPU, whether both time the same parts and ln(second / first), once per configuration."""
+    """Yield harnesses, GPU, whether both time the same parts and ln(second / first), per configuration."""
     for _, rows in runs.groupby(list(_CONFIGURATION), sort=False):
         if len(rows) == 1:
             continue

@@ -10,7 +10,7 @@ _COMMIT = "by row, column source_commit; not recorded for 377 runs of pytorch-gp
 _ANOMALIES = (
     "all anomalies of the set precisions",
     "a run with pool = 0 says why in pool_reason",
-    "what a time includes differs by source (timed_parts): the pytorch-gpu-benchmark family has no optimizer step",
+    "what a time includes differs by source (timed_parts): pytorch-gpu-benchmark times no optimizer",
     "batch 12 with many small layers measures the host's launches rather than the GPU",
     "milabench's rates are means over a node that runs one job per GPU; batch 1 is host-bound",
     "timm's CNNs differ from torchvision's of the same name, and have names of their own",
@@ -32,7 +32,8 @@ _ALL = Dataset(
     file="atlas_single.csv.gz",
     title="one GPU, every shipped run, those that are not pooled included",
     coverage=(
-        "46 GPUs from Kepler to Hopper and GCN to CDNA 3, five precisions, both layouts, 2016 to 2025, 21 sources"
+        "46 GPUs from Kepler to Hopper and GCN to CDNA 3, four precisions, both layouts, 2016 to 2025, "
+        "21 sources"
     ),
     licence=_LICENCE,
     commit=_COMMIT,
@@ -44,7 +45,7 @@ _MULTI_ALL = replace(
     name="atlas-multi-all",
     file="atlas_multi.csv.gz",
     title="2 to 256 GPUs, every shipped run, those that are not pooled included",
-    coverage="23 GPUs, 1 to 64 nodes, 14 sources; all-reduce, MPI, parameter server and DataParallel",
+    coverage="23 GPUs, 1 to 16 nodes, 14 sources; all-reduce, MPI, parameter server and DataParallel",
     anomalies=(
         *_ANOMALIES[:4],
         "links are assigned from the source's label; rates are nominal, and an unknown link counts as PCIe",

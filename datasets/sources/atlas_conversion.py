@@ -9,7 +9,7 @@ import gzip
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,7 @@ _TF_CNN_BENCHMARKS: Mapping[str, str] = {
     "resnet152": "resnet152_v1",
 }
 _CIFAR: Mapping[str, str] = {"alexnet_cifar": "alexnet_cifar", "resnet56_cifar": "resnet56_cifar"}
-# Sources of runs that ship already: order of dimensions, compilation and images, where their programs fix them.
+# Sources of runs that ship already: layout, compilation and images, where their programs fix them.
 _FIXED: Mapping[str, Row] = {
     "pytorch-gpu-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
     "cnn-benchmarks": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
@@ -342,8 +342,8 @@ def _frame(rows: Iterator[Row]) -> pd.DataFrame:
 def _without_duplicates(runs: pd.DataFrame) -> pd.DataFrame:
     """Return `runs` without figures that a further source repeats; the kept row names that source.
 
-    Two rows are one figure when sources differ, the times agree to 0.1 % and all else agrees: GPU, CNN, sizes,
-    batch, GPUs, precision, layout, framework and its version, where stated.
+    Two rows are one figure when sources differ, the times agree to 0.1 % and all else agrees: GPU, CNN,
+    sizes, batch, GPUs, precision, layout, framework and its version, where stated.
     """
     key = ["gpu", "cnn", "input_size_px", "batch_per_gpu", "n_gpus", "n_nodes", "precision", "layout"]
     kept = np.ones(len(runs), dtype=bool)
@@ -393,7 +393,7 @@ def _known_cnn(cnn: str, input_size_px: int, n_classes: int) -> str | None:
 
 
 def _marked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return `runs` with fp16 on GPUs without fast fp16 kernels out of the pool, and `pool` from the reason."""
+    """Return `runs` with fp16 on GPUs without fast fp16 kernels out of the pool; the reason decides `pool`."""
     slow = runs["gpu"].map(lambda name: find_gpu(name).has_fast_fp16 == 0) & (runs["precision"] == "fp16")
     runs.loc[slow & (runs["pool_reason"] == "none"), "pool_reason"] = SLOW_FP16
     return runs.assign(pool=(runs["pool_reason"] == "none").astype(int))
@@ -420,11 +420,12 @@ def convert(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         ignore_index=True,
     )
     single, multi = added[added["n_gpus"] == 1], added[added["n_gpus"] > 1]
-    finish: Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame] = lambda old, new: _marked(  # noqa: E731
-        _with_names(_without_duplicates(pd.concat([old, new], ignore_index=True)))
-    )
-    one = finish(_shipped("runs_single.csv.gz"), single)
-    return one, _with_single_gpu_times(finish(_shipped("runs_multi.csv.gz"), multi), one)
+    one = _finished(_shipped("runs_single.csv.gz"), single)
+    return one, _with_single_gpu_times(_finished(_shipped("runs_multi.csv.gz"), multi), one)
+
+
+def _finished(shipped: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
+    return _marked(_with_names(_without_duplicates(pd.concat([shipped, added], ignore_index=True))))
 
 
 def _written(runs: pd.DataFrame) -> bytes:

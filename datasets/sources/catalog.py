@@ -24,7 +24,8 @@ from trainlaw.formulas.errors import UnknownNameError, unknown_name
 # Published figures name the tables that they were computed on, whatever becomes the default later.
 _PUBLISHED = (replace(DEFAULT, name="fp32-2026"), replace(ALL_PRECISIONS, name="precisions-2026"))
 _ROWS = (
-    DEFAULT, SINGLE_FP32, ALL_PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED, PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
+    DEFAULT, SINGLE_FP32, ALL_PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED,
+    PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
 )  # fmt: skip
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ROWS})
 _TABLES: Mapping[str, type[MeasuredTable]] = MappingProxyType(
