@@ -8,7 +8,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn, notes_of, unknown
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
-from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.files import read_csv
 

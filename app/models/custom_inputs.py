@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
+from statistics import median
 
 import numpy as np
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import plain_text, text_table, wrapped_list
-from trainlaw.datasets import LAYER_FEATURES, gpu_table
+from trainlaw.datasets import LAYER_FEATURES, built_in_gpus
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -165,13 +167,14 @@ def with_entered_sizes(formula: Formula) -> Formula:
 
 
 def _gpu_constant(name: str, facts: list[str]) -> GroupedConstant:
-    """A specification of all GPUs that have all of `facts`; an unknown base clock is the boost clock."""
-    table = gpu_table().set_index(_GPU)
-    table["base_clock_hz"] = table["base_clock_hz"].fillna(table["boost_clock_hz"])
+    """A specification of all GPUs that have all of `facts`, as features use it."""
     columns = {fact: PRECISIONS["fp32"].peak_column if fact == _PEAK else fact for fact in facts}
-    known = table[list(columns.values())].astype(float)
-    values = known[np.isfinite(known).all(axis=1)][columns[name]]
-    return GroupedConstant(f"{name}[{_GPU}]", _GPU, values.to_dict(), float(values.median()))
+    values = {
+        gpu.gpu: gpu.number(columns[name])
+        for gpu in built_in_gpus().gpus
+        if all(isfinite(gpu.number(column)) for column in columns.values())
+    }
+    return GroupedConstant(f"{name}[{_GPU}]", _GPU, values, median(values.values()))
 
 
 def _layer_cases(inputs: list[str], dense: bool) -> list[dict[str, str | float]]:

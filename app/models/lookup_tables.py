@@ -1,7 +1,5 @@
 """What workbook and page look up: known GPUs, CNNs and precisions, by the label that a person picks."""
 
-import math
-
 from trainlaw.app.models.memory import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
@@ -10,16 +8,11 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 
 
 def gpu_rows() -> dict[str, dict[str, str | float]]:
-    """Return the facts of every card whose peak rate and bandwidth are known, by name; nan where unknown.
-
-    An unknown base clock is the boost clock, as the feature `clock_ratio` takes it.
-    """
+    """Return the facts of every card whose peak rate and bandwidth are known, by name; nan where unknown."""
     rows = {}
     for gpu in built_in_gpus().gpus:
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
-            facts = {name: getattr(gpu, name) for name in NUMBER_COLUMNS}
-            if math.isnan(gpu.base_clock_hz):
-                facts["base_clock_hz"] = gpu.boost_clock_hz
+            facts = {name: gpu.number(name) for name in NUMBER_COLUMNS}
             texts = {"generation": gpu.generation, "source": gpu.source, "remark": gpu.remark}
             rows[gpu.gpu] = {"generation": gpu.generation, **facts, **texts}
     return rows

@@ -12,7 +12,7 @@ from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
-from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError
 
 _MOST = 20_000

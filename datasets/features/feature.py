@@ -4,7 +4,7 @@ A definition is a line of text over raw columns and other features. Python, work
 all compute from that one line, so none of them can differ from what `trainlaw features` prints.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -72,24 +72,13 @@ def written_out(features: Mapping[str, Feature], name: str) -> Expression:
     return substitute(feature.expression, {part: written_out(features, part) for part in parts})
 
 
-class _FeatureColumns(Mapping[str, np.ndarray]):
-    """Joined columns and features under one roof, so that a feature may be made of other features."""
-
-    def __init__(self, joined: Columns, features: Mapping[str, Feature]) -> None:
-        self.joined = joined
-        self.features = features
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.joined:
-            return self.joined[name]
-        expression = self.features[name].expression
-        return evaluate(expression, {part: self[part] for part in variables(expression)})[0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.joined, *self.features)))
-
-    def __len__(self) -> int:
-        return len(tuple(iter(self)))
+def _feature_values(features: Mapping[str, Feature], joined: Columns, name: str) -> np.ndarray:
+    """Return a base column, or a feature computed from those that its definition names; shape (n_rows,)."""
+    if name in joined:
+        return joined[name]
+    expression = features[name].expression
+    parts = {part: _feature_values(features, joined, part) for part in variables(expression)}
+    return evaluate(expression, parts)[0]
 
 
 def chosen_features(features: Mapping[str, Feature], names: Iterable[str] | None) -> tuple[Feature, ...]:
@@ -109,9 +98,8 @@ def feature_block(
     Raises UnknownNameError for an unknown feature.
     """
     chosen = chosen_features(features, names)
-    columns = _FeatureColumns(joined, features)
     # One block, column by column: no second copy of a million rows when the frame is made.
     block = np.empty((len(index), len(chosen)), order="F")
     for position, feature in enumerate(chosen):
-        block[:, position] = columns[feature.spec.name]
+        block[:, position] = _feature_values(features, joined, feature.spec.name)
     return pd.DataFrame(block, columns=[feature.spec.name for feature in chosen], index=index, copy=False)

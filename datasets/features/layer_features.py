@@ -10,7 +10,7 @@ from trainlaw.datasets.features.feature import (
     column_feature,
     derived_feature,
 )
-from trainlaw.datasets.tables.gpu_columns import GpuColumns
+from trainlaw.datasets.tables.joins import GpuJoin
 
 LAYER_NUMBERS = (
     "batch",
@@ -185,15 +185,15 @@ UPDATE_ARRAYS: Mapping[str, int] = MappingProxyType(
 LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {row.spec.name: row for row in (*_ROWS, *GPU_FEATURES)}
 )
-LAYER_COMPUTED: Mapping[str, Callable[[GpuColumns], np.ndarray]] = MappingProxyType(
+LAYER_RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = MappingProxyType(
     {
-        "n_passes": lambda c: c.looked_up("phase", lambda phase: 3 if "backward" in phase else 1),
-        "has_optimizer": lambda c: c.looked_up("phase", lambda phase: "optimizer" in phase.split("+")),
-        "is_conv": lambda c: c.looked_up("kind", lambda kind: kind == "conv"),
-        "tiled_height_px": lambda c: tiled(c["out_height_px"], TILE_PX),
-        "tiled_channels": lambda c: tiled(c["out_channels"], BLOCK_CHANNELS),
-        "has_bias": lambda c: np.nan_to_num(c.table["bias"].to_numpy(dtype=np.float64, na_value=np.nan)),
-        "has_activation": lambda c: c.looked_up("activation", lambda name: name != "none"),
-        "update_arrays": lambda c: c.looked_up("optimizer", lambda name: UPDATE_ARRAYS.get(name, 1)),
+        "n_passes": lambda rows: rows.looked_up("phase", lambda phase: 3 if "backward" in phase else 1),
+        "has_optimizer": lambda rows: rows.looked_up("phase", lambda phase: "optimizer" in phase.split("+")),
+        "is_conv": lambda rows: rows.looked_up("kind", lambda kind: kind == "conv"),
+        "tiled_height_px": lambda rows: tiled(rows.number("out_height_px"), TILE_PX),
+        "tiled_channels": lambda rows: tiled(rows.number("out_channels"), BLOCK_CHANNELS),
+        "has_bias": lambda rows: np.nan_to_num(rows.number("bias")),
+        "has_activation": lambda rows: rows.looked_up("activation", lambda name: name != "none"),
+        "update_arrays": lambda rows: rows.looked_up("optimizer", lambda name: UPDATE_ARRAYS.get(name, 1)),
     }
 )

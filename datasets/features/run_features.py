@@ -16,7 +16,7 @@ from trainlaw.datasets.features.base_features import CNN_FEATURES, GPU_FEATURES,
 from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
 from trainlaw.datasets.features.feature import Feature, chosen_features, derived_feature, feature_block
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
-from trainlaw.datasets.tables.run_columns import Facts, JoinedColumns
+from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import SECOND
 
@@ -175,4 +175,4 @@ def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None 
     without facts.
     """
     chosen = _OF_ANY_RUN if names is None else names
-    return feature_block(FEATURES, JoinedColumns(runs, facts), runs.index, chosen)
+    return feature_block(FEATURES, RunJoin(runs, facts).columns(), runs.index, chosen)

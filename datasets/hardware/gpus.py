@@ -154,6 +154,18 @@ class Gpu:
         known = not isnan(value) if isinstance(value, float) else bool(value)
         return (self.sources.get(column, self.source) if known else "") or "unknown"
 
+    def number(self, column: str) -> float:
+        """Return a number of the GPU as features use it, in the column's unit; nan where unknown.
+
+        An unknown base clock counts as the boost clock: a GPU whose maker states none keeps its clock.
+
+        >>> Gpu("mine", boost_clock_hz=1.5e9).number("base_clock_hz")
+        1500000000.0
+        """
+        if column == "base_clock_hz" and isnan(self.base_clock_hz):
+            return self.boost_clock_hz
+        return float(getattr(self, column))
+
 
 NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)

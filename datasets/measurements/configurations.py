@@ -13,7 +13,7 @@ from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.run_schema import TIMED_PARTS, with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 

@@ -1,8 +1,8 @@
 """Design matrices: one row per run, or one row per layer of each run's CNN with a sum per run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,10 @@ from trainlaw.datasets.features.cnn_layer_features import (
     layer_facts,
 )
 from trainlaw.datasets.features.feature import feature_block, written_out
-from trainlaw.datasets.hardware.gpus import Gpu
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.tables.joins import LazyColumns
 from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 from trainlaw.formulas.expression import variables
 from trainlaw.formulas.formula import Formula
@@ -197,13 +198,11 @@ def layer_columns(
         "n_passes": float(passes),
         "bytes_per_element": numbers.bytes_per_element,
         "peak_flop_per_s": getattr(gpu, numbers.peak_column),
-        "base_clock_hz": gpu.boost_clock_hz if np.isnan(gpu.base_clock_hz) else gpu.base_clock_hz,
+        **{name: gpu.number(name) for name in NUMBER_COLUMNS},
     }
-    of_run = {
-        name: np.array([known.get(name, getattr(gpu, name, 0.0))]) for name in (*RUN_BASE_COLUMNS, "n_passes")
-    }
+    run_columns = {name: np.array([known.get(name, 0.0)]) for name in (*RUN_BASE_COLUMNS, "n_passes")}
     facts, index = layer_facts(cnn), pd.RangeIndex(len(cnn.layers))
-    columns = _Columns(facts, of_run, np.zeros(len(index), dtype=int))
+    columns = _base_columns(facts, run_columns, np.zeros(len(index), dtype=int))
     table = feature_block(CNN_LAYER_FEATURES, columns, index, names)
     return {str(name): table[name].to_numpy() for name in table.columns}
 
@@ -248,28 +247,23 @@ def _refuse_unknown(names: Sequence[str]) -> None:
         )
 
 
-class _Columns(Mapping[str, np.ndarray]):
-    """Base columns by name, float64, shape (n_rows,): counts of layers, and columns of runs per layer."""
+def _base_columns(
+    facts: np.ndarray, run_columns: Mapping[str, np.ndarray], run: np.ndarray
+) -> Mapping[str, np.ndarray]:
+    """Return base columns by name: counts of layers, and columns of runs for the layers of each run.
 
-    def __init__(self, facts: np.ndarray, of_runs: Mapping[str, np.ndarray], run: np.ndarray) -> None:
-        self.facts = facts
-        self.of_runs = of_runs
-        self.run = run
-        self.places = {name: place for place, name in enumerate(CNN_LAYER_COLUMNS)}
+    facts : shape (n_rows, n_facts). run_columns : shape (n_runs,). run : of each row, shape (n_rows,).
+    """
+    layer_names = {name: name for name in run_columns} | {
+        run: layer for layer, run in RUN_FEATURE_NAMES.items()
+    }
+    runs = {layer_names[name]: partial(values.take, run) for name, values in run_columns.items()}
+    layers = {name: partial(_column, facts, place) for place, name in enumerate(CNN_LAYER_COLUMNS)}
+    return LazyColumns({**runs, **layers})
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.places:
-            return self.facts[:, self.places[name]]
-        return self.of_runs[RUN_FEATURE_NAMES.get(name, name)][self.run]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.places or RUN_FEATURE_NAMES.get(str(name), name) in self.of_runs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*self.places, *self.of_runs))
-
-    def __len__(self) -> int:
-        return len(self.places) + len(self.of_runs)
+def _column(values: np.ndarray, place: int) -> np.ndarray:
+    return values[:, place]
 
 
 def _stacked(
@@ -287,7 +281,7 @@ def _stacked(
     start = np.concatenate([[0], np.cumsum(sizes)])
     sums = RowSums(start, np.arange(start[-1]), np.concatenate([item.count for item in present]))
     run = np.repeat(np.flatnonzero(known), sizes)
-    base = _Columns(np.concatenate([item.facts for item in present]), run_columns, run)
+    base = _base_columns(np.concatenate([item.facts for item in present]), run_columns, run)
     table = feature_block(CNN_LAYER_FEATURES, base, pd.RangeIndex(len(run)), names)
     columns = {str(name): table[name].to_numpy() for name in table.columns}
     # A column that no formula uses, so that a formula without features knows the number of rows.

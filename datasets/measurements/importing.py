@@ -16,7 +16,7 @@ from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A network that is not shipped is built and counted, some 10 ms each.

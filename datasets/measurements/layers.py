@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 from trainlaw.datasets.features.feature import feature_block
-from trainlaw.datasets.features.layer_features import LAYER_COMPUTED, LAYER_FEATURES, LAYER_NUMBERS
+from trainlaw.datasets.features.layer_features import LAYER_FEATURES, LAYER_NUMBERS, LAYER_RULES
 from trainlaw.datasets.files.columns import Column, table_schema
 from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.datasets.tables.gpu_columns import GpuColumns
+from trainlaw.datasets.tables.joins import GpuJoin, LazyColumns
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _SIDE = {"unit": "px", "low": 1, "high": 65536}
@@ -60,12 +60,13 @@ class LayerTable(MeasuredTable):
 
         Raises UnknownNameError for an unknown feature.
         """
-        return feature_block(LAYER_FEATURES, self._columns(), self._rows.index, names)
+        columns = LazyColumns(self._joined().makers(LAYER_NUMBERS, LAYER_RULES))
+        return feature_block(LAYER_FEATURES, columns, self._rows.index, names)
 
     def labels(self) -> pd.DataFrame:
         """Return what groups of layers are made by, as text columns `LAYER_LABELS`."""
-        columns = self._columns()
-        return pd.DataFrame({name: columns.texts(name) for name in LAYER_LABELS}, dtype=object)
+        joined = self._joined()
+        return pd.DataFrame({name: joined.texts(name) for name in LAYER_LABELS}, dtype=object)
 
-    def _columns(self) -> GpuColumns:
-        return GpuColumns(self._rows, self.facts.gpus, LAYER_NUMBERS, LAYER_COMPUTED)
+    def _joined(self) -> GpuJoin:
+        return GpuJoin(self._rows, self.facts.gpus)

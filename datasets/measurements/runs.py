@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.run_features import feature_frame
 from trainlaw.datasets.measurements.run_schema import without_defaults
+from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
-from trainlaw.datasets.tables.run_columns import Facts, JoinedColumns
 
 LABELS = (
     "gpu_group",
@@ -52,8 +52,8 @@ class RunTable(MeasuredTable):
 
     def labels(self) -> pd.DataFrame:
         """Return what groups of runs are made by, as text columns `LABELS`, shape (n_runs, 10)."""
-        columns = JoinedColumns(self._rows, self.facts)
-        return pd.DataFrame({name: columns.texts(name) for name in LABELS}, dtype=object)
+        joined = RunJoin(self._rows, self.facts)
+        return pd.DataFrame({name: joined.texts(name) for name in LABELS}, dtype=object)
 
     def merged(self, other: "RunTable") -> "RunTable":
         """Return the runs of both tables, these first; repeats of a configuration are all kept."""

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.tables.run_columns import Facts, built_in_facts
+from trainlaw.datasets.tables.joins import Facts, built_in_facts
 from trainlaw.formulas.errors import InputError, unknown_name
 
 

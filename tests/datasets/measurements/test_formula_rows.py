@@ -23,7 +23,7 @@ from trainlaw.datasets.features.cnn_layer_features import (
     DistinctLayers,
 )
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
-from trainlaw.datasets.tables.run_columns import Facts
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, UnknownNameError
 
 NETS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")

@@ -1,0 +1,231 @@
+"""Rows joined with the specifications of their GPU, CNN and links: columns computed on demand, never stored."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, find_cnn_counts
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.formulas.errors import TrainlawError, unknown_name
+
+RUN_NUMBERS = (
+    "input_size_px",
+    "n_classes",
+    "batch_per_gpu",
+    "n_gpus",
+    "n_nodes",
+    "time_s",
+    "single_gpu_time_s",
+)
+Maker = Callable[[], np.ndarray]
+
+
+class LazyColumns(Mapping[str, np.ndarray]):
+    """Columns by name, each computed when it is asked for; float64, shape (n_rows,).
+
+    All columns of a million rows at once would take gigabytes, and a formula uses few of them.
+    """
+
+    def __init__(self, makers: Mapping[str, Maker]) -> None:
+        """Keep the function that computes each column."""
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Compute one column; raises UnknownNameError."""
+        if name not in self._makers:
+            raise unknown_name("column", name, self._makers)
+        return self._makers[name]()
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a column of that name, without computing it."""
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the columns."""
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._makers)
+
+
+class GpuJoin:
+    """A table with the text columns `gpu` and `precision`, joined with the GPU of each row."""
+
+    def __init__(self, table: pd.DataFrame, gpus: GpuCatalog) -> None:
+        """Find the GPU of each row; raises UnknownNameError for one that is not in the catalog."""
+        self.table = table
+        # Each GPU is looked up once, not once per row.
+        self._gpu_of_row, names = pd.factorize(table["gpu"], use_na_sentinel=False)
+        self._gpus = [gpus.find(str(name)) for name in names]
+
+    def makers(
+        self, numbers: Iterable[str], rules: Mapping[str, Callable[["GpuJoin"], np.ndarray]]
+    ) -> dict[str, Maker]:
+        """Return how each column is computed: `numbers` of the table, of its GPUs, and by further `rules`."""
+        rules = {"peak_flop_per_s": _peak, "bytes_per_element": _bytes_per_element, **rules}
+        return {
+            **{name: partial(self.number, name) for name in numbers},
+            **{name: partial(self.gpu_number, name) for name in NUMBER_COLUMNS},
+            **{name: partial(rule, self) for name, rule in rules.items()},
+        }
+
+    def number(self, column: str) -> NDArray[np.float64]:
+        """Return a column of the table as numbers; nan where empty."""
+        return self.table[column].to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def gpu_number(self, column: str) -> NDArray[np.float64]:
+        """Return a specification of the GPU of each row, as `Gpu.number` gives it."""
+        return np.array([gpu.number(column) for gpu in self._gpus], dtype=np.float64)[self._gpu_of_row]
+
+    def looked_up(self, column: str, value_of: Callable[[str], float]) -> NDArray[np.float64]:
+        """Return `value_of` each text of a column of the table, called once per different text."""
+        codes, texts = pd.factorize(self.table[column], use_na_sentinel=False)
+        return np.array([value_of(str(text)) for text in texts], dtype=np.float64)[codes]
+
+    def texts(self, column: str) -> NDArray[Any]:
+        """Return a text of each row, dtype object: of its GPU (`gpu_group`, `generation`) or of the table."""
+        if column in ("gpu_group", "generation"):
+            return np.array([getattr(gpu, column) for gpu in self._gpus], dtype=object)[self._gpu_of_row]
+        return self.table[column].to_numpy(dtype=object)
+
+
+def _peak(rows: GpuJoin) -> np.ndarray:
+    # A code per precision and the peak of each, so that one pass over the rows suffices.
+    code = rows.looked_up("precision", _precision_code).astype(np.intp)
+    return np.choose(code, [rows.gpu_number(row.peak_column) for row in PRECISIONS.values()])
+
+
+def _precision_code(text: str) -> float:
+    if text not in PRECISIONS:
+        raise unknown_name("precision", text, PRECISIONS)
+    return list(PRECISIONS).index(text)
+
+
+def _bytes_per_element(rows: GpuJoin) -> np.ndarray:
+    return rows.looked_up("precision", lambda text: PRECISIONS[text].bytes_per_element)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What runs are joined with: a catalog of GPUs, and CNNs beyond the shipped ones."""
+
+    gpus: GpuCatalog
+    cnns: tuple[CnnCounts, ...] = ()
+
+    def cnn(self, key: tuple[str, int, int]) -> CnnCounts:
+        """Return the counts of a CNN by name, input size in pixels and number of classes.
+
+        Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
+        """
+        added = next((cnn for cnn in self.cnns if cnn.key == key), None)
+        return added or find_cnn_counts(*key)
+
+
+@cache
+def built_in_facts() -> Facts:
+    """Return the shipped GPUs and CNNs."""
+    return Facts(built_in_gpus())
+
+
+class RunJoin:
+    """Runs (a frame of the runs schema) joined with their GPU, CNN and links."""
+
+    def __init__(self, runs: pd.DataFrame, facts: Facts) -> None:
+        """Find the GPU and the CNN of each run; raises UnknownNameError for an unknown GPU.
+
+        A CNN without counts raises only where a column needs them.
+        """
+        self._gpus = GpuJoin(runs, facts.gpus)
+        key_columns = ["cnn", "input_size_px", "n_classes"]
+        self._cnn_of_run = runs.groupby(key_columns, sort=False, dropna=False).ngroup().to_numpy()
+        first = runs[key_columns].drop_duplicates().itertuples(index=False, name=None)
+        self._facts = facts
+        self._keys = [(str(name), int(size), int(classes)) for name, size, classes in first]
+
+    def columns(self) -> LazyColumns:
+        """Return all columns of the runs and of what they are joined with, float64, shape (n_runs,).
+
+        A column raises UnknownNameError or InputError for a link, algorithm or precision that is not known.
+        """
+        counts = {name: partial(self._count, name) for name in COUNT_COLUMNS}
+        return LazyColumns({**self._gpus.makers(RUN_NUMBERS, _RULES), **counts})
+
+    def texts(self, column: str) -> NDArray[Any]:
+        """Return a text of each run, dtype object: of its CNN (`cnn_base`, `cnn_family`), or as `GpuJoin`."""
+        if column in ("cnn_base", "cnn_family"):
+            names = [self._cnn_label(key, column) for key in self._keys]
+            return np.array(names, dtype=object)[self._cnn_of_run]
+        return self._gpus.texts(column)
+
+    @cached_property
+    def _cnns(self) -> list[CnnCounts]:
+        """The different CNNs of the runs, in the order of their first run."""
+        return [self._facts.cnn(key) for key in self._keys]
+
+    def _count(self, name: str) -> NDArray[np.float64]:
+        return np.array([cnn.counts[name] for cnn in self._cnns], dtype=np.float64)[self._cnn_of_run]
+
+    def _cnn_label(self, key: tuple[str, int, int], column: str) -> str:
+        """Return a label of a CNN: its own name where it has no counts, as a run that is not pooled may."""
+        try:
+            return str(getattr(self._facts.cnn(key), column))
+        except TrainlawError:
+            return key[0] if column == "cnn_base" else "unknown"
+
+
+def _peer_access(rows: GpuJoin) -> np.ndarray:
+    stated = rows.number("peer_access")
+    return np.where(np.isnan(stated), rows.gpu_number("peer_access"), stated)
+
+
+def _link_number(column: str, name: str) -> Callable[[GpuJoin], np.ndarray]:
+    # Where there is no link (one GPU, one node), its figures are 0: it takes no time.
+    return lambda rows: np.nan_to_num(rows.looked_up(column, lambda link: getattr(find_link(link), name)))
+
+
+def _has_algorithm(feature: str) -> Callable[[GpuJoin], np.ndarray]:
+    """Return the column that is 1 where the time of a run's algorithm is `feature`."""
+
+    def is_own(text: str) -> float:
+        if text not in ALGORITHMS:
+            raise unknown_name("algorithm", text, ALGORITHMS)
+        return FEATURE_OF_ALGORITHM.get(text) == feature
+
+    return lambda rows: rows.looked_up("algorithm", is_own)
+
+
+def _includes(part: str) -> Callable[[GpuJoin], np.ndarray]:
+    return lambda rows: rows.looked_up("timed_parts", lambda parts: part in parts.split("+"))
+
+
+def _is_tensor_precision(rows: GpuJoin) -> np.ndarray:
+    return rows.looked_up("precision", lambda text: text not in ("fp32", "unknown"))
+
+
+_RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = MappingProxyType(
+    {
+        "has_optimizer": _includes("optimizer"),
+        "has_input_copy": _includes("copy"),
+        "is_tensor_precision": _is_tensor_precision,
+        **{
+            algorithm_indicator(feature): _has_algorithm(feature) for feature in FEATURE_OF_ALGORITHM.values()
+        },
+        "exchange_rounds": lambda rows: np.ceil(np.log2(rows.number("n_gpus"))),
+        "peer_access": _peer_access,
+        "link_byte_per_s": _link_number("link", "effective_byte_per_s"),
+        "link_s_per_byte": _link_number("link", "s_per_byte"),
+        "link_latency_s": _link_number("link", "latency_s"),
+        "network_byte_per_s": _link_number("network", "effective_byte_per_s"),
+        "network_s_per_byte": _link_number("network", "s_per_byte"),
+        "network_latency_s": _link_number("network", "latency_s"),
+    }
+)
