@@ -1,31 +1,43 @@
-"""How unlike the training rows a configuration is, all features together.
+"""Distance of a configuration from the training rows in all features jointly.
 
-Each feature may lie in its training range and yet their combination be new (a huge batch of a tiny network).
-The measure is the Mahalanobis distance (Mahalanobis, "On the generalised distance in statistics", 1936) of
-the logarithms of a formula's features; what is far is said by the training rows themselves: by how far the
-rows of each group lie from the rows of all other groups.
+Each feature may lie in its training range although their combination is new (a huge batch of a tiny CNN). The
+measure is the Mahalanobis distance (Mahalanobis, "On the generalised distance in statistics", 1936) of the
+logarithms of a formula's features. The limit is taken from the training rows: from the distances of the rows
+of each group to the rows of all other groups.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 
-#: Where a formula's `errors` carry the joint range.
+#: Key of the joint range in the `errors` of a formula.
 KEY = "joint_range"
-_RIDGE = 0.05  # of the mean variance: so that two features in step do not make a tiny change look far
+# Share of the mean variance added to each: with two nearly proportional features, a tiny change would
+# otherwise look far.
+_RIDGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class JointRange:
-    """Distance from training and the distance beyond which a row counts as outside.
+    """Distance from the training rows, and the limit beyond which a row counts as outside.
 
-    names : features, (k,). floors : added to each before the logarithm, so that zeros have one, (k,).
-    centre : mean of ln(feature + floor), (k,). whitening : (k, k); the distance of a row is the length of
-    whitening @ (ln(feature + floor) - centre) over the root of k. limit : nine tenths of the rows of a new
-    group of GPUs lie within it, each group weighing the same.
+    Attributes
+    ----------
+    names : tuple of str, length k
+        Features.
+    floors : ndarray, shape (k,)
+        Added to each feature before the logarithm, so that zeros have one.
+    centre : ndarray, shape (k,)
+        Mean of ln(feature + floor).
+    whitening : ndarray, shape (k, k)
+        The distance of a row is the length of whitening @ (ln(feature + floor) - centre) over sqrt(k).
+    limit : float
+        Distance within which nine tenths of the rows of a new GPU group lie, with equal weight per group.
     """
 
     names: tuple[str, ...]
@@ -36,11 +48,28 @@ class JointRange:
 
     @classmethod
     def fit(
-        cls, columns: Mapping[str, Sequence[float]], groups: Sequence[object], level: float = 0.9
+        cls, columns: Mapping[str, npt.ArrayLike], groups: npt.ArrayLike, level: float = 0.9
     ) -> "JointRange":
-        """Learn the range from training rows: `columns`, features by name, and `groups`, each (n_runs,).
+        """Return the joint range of training rows.
 
-        Features that never vary are left out. InputError without any feature or for negative values.
+        Parameters
+        ----------
+        columns : mapping of str to array_like, shape (n_runs,)
+            Features by name; those without variation are omitted.
+        groups : array_like, shape (n_runs,)
+            GPU group of each run.
+        level : float
+            Share of the rows of a new group within the limit.
+
+        Returns
+        -------
+        JointRange
+            Distance and limit.
+
+        Raises
+        ------
+        InputError
+            If no feature varies, or a value is negative or not finite.
         """
         names = tuple(name for name, values in columns.items() if np.ptp(np.asarray(values, dtype=float)) > 0)
         if not names:
@@ -54,27 +83,28 @@ class JointRange:
         group_names = np.unique(labels)
         for name in group_names:
             inside = labels == name
-            # A group is measured against the others only, as a new GPU will be.
+            # The distance of a group is to the others only, because a new GPU is not among them either.
             reference = logs[~inside] if len(group_names) > 1 else logs
             distances[inside] = _distances(logs[inside], *_shape(reference))
             weights[inside] = 1.0 / (inside.sum() * len(group_names))
+        # Weighted quantile; the slack keeps a rounding error of the sum from moving it by a row.
         order = np.argsort(distances, kind="stable")
         position = int(np.searchsorted(np.cumsum(weights[order]), level - 1e-12))
         limit = float(distances[order][min(position, len(order) - 1)])
         return cls(names, floors, *_shape(logs), limit)
 
-    def distance(self, columns: Mapping[str, Sequence[float]]) -> np.ndarray:
-        """Return the distance of each row from training, (n_runs,); 1 is typical, nan where undefined."""
+    def distance(self, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:
+        """Return the distance of each row from training, shape (n_runs,); 1 is typical, nan if undefined."""
         table = np.column_stack([np.asarray(columns[name], dtype=float) for name in self.names])
         with np.errstate(invalid="ignore", divide="ignore"):
             return _distances(np.log(table + self.floors), self.centre, self.whitening)
 
-    def outside(self, columns: Mapping[str, Sequence[float]]) -> np.ndarray:
-        """Return which rows are farther than `limit`, bool, shape (n_runs,); undefined ones are."""
+    def outside(self, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:
+        """Return whether each row is farther than `limit`, bool, shape (n_runs,); True if undefined."""
         return ~(self.distance(columns) <= self.limit)
 
     def to_json(self) -> dict[str, object]:
-        """Return the range as plain JSON values, seven digits each."""
+        """Return the range as plain JSON values with seven digits."""
         return {
             "names": list(self.names),
             "floors": _short(self.floors),
@@ -84,8 +114,8 @@ class JointRange:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> "JointRange":
-        """Return the range that `to_json` gave; InputError where a part is missing or of another size."""
+    def from_json(cls, value: Mapping[str, Any]) -> "JointRange":
+        """Return the range that `to_json` wrote; InputError if a part is missing or of another size."""
         try:
             names = tuple(str(name) for name in value["names"])
             floors, centre, whitening = (
@@ -100,24 +130,24 @@ class JointRange:
         return cls(names, floors, centre, whitening, limit)
 
 
-def joint_range_of(formula: Formula) -> JointRange | None:
-    """Return the joint range that a formula carries in its `errors`, or None where it carries none."""
+def stored_joint_range(formula: Formula) -> JointRange | None:
+    """Return the joint range stored in the `errors` of a formula, or None."""
     value = formula.errors.get(KEY)
     return JointRange.from_json(value) if value else None
 
 
-def jointly_outside(formula: Formula, columns: Mapping[str, Sequence[float]]) -> np.ndarray:
-    """Return which rows are, all features together, unlike the formula's training rows, bool, (n_runs,).
+def jointly_outside(formula: Formula, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:
+    """Return whether each row lies outside the joint range of a formula, bool, shape (n_runs,).
 
     columns : the used features by name, each (n_runs,). All False for a formula without a joint range.
     """
-    found = joint_range_of(formula)
+    found = stored_joint_range(formula)
     lengths = {len(np.atleast_1d(np.asarray(values))) for values in columns.values()}
     return found.outside(columns) if found else np.zeros(max(lengths, default=0), dtype=bool)
 
 
 def _shape(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean, (k,), and inverse root of the covariance, (k, k), of rows of logarithms."""
+    """Return the mean, (k,), and the inverse root of the covariance, (k, k), of rows of logarithms."""
     centre = logs.mean(axis=0)
     scatter = np.atleast_2d(np.cov(logs, rowvar=False, bias=True))
     scatter = scatter + _RIDGE * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
@@ -125,7 +155,8 @@ def _shape(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distances(logs: np.ndarray, centre: np.ndarray, whitening: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.mean(((logs - centre) @ whitening.T) ** 2, axis=1))
+    distances: np.ndarray = np.sqrt(np.mean(((logs - centre) @ whitening.T) ** 2, axis=1))
+    return distances
 
 
 def _short(values: np.ndarray) -> list[float]:

@@ -1,15 +1,16 @@
-"""Bootstrap intervals in which whole groups are drawn, since rows of one GPU err together.
+"""Bootstrap intervals that resample whole groups, because the errors of one GPU's runs are correlated.
 
-Method: cluster bootstrap, percentile interval (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
+Cluster bootstrap, percentile interval (Efron, Tibshirani, "An introduction to the bootstrap", 1993).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
+import numpy.typing as npt
 from trainlaw.formulas.errors import InputError
 
 
-def drawn_rows(groups: Sequence[object], resamples: int, seed: int) -> list[np.ndarray]:
+def drawn_rows(groups: npt.ArrayLike, resamples: int, seed: int) -> list[np.ndarray]:
     """Return `resamples` arrays of row positions: as many groups as there are, with replacement."""
     labels = np.asarray(groups, dtype=str)
     rows = [np.flatnonzero(labels == name) for name in np.unique(labels)]
@@ -19,16 +20,38 @@ def drawn_rows(groups: Sequence[object], resamples: int, seed: int) -> list[np.n
 
 def bootstrap_interval(
     statistic: Callable[[np.ndarray], float],
-    groups: Sequence[object],
+    groups: npt.ArrayLike,
     level: float = 0.9,
     resamples: int = 500,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return low and high of the central `level` interval of `statistic` when groups are drawn anew.
+    """Return the central interval of a statistic when whole groups are resampled.
 
-    statistic : function of row positions, int64, shape (n_drawn,), for example a metric of these rows.
-    groups : labels, shape (n_runs,). With one group there is nothing to draw: (nan, nan).
+    Parameters
+    ----------
+    statistic : callable
+        Function of row positions, int64, shape (n_drawn,), such as a metric of these rows.
+    groups : array_like, shape (n_runs,)
+        Group label of each row.
+    level : float
+        Probability content of the interval, between 0 and 1.
+    resamples : int
+        Number of bootstrap samples.
+    seed : int
+        Seed of the random draws.
 
+    Returns
+    -------
+    tuple of float
+        Low and high end; (nan, nan) for a single group, which cannot be resampled.
+
+    Raises
+    ------
+    InputError
+        If `level` is not between 0 and 1.
+
+    Examples
+    --------
     >>> errors = np.array([1.0, 1.0, 3.0])
     >>> bootstrap_interval(lambda rows: errors[rows].mean(), ["T4", "T4", "V100"])
     (1.0, 3.0)
@@ -45,7 +68,7 @@ def bootstrap_interval(
 def mean_interval(
     values: Iterable[float], level: float = 0.9, resamples: int = 500, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Return the mean of one value per group, and low and high of its bootstrap interval.
+    """Return the mean of one value per group, and the low and high end of its bootstrap interval.
 
     >>> mean_interval([1.0, 1.0])
     (1.0, 1.0, 1.0)
@@ -56,16 +79,16 @@ def mean_interval(
 
 
 def pair_interval(
-    pairs: Sequence[tuple[str, str]],
-    values: Sequence[float],
+    pairs: npt.ArrayLike,
+    values: npt.ArrayLike,
     level: float = 0.9,
     resamples: int = 500,
     seed: int = 0,
 ) -> tuple[float, float, float]:
-    """Return the mean of `values`, one per pair of groups, and low and high of its bootstrap interval.
+    """Return the mean of one value per pair of groups, and the low and high end of its bootstrap interval.
 
-    pairs : the two labels of each pair, shape (n_pairs, 2). Groups are drawn anew; a pair counts as often as
-    both of its groups were drawn. (nan, nan, nan) without a pair.
+    pairs : the two labels of each pair, shape (n_pairs, 2); values : (n_pairs,). Groups are resampled; a pair
+    counts as often as the product of the counts of its groups. (nan, nan, nan) without a pair.
 
     >>> pair_interval([("A", "B")], [1.0])
     (1.0, 1.0, 1.0)

@@ -1,7 +1,7 @@
-"""Calibration of a law to one GPU from a few runs measured on it.
+"""Calibration of a formula to one GPU from a few runs measured on it.
 
-Two factors, on all compute times and on all memory times, say how far the data sheet's rates mislead for this
-GPU. They are the maximum of the posterior of a prior at 1: with one run measured they move little, with many
+Two factors, on all compute times and on all memory times, correct the nominal rates of this GPU. They are the
+maximum a posteriori estimate with a log-normal prior at 1: with one measured run they move little, with many
 freely.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
@@ -18,24 +19,30 @@ from trainlaw.validate.result import StudyResult
 
 Columns = Mapping[str, np.ndarray]
 
-# Of ln(factor): what two free factors per GPU spread by, and of ln(time): what a good law leaves over within
-# a GPU.
+# Standard deviations: of ln(factor) among GPUs if both factors are free; of ln(time) among the runs of one
+# GPU around a good formula.
 PRIOR_DEVIATION = 0.3
 NOISE_DEVIATION = 0.15
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Factors on the compute, memory and launch times of one GPU; 1 is the data sheet."""
+    """Factors on the compute, memory and launch times of one GPU; 1 is the nominal rate.
+
+    Attributes
+    ----------
+    compute_factor, memory_factor, launch_factor : float
+        Measured over nominal time.
+    """
 
     compute_factor: float = 1.0
     memory_factor: float = 1.0
     launch_factor: float = 1.0
 
     def apply(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Return the features, each (n_runs,), as they are at this GPU's effective rates.
+        """Return the features, each (n_runs,), at the effective rates of this GPU.
 
-        Times by compute and memory are multiplied, rates divided, ratios of both rates changed accordingly.
+        Compute and memory times are multiplied, rates divided, ratios of rates changed accordingly.
         """
         return {
             name: np.asarray(values, dtype=float) * self._factor(name) for name, values in columns.items()
@@ -57,25 +64,41 @@ class Calibration:
 
 
 def calibrate(
-    predict: Callable[[Columns], np.ndarray], columns: Columns, seconds: Sequence[float]
+    predict: Callable[[Columns], np.ndarray], columns: Columns, seconds: npt.ArrayLike
 ) -> Calibration:
     """Return the calibration from runs measured on one GPU.
 
-    predict : features by name, each (n_runs,), to seconds (n_runs,), such as `Formula.predict`.
-    columns, seconds : features and measured times of the runs, (n_runs,). InputError where `predict` gives no
-    finite, positive time for one of them.
+    Parameters
+    ----------
+    predict : callable
+        From features by name, each (n_runs,), to seconds, (n_runs,); such as `Formula.predict`.
+    columns : mapping of str to ndarray, shape (n_runs,)
+        Features of the runs.
+    seconds : array_like, shape (n_runs,)
+        Measured times.
+
+    Returns
+    -------
+    Calibration
+        Factors for compute and memory times.
+
+    Raises
+    ------
+    InputError
+        If `predict` returns a time that is not finite and positive.
     """
     log_seconds = np.log(np.asarray(seconds, dtype=float))
 
     def values(logs: np.ndarray) -> np.ndarray:
         predicted = predict(Calibration(*np.exp(logs)).apply(columns))
-        return (np.log(predicted) - log_seconds) / NOISE_DEVIATION
+        residuals: np.ndarray = (np.log(predicted) - log_seconds) / NOISE_DEVIATION
+        return residuals
 
     with np.errstate(all="ignore"):
         if not np.isfinite(values(np.zeros(2))).all():
-            raise InputError("calibration: the law has no finite, positive time for a measured run")
+            raise InputError("calibration: the formula has no finite, positive time for a measured run")
     prior = Prior(np.zeros(2), np.full(2, PRIOR_DEVIATION))
-    # Two factors that are known to a few percent at best need no ten digits.
+    # Two factors that are known to a few percent at best do not need ten digits.
     fitted = robust_least_squares(with_numeric_slopes(values), np.zeros(2), prior=prior, tolerance=1e-6)
     return Calibration(*(float(factor) for factor in np.exp(fitted.parameters)))
 
@@ -90,16 +113,16 @@ def anchor_errors(
     seed: int = 0,
     by: str = "gpu_group",
 ) -> pd.DataFrame:
-    """Return the held-out error when some runs on the held-out GPU may be measured first.
+    """Return the held-out error after calibration with a few runs of the held-out GPU.
+
+    For each held-out group and number k of anchors, k random rows of the group calibrate the formula of its
+    split, which is then evaluated on the other rows of the group; the mean over `draws`. A group with at most
+    k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`.
 
     result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
-    formulas. X : the features of that study, shape (n_runs, n_features).
-    For each held-out group and number of anchors k, k random rows of the group calibrate the formula of its
-    split, which is then judged on the group's other rows; the mean over `draws`. A group with k rows or fewer
-    is left out for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`. InputError where
-    the estimator has no formulas.
+    formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
     """
-    rows = []
+    rows: list[tuple[int, str, str, int, float]] = []
     for (split, group), part in result.predictions.groupby(["split", by], sort=False):
         formula, columns, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
@@ -116,12 +139,12 @@ def anchor_errors(
 def held_out_part(
     result: StudyResult, estimator: str, X: pd.DataFrame, split: str, part: pd.DataFrame
 ) -> tuple[Formula, Columns, np.ndarray]:
-    """Return the formula of `split`, its features by name, (n,), and measured seconds, (n,), of rows of it.
+    """Return the formula of `split`, and features by name and measured seconds, each (n_rows,), of `part`.
 
-    part : rows of `result.predictions`. InputError where the estimator left no formula of the split.
+    part : rows of `result.predictions`. InputError if the estimator has no formula for the split.
     """
     if (split, estimator) not in result.formulas:
-        raise InputError(f"estimator {estimator!r} left no formula of split {split!r} to calibrate")
+        raise InputError(f"estimator {estimator!r} has no formula of split {split!r} to calibrate")
     formula = result.formulas[split, estimator]
     features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
     columns = {spec.name: features[spec.name].to_numpy(dtype=float) for spec in formula.used_features}

@@ -1,7 +1,7 @@
-"""The held-out error at each level of knowledge about the target GPU.
+"""Held-out error by level of knowledge about the target GPU.
 
-Level 0: its data sheet. Level 1: and its achieved rates, from micro-benchmarks. Level 2: and k configurations
-measured on it. The same idea as the two levels of Viebke et al. (HPCS 2019) for many-core processors.
+Level 0: its data sheet. Level 1: also its achieved rates, from micro-benchmarks. Level 2: also k
+configurations measured on it. Viebke et al. (HPCS 2019) distinguish two such levels for many-core processors.
 """
 
 from collections.abc import Sequence
@@ -11,21 +11,30 @@ import numpy as np
 import pandas as pd
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.calibration import Calibration, anchor_errors, held_out_part
+from trainlaw.validate.calibration import Calibration, Columns, anchor_errors, held_out_part
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.result import StudyResult
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
-# With fewer GPUs it is not known how much of its data sheet's rate a GPU usually reaches.
+# Fewer GPUs do not show which share of its nominal rates a GPU usually reaches.
 _LEAST_OTHERS = 3
 
 
 @dataclass(frozen=True)
 class LevelError:
-    """The macro error at one level, percent, with its bootstrap interval; nan where there is no data.
+    """The macro error at one level with its bootstrap interval.
 
-    n_groups : GPU groups that it is a mean of. sheet_percent : the error of the same groups at level 0.
+    Attributes
+    ----------
+    level : str
+        Title of the level.
+    n_groups : int
+        Number of GPU groups in the mean.
+    macro_mape_percent, low_percent, high_percent : float
+        Mean over groups and interval, percent; nan without data.
+    sheet_percent : float
+        Error of the same groups at level 0, percent.
     """
 
     level: str
@@ -46,12 +55,34 @@ def calibration_levels(
     draws: int = 5,
     seed: int = 0,
 ) -> tuple[LevelError, ...]:
-    """Return the error of the held-out GPUs at levels 0, 1 and, for each number of runs, 2.
+    """Return the error of the held-out GPUs at levels 0 and 1 and, for each number of runs, at level 2.
 
-    result : a study whose splits hold out whole GPU groups, with the label `gpu`. estimator : one whose fits
-    are formulas. X : the features of that study, (n_runs, n_features). rates : achieved rates, for level 1;
-    it has no data without the rates of the target and of three GPUs of the training part.
-    draws : of the runs that are measured first. InputError as `anchor_errors`.
+    Parameters
+    ----------
+    result : StudyResult
+        A study whose splits hold out whole GPU groups, with the label `gpu`.
+    estimator : str
+        Name of an estimator of the study whose fits are formulas.
+    X : DataFrame, shape (n_runs, n_features)
+        Features of that study.
+    rates : sequence of MeasuredRates
+        Achieved rates, for level 1, which needs those of the target and of three GPUs of the training rows.
+    n_anchors : sequence of int
+        Numbers of runs measured on the target, for level 2.
+    draws : int
+        Random choices of these runs to average over.
+    seed : int
+        Seed of these choices.
+
+    Returns
+    -------
+    tuple of LevelError
+        One entry per level.
+
+    Raises
+    ------
+    InputError
+        If the estimator has no formulas.
     """
     errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws, seed=seed)
     table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
@@ -67,7 +98,7 @@ def calibration_levels(
 
 
 def _level(name: str, errors: pd.Series, sheet: pd.Series) -> LevelError:
-    """Return the mean over groups of `errors`, percent, beside the same groups' at the data sheet."""
+    """Return the mean over groups of `errors`, percent, with that of the same groups at level 0."""
     if not len(errors):
         return LevelError(name, 0, *[float("nan")] * 4)
     return LevelError(name, len(errors), *mean_interval(errors), float(sheet[errors.index].mean()))
@@ -76,7 +107,7 @@ def _level(name: str, errors: pd.Series, sheet: pd.Series) -> LevelError:
 def _with_rates(
     result: StudyResult, estimator: str, X: pd.DataFrame, rates: Sequence[MeasuredRates]
 ) -> pd.Series:
-    """Return the error of each GPU group whose cards have rates, percent, with the rates in the formula."""
+    """Return the error, percent, of each GPU group with measured rates when the formula uses these rates."""
     found = {(row.gpu, row.precision): row for row in rates}
     predictions = result.predictions
     precisions = (
@@ -108,28 +139,29 @@ def _with_rates(
 
 
 def _usual(slowdowns: np.ndarray) -> np.ndarray:
-    """Return the median slowdown of GPUs, (n_gpus, 3) to (3,); nan for what none of them has measured."""
+    """Return the median slowdown of GPUs, (n_gpus, 3) to (3,); nan where no GPU has a measurement."""
     known = [values[np.isfinite(values)] for values in slowdowns.T]
     return np.array([np.median(values) if len(values) else np.nan for values in known])
 
 
 def _slowdown(rates: MeasuredRates, sheet: pd.Series) -> tuple[float, float, float]:
-    """Return data sheet over achieved, for compute, memory and launches (per 10 us); nan if not measured."""
+    """Return nominal over achieved rates of compute, memory and launches; nan if not measured."""
     compute = sheet["peak_flop_per_s"] / (rates.achieved_matmul_flop_per_s or np.nan)
     memory = sheet["bandwidth_byte_per_s"] / (rates.achieved_copy_byte_per_s or np.nan)
+    # Features count launches at a nominal 10 us each.
     return float(compute), float(memory), (rates.launch_latency_s or np.nan) / 1e-5
 
 
 def _predicted(
     formula: Formula,
-    columns: dict[str, np.ndarray],
+    columns: Columns,
     rows: Sequence[tuple[str, str]],
     slower: dict[tuple[str, str], tuple[float, float, float]],
     usual: np.ndarray,
 ) -> np.ndarray:
-    """Return seconds at the achieved rates, (n_rows,); nan for a card without rates.
+    """Return seconds at the achieved rates, (n_rows,); nan for a GPU without rates.
 
-    usual : slowdown of a usual GPU of training, which the formula's constants already contain, (3,).
+    usual : median slowdown of the training GPUs, which the constants of the formula already contain, (3,).
     """
     predicted = np.full(len(rows), np.nan)
     for key in set(rows) & set(slower):

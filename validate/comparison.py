@@ -1,4 +1,4 @@
-"""Two studies side by side: paired differences of error on the rows that both predicted."""
+"""Comparison of two studies: paired differences of error on the rows that both predicted."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,18 @@ from trainlaw.validate.result import MEASURED, StudyResult
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How much larger the absolute percentage error of the second of two estimators is, in points of percent.
+    """Difference of the absolute percentage errors of two estimators, second minus first.
 
-    difference_percent, low_percent, high_percent : mean over groups and its bootstrap interval, groups drawn
-    anew; negative where the second is better. by_group : `group`, `n_rows`, `first_mape_percent`,
-    `second_mape_percent`, `difference_percent`. n_rows : rows that both predicted; n_unpaired : rows that
-    only one did.
+    Attributes
+    ----------
+    difference_percent, low_percent, high_percent : float
+        Mean over groups and its bootstrap interval, percentage points; negative if the second is better.
+    by_group : DataFrame
+        Columns `group`, `n_rows`, `first_mape_percent`, `second_mape_percent`, `difference_percent`.
+    n_rows : int
+        Number of rows that both predicted.
+    n_unpaired : int
+        Number of rows that only one predicted.
     """
 
     difference_percent: float
@@ -29,7 +35,7 @@ class Comparison:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the interval excludes zero."""
+        """Return whether the interval excludes zero."""
         return bool(self.low_percent > 0 or self.high_percent < 0)
 
 
@@ -40,10 +46,28 @@ def compare_studies(
     by: str = "gpu_group",
     level: float = 0.9,
 ) -> Comparison:
-    """Compare an estimator of the first study with one of the second, row by row, on the rows of both.
+    """Compare an estimator of the first study with one of the second, row by row.
 
-    estimators : one name per study; the studies may be one and the same. by : label column of the groups.
-    InputError where the studies share no row, or disagree on what was measured in a row.
+    Parameters
+    ----------
+    first, second : StudyResult
+        Studies of the same table; they may be the same study.
+    estimators : tuple of str
+        Name of an estimator of the first study, and of one of the second.
+    by : str
+        Label column of the groups.
+    level : float
+        Probability content of the interval.
+
+    Returns
+    -------
+    Comparison
+        Differences on the rows that both held out.
+
+    Raises
+    ------
+    InputError
+        If the studies share no row, hold out a row twice, or differ in the measured time of a row.
     """
     pairs = _paired(first, second, estimators, by)
     frame = pd.DataFrame(
@@ -66,7 +90,7 @@ def compare_studies(
 
 
 def _paired(first: StudyResult, second: StudyResult, estimators: tuple[str, str], by: str) -> pd.DataFrame:
-    """Return `measured`, `first`, `second` seconds and `group` of the rows that both studies held out."""
+    """Return columns `measured`, `first` and `second`, seconds, and `group`, of the rows held out by both."""
     tables = [
         pd.DataFrame(
             {
@@ -87,5 +111,5 @@ def _paired(first: StudyResult, second: StudyResult, estimators: tuple[str, str]
     if not len(pairs):
         raise InputError("the studies share no held-out row")
     if not np.allclose(pairs["measured"], pairs["measured_second"], rtol=1e-9, atol=0.0):
-        raise InputError(f"the studies differ in {MEASURED} of the same row: they are of different tables")
+        raise InputError(f"the studies differ in {MEASURED} of the same row: they use different tables")
     return pairs.rename(columns={"predicted": "first", "predicted_second": "second"})

@@ -1,36 +1,46 @@
-"""Prediction intervals that hold for a new GPU: conformal, with whole groups as the unit of exchange.
+"""Conformal prediction intervals that are valid for a new GPU, with whole groups as the exchangeable unit.
 
-The rows of one GPU err together, so that row-wise conformal intervals are too narrow for the next GPU. Here
-each group of calibration rows weighs the same, and the new group counts as one more (hierarchical conformal
-prediction: Lee, Barber, Willett, "Distribution-free inference with hierarchical data", 2023; pooling of
-distributions: Dunn, Wasserman, Ramdas, JASA 118, 2023, section 3.1). Where nothing is known of the new
-group's errors, all of them may be without limit; that covers too much, 95 to 98 % with 11 to 15 groups. So
-half of them are taken to lie within the interval, as smoothed conformal prediction does with a rank that is
-drawn at random, here at its mean (Vovk, Gammerman, Shafer, "Algorithmic learning in a random world", 2005,
-section 2.2). What is proved for any distribution of errors is then level - 1 / (2 (groups + 1)). The error of
-a row is |ln(predicted / measured)|, so an interval is a factor up and down, as the errors of a law over five
-decades of time are.
+The errors of one GPU's rows are correlated, so row-wise conformal intervals are too narrow for the next GPU.
+Here each group of calibration rows has equal weight, and the new group counts as one more (hierarchical
+conformal prediction: Lee, Barber, Willett, "Distribution-free inference with hierarchical data", 2023;
+pooling of distributions: Dunn, Wasserman, Ramdas, JASA 118, 2023, section 3.1).
+
+Nothing is known about the errors of the new group. To assume that all of them are infinite covers too much,
+95 to 98 % with 11 to 15 groups. Therefore half of them are assumed to lie within the interval, as in smoothed
+conformal prediction, which draws the rank at random; here it is at its mean (Vovk, Gammerman, Shafer,
+"Algorithmic learning in a random world", 2005, section 2.2). The coverage proved for any distribution of
+errors is then level - 1 / (2 (groups + 1)).
+
+The error of a row is |ln(predicted / measured)|, so an interval is a factor in both directions: the natural
+scale for times over five decades.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
-# Share of the new group's errors that are taken to lie within: between none and all.
-_OF_NEW_GROUP = 0.5
+# Share of the new group's errors that are assumed to lie within: between none and all.
+_SHARE_WITHIN = 0.5
 
 
 @dataclass(frozen=True)
 class ConformalInterval:
-    """Interval from `predicted / factor` to `predicted x factor`, for a run on a GPU that no fit has seen.
+    """Interval from `predicted / factor` to `predicted x factor` for a run on a new GPU.
 
-    level : aimed-at share of covered rows, a mean over new groups. n_groups : groups that it was calibrated
-    on; `proved_level` is the share that holds whatever the errors are.
-    factor : at least 1; infinite where there are too few groups for the level (nine for 90 %).
+    Attributes
+    ----------
+    factor : float
+        At least 1; infinite if there are too few groups for the level (nine are needed for 90 %).
+    level : float
+        Intended share of covered rows, as a mean over new groups.
+    n_groups : int
+        Number of calibration groups; `proved_level` is the share that holds for any distribution of errors.
     """
 
     factor: float
@@ -40,17 +50,34 @@ class ConformalInterval:
     @classmethod
     def fit(
         cls,
-        measured_s: Sequence[float],
-        predicted_s: Sequence[float],
-        groups: Sequence[object],
+        measured_s: npt.ArrayLike,
+        predicted_s: npt.ArrayLike,
+        groups: npt.ArrayLike,
         level: float = 0.9,
     ) -> "ConformalInterval":
-        """Calibrate on held-out predictions, such as those of a study that left whole GPUs out.
+        """Return the interval calibrated on held-out predictions, such as those of a study by GPU group.
 
-        measured_s, predicted_s : seconds, shape (n_runs,). groups : the label held out with each row,
-        (n_runs,). A row without a valid prediction counts as an error without limit. InputError for a level
-        outside (0, 1).
+        Parameters
+        ----------
+        measured_s, predicted_s : array_like, shape (n_runs,)
+            Seconds. A row without a finite, positive prediction counts as an infinite error.
+        groups : array_like, shape (n_runs,)
+            Held-out group of each row.
+        level : float
+            Intended coverage, between 0 and 1.
 
+        Returns
+        -------
+        ConformalInterval
+            The calibrated interval.
+
+        Raises
+        ------
+        InputError
+            If `level` is not between 0 and 1.
+
+        Examples
+        --------
         >>> groups = list("abcdefghi")
         >>> ConformalInterval.fit([1.0] * 9, [1.25] * 9, groups).around([2.0])[1].round(9).tolist()
         [2.5]
@@ -62,23 +89,23 @@ class ConformalInterval:
         order = np.argsort(scores, kind="stable")
         n_groups = len(sizes)
         covered = np.cumsum(1.0 / sizes[inverse[order]])
-        # The sum of many small weights: a rounding error must not cost a group.
-        position = int(np.searchsorted(covered, level * (n_groups + 1) - _OF_NEW_GROUP - 1e-12))
+        # The slack keeps a rounding error in the sum of many small weights from costing a group.
+        position = int(np.searchsorted(covered, level * (n_groups + 1) - _SHARE_WITHIN - 1e-12))
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf
         return cls(factor, level, n_groups)
 
     @property
     def proved_level(self) -> float:
-        """Share of a new group's rows that is covered at least, on average, if groups are exchangeable.
+        """Return the least mean share of covered rows in a new group, if groups are exchangeable.
 
         >>> ConformalInterval(1.5, 0.9, 9).proved_level
         0.85
         """
-        return self.level - _OF_NEW_GROUP / (self.n_groups + 1)
+        return self.level - _SHARE_WITHIN / (self.n_groups + 1)
 
-    def around(self, predicted_s: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, seconds, shape (n_runs,), around predictions in seconds."""
+    def around(self, predicted_s: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the low and high ends, seconds, each (n_runs,), around predictions in seconds, (n_runs,)."""
         predicted = np.asarray(predicted_s, dtype=float)
         return predicted / self.factor, predicted * self.factor
 
@@ -88,8 +115,8 @@ class ConformalInterval:
         return {"factor": factor, "level": self.level, "n_groups": self.n_groups}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> "ConformalInterval":
-        """Return the interval that `to_json` gave; InputError where a part is missing or out of range."""
+    def from_json(cls, value: Mapping[str, Any]) -> "ConformalInterval":
+        """Return the interval that `to_json` wrote; InputError if a part is missing or out of range."""
         try:
             factor = math.inf if value["factor"] is None else float(value["factor"])
             level, n_groups = float(value["level"]), int(value["n_groups"])
@@ -102,20 +129,21 @@ class ConformalInterval:
         return cls(factor, level, n_groups)
 
 
-def _scores(measured_s: Sequence[float], predicted_s: Sequence[float]) -> np.ndarray:
+def _scores(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray:
     measured, predicted = np.asarray(measured_s, dtype=float), np.asarray(predicted_s, dtype=float)
     valid = np.isfinite(predicted) & (predicted > 0)
     ratios = np.divide(predicted, measured, out=np.full(len(measured), np.inf), where=valid)
-    return np.abs(np.log(ratios))
+    scores: np.ndarray = np.abs(np.log(ratios))
+    return scores
 
 
 def conformal_coverage(
-    measured_s: Sequence[float], predicted_s: Sequence[float], groups: Sequence[object], level: float = 0.9
+    measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike, level: float = 0.9
 ) -> pd.DataFrame:
-    """Return how an interval that was calibrated on the other groups covers each group.
+    """Return the coverage of each group by the interval calibrated on all other groups.
 
-    Columns `group`, `n_rows`, `factor`, `covered_percent`, whose mean over groups should be near the level.
-    Arguments as for `ConformalInterval.fit`.
+    Columns `group`, `n_rows`, `factor` and `covered_percent`, whose mean over groups should be near the
+    level. Arguments as for `ConformalInterval.fit`.
     """
     measured, predicted = np.asarray(measured_s, dtype=float), np.asarray(predicted_s, dtype=float)
     labels, scores = np.asarray(groups, dtype=str), _scores(measured_s, predicted_s)

@@ -1,9 +1,9 @@
-"""Which runs to measure next, so that a formula's predictions become better: design of experiments.
+"""Design of experiments: which runs to measure next, so that the predictions of a formula improve.
 
-A run is known to a formula by its slopes: how ln(seconds) moves with ln of each constant, here in units of
-what is not sure about the constants. `Representation` asks that every candidate has a measured run of like
-slopes, so that a form that is never quite right is fitted to a fair sample. `Design` takes the form as right,
-as optimal designs do: measuring a row removes what its slopes tell about the constants.
+A formula describes a run by its slopes, d ln(seconds) / d ln(constant), here in units of the uncertainty of
+the constants. `Representation` requires a measured run with similar slopes for every candidate, so that an
+imperfect form is fitted to a representative sample. `Design` assumes that the form is exact, as optimal
+designs do: measuring a row removes the uncertainty along its slopes.
 
 Sources: Kaufman, Rousseeuw, "Finding groups in data", 1990 (medoids); Atkinson, Donev, Tobias, "Optimum
 experimental designs", 2007 (I- and D-optimality); Cohn, Ghahramani, Jordan, "Active learning with statistical
@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from trainlaw.formulas.errors import InputError
 
-# No fit is trusted further than this: repeats of one configuration differ by some percent in other programs.
+# Repeats of one configuration differ by a few percent between programs, so no fit is trusted beyond this.
 _LEAST_NOISE = 0.05
 
 
@@ -28,12 +28,12 @@ def standardised_slopes(
     residuals: np.ndarray,
     prior_deviation: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return slopes in standard deviations of the constants, of measured rows and candidates, and the noise.
+    """Return slopes in standard deviations of the constants, for measured rows and candidates, and the noise.
 
     measured_slopes, candidate_slopes : d ln(seconds) / d ln(constant), shapes (n_measured, k) and
-    (n_candidates, k). So are the results, whose products are covariances of ln(predicted seconds).
+    (n_candidates, k), as in the result, whose products are covariances of ln(predicted seconds).
     residuals : ln(predicted / measured), shape (n_measured,). prior_deviation : of ln(constant) before the
-    fit. noise : standard deviation of ln(measured seconds) about the formula. InputError where a value is not
+    fit. noise : standard deviation of ln(measured seconds) around the formula. InputError if a value is not
     finite.
     """
     parts = (measured_slopes, candidate_slopes, residuals)
@@ -48,9 +48,9 @@ def standardised_slopes(
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is not sure about the candidates before any of them is measured.
+    """Uncertainty of the candidates before any of them is measured.
 
-    spread, noise : of the candidates, as `standardised_slopes` gives them.
+    spread, noise : slopes of the candidates and noise from `standardised_slopes`.
     """
 
     spread: np.ndarray
@@ -58,31 +58,34 @@ class Design:
 
     @property
     def deviations(self) -> np.ndarray:
-        """Standard deviation of ln(predicted seconds) of each candidate, shape (n_candidates,)."""
-        return np.sqrt(np.square(self.spread).sum(axis=1))
+        """Return the standard deviation of ln(predicted seconds) of each candidate, (n_candidates,)."""
+        deviations: np.ndarray = np.sqrt(np.square(self.spread).sum(axis=1))
+        return deviations
 
     def variance_removed(self, rows: Sequence[int]) -> float:
-        """Return which share of the mean variance over all candidates measuring `rows` removes, 0 to 1."""
+        """Return the share of the mean variance over all candidates that measuring `rows` removes, 0 to 1."""
         whole = self._gram.trace()
         return 1.0 - float((self._remaining(rows) * self._gram).sum() / whole) if whole > 0 else 0.0
 
     def information(self, rows: Sequence[int]) -> float:
-        """Return what measuring `rows` tells about the constants, in nats."""
+        """Return the information about the constants in measuring `rows`, nats."""
         return -0.5 * float(np.linalg.slogdet(self._remaining(rows))[1])
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        return self.spread.T @ self.spread
+        return np.asarray(self.spread.T @ self.spread)
 
     def _remaining(self, rows: Sequence[int]) -> np.ndarray:
-        """Covariance of the (whitened) constants once `rows` are measured, shape (k, k)."""
+        """Return the covariance of the whitened constants after measuring `rows`, shape (k, k)."""
         taken = self.spread[np.asarray(rows, dtype=np.intp)]
-        return np.linalg.inv(np.eye(taken.shape[1]) + taken.T @ taken / self.noise**2)
+        covariance: np.ndarray = np.linalg.inv(np.eye(taken.shape[1]) + taken.T @ taken / self.noise**2)
+        return covariance
 
     def greedy(self, size: int, information: bool = False) -> list[int]:
-        """Return `size` candidates, each the best after those before it.
+        """Return `size` candidates, each the best given those before it.
 
-        information : whether the best tells most about the constants, or else removes most variance.
+        information : maximise the information about the constants (D-optimality) instead of the variance
+        removed (I-optimality).
         """
         remaining, gram = np.eye(self.spread.shape[1]), self._gram
         chosen: list[int] = []
@@ -97,16 +100,16 @@ class Design:
         return chosen
 
 
-# Of more candidates only so many, evenly spaced, are to be represented.
+# At most this many candidates, evenly spaced, have to be represented: distances need their product.
 _MOST_REPRESENTED = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """How well measured runs stand for all candidates.
+    """How well measured runs represent all candidates.
 
-    distances : squared, from each candidate to those that are to be represented, (n_candidates, m).
-    nearest : squared distance of these to the nearest measured run, (m,).
+    distances : squared, from each candidate to those to be represented, (n_candidates, m). nearest : squared
+    distance of these to the nearest measured run, (m,).
     """
 
     distances: np.ndarray
@@ -124,13 +127,13 @@ class Representation:
         return cls(_squared_distances(candidates, targets), _squared_distances(measured, targets).min(axis=0))
 
     def share(self, rows: Sequence[int]) -> float:
-        """Return by which share the mean squared distance falls once `rows` are measured, 0 to 1."""
+        """Return the share by which measuring `rows` reduces the mean squared distance, 0 to 1."""
         before = float(self.nearest.mean())
         reached = self.distances[np.asarray(rows, dtype=np.intp)].min(axis=0, initial=np.inf)
         return 1.0 - float(np.minimum(self.nearest, reached).mean()) / before if before > 0 else 0.0
 
     def greedy(self, size: int) -> list[int]:
-        """Return `size` candidates, each the best after those before it."""
+        """Return `size` candidates, each the best given those before it."""
         nearest, chosen = self.nearest, list[int]()
         for _ in range(min(size, len(self.distances))):
             left = np.minimum(self.distances, nearest).sum(axis=1)
@@ -140,31 +143,31 @@ class Representation:
         return chosen
 
     def exchanged(self, rows: Sequence[int]) -> list[int]:
-        """Return a set from which no exchange of one row gains: each in turn gives way to the best one."""
+        """Return a set that no swap of one row improves: each row in turn is replaced by the best one."""
         chosen = list(rows)
         improved = True
         while improved:
             improved = False
-            for place in range(len(chosen)):
-                others = chosen[:place] + chosen[place + 1 :]
+            for index in range(len(chosen)):
+                others = chosen[:index] + chosen[index + 1 :]
                 nearest = np.minimum(self.nearest, self.distances[others].min(axis=0, initial=np.inf))
                 left = np.minimum(self.distances, nearest).sum(axis=1)
                 left[others] = np.inf
                 best = int(np.argmin(left))
-                if left[best] < left[chosen[place]] * (1 - 1e-12):
-                    chosen[place], improved = best, True
+                if left[best] < left[chosen[index]] * (1 - 1e-12):
+                    chosen[index], improved = best, True
         return chosen
 
 
 def _squared_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Squared distances of all pairs, shape (len(first), len(second)), in blocks of a few million numbers."""
+    """Return squared distances, (len(first), len(second)), computed in blocks of a few million numbers."""
     block = max(1, 4_000_000 // max(1, second.size))
     starts = range(0, len(first), block)
     return np.vstack([np.square(first[start : start + block, None] - second).sum(axis=2) for start in starts])
 
 
 def space_filling(measured: np.ndarray, candidates: np.ndarray, size: int) -> list[int]:
-    """Return `size` candidates, each the farthest from all rows measured or chosen before (maximin).
+    """Return `size` candidates, each the farthest from all rows measured or chosen before it (maximin).
 
     measured, candidates : positions, shapes (n_measured, d) and (n_candidates, d), on comparable scales.
 

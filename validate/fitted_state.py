@@ -1,7 +1,4 @@
-"""What an estimator remembers: the texts and numbers that can be reached from an object.
-
-The guard looks through them for what no estimator may know.
-"""
+"""The texts and numbers reachable from an object, in which the guard looks for held-out facts."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -9,14 +6,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-# More than any honest estimator holds in Python objects; ends the walk through, say, a cached compiler.
+# More Python objects than a legitimate estimator holds; bounds the walk through, say, a cached compiler.
 MAX_OBJECTS = 200_000
 
 _LEAF_TYPES = (type, types.ModuleType, types.BuiltinFunctionType, bytes, bool, type(None))
 
 
 def _parts(thing: object) -> Iterator[object]:
-    """Yield what `thing` holds directly."""
+    """Yield the objects that `thing` refers to directly."""
     if isinstance(thing, Mapping):
         yield from list(thing.keys())
         yield from list(thing.values())
@@ -47,7 +44,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _attributes(thing: object) -> Iterator[object]:
-    """Yield attributes in `__dict__`, in slots, and what a method or `functools.partial` is bound to."""
+    """Yield attributes in `__dict__` and slots, and the objects bound by a method or `functools.partial`."""
     yield from list(getattr(thing, "__dict__", {}).values())
     for kind in type(thing).__mro__:
         slots = kind.__dict__.get("__slots__", ())

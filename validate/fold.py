@@ -1,4 +1,4 @@
-"""One fit of a study: an estimator meets the training rows of a split, under the guard."""
+"""One fit of a study: an estimator, the training rows of a split, and the checks of the guard."""
 
 import time
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from trainlaw.validate.guard import Secrets, check_rowwise, check_state
 
 @dataclass(frozen=True, eq=False)
 class FoldTask:
-    """What one fit needs; it carries the training rows and the features of the test rows, and no more.
+    """Input of one fit: the training rows and the features of the test rows, but no times of test rows.
 
     X, groups, labels : numeric features (n_train, n_features), group labels (n_train,), shareable labels
-    (n_train, n_labels). seconds : measured, (n_train,). unseen_X, unseen_labels : of the test rows.
+    (n_train, n_labels). seconds : measured, (n_train,). unseen_X, unseen_labels : those of the test rows.
     """
 
     split: str
@@ -33,9 +33,9 @@ class FoldTask:
 
 @dataclass(frozen=True, eq=False)
 class FoldOutcome:
-    """What one fit gave: predicted seconds of the test rows, (n_test,), and the formula where there is one.
+    """Result of one fit: predicted seconds of the test rows, (n_test,), and the formula, if there is one.
 
-    interrupted : the user cut the fit short. took_seconds : wall time.
+    interrupted : whether the user interrupted the fit. took_seconds : wall time.
     """
 
     split: str
@@ -49,13 +49,13 @@ class FoldOutcome:
 def run_fold(task: FoldTask) -> FoldOutcome:
     """Fit a new estimator to the training rows and predict the test rows; may run in a worker process.
 
-    LeakError where the estimator knows more than the training rows before or after the fit, or where a
-    prediction depends on other test rows. InputError for predictions of the wrong shape.
+    LeakError if the estimator holds more than the training rows provide, before or after the fit, or if a
+    prediction depends on other test rows. InputError for predictions of another shape.
     """
     started = time.monotonic()
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
-    # Copies, since an estimator that scales in place would change what the others get.
+    # Copies, because an estimator that scales in place would change the rows of the others.
     estimator.fit(task.X.copy(), task.seconds, task.groups, **_asked_labels(estimator, task.labels))
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
     asked = _asked_labels(estimator, task.unseen_labels)

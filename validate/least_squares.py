@@ -1,4 +1,4 @@
-"""Least squares on numpy alone: non-negative linear, and robust non-linear with bounds and a prior."""
+"""Least squares with numpy only: non-negative linear, and robust non-linear with bounds and a prior."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | Non
     if A.ndim != 2 or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
         raise InputError(f"expected finite A (n, k) and b (n,), got shapes {A.shape} and {b.shape}")
     lengths = np.linalg.norm(A, axis=0)
-    lengths[lengths == 0] = 1.0
+    lengths[lengths == 0] = 1.0  # a column of zeros stays as it is
     A = A / lengths
     gram, moment = _product_by_blocks(A, A), A.T @ b
     x, passive = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
-    # Relative to the right side, or a column of rounding errors would enter and leave for ever.
+    # Relative to the right-hand side; otherwise a column of rounding errors enters and leaves in a cycle.
     tolerance = 1e-12 * max(np.abs(moment).max(initial=0.0), np.finfo(float).tiny)
     for _ in range(max_steps or 10 * A.shape[1]):
         slope = np.where(passive, -np.inf, moment - gram @ x)
@@ -32,11 +32,11 @@ def nonnegative_least_squares(A: np.ndarray, b: np.ndarray, max_steps: int | Non
             break
         passive[np.argmax(slope)] = True
         x = _feasible(gram, moment, x, passive)
-    return x / lengths
+    return np.asarray(x / lengths)
 
 
 def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """Return the least-squares solution over `passive`, less the members that turn negative."""
+    """Return the least-squares solution over `passive`, without the members that become negative."""
     while passive.any():
         target = np.zeros_like(x)
         target[passive] = np.linalg.lstsq(gram[np.ix_(passive, passive)], moment[passive], rcond=None)[0]
@@ -52,7 +52,7 @@ def _feasible(gram: np.ndarray, moment: np.ndarray, x: np.ndarray, passive: np.n
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresFit:
-    """Parameters, shape (k,), the cost there, the steps taken, and whether the last one gained nothing."""
+    """Parameters, shape (k,), their cost, the number of steps, and whether the fit converged."""
 
     parameters: np.ndarray
     cost: float
@@ -62,7 +62,7 @@ class LeastSquaresFit:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Independent normal priors of parameters: centre and standard deviation, shape (k,); infinite = none."""
+    """Independent normal priors: centre and standard deviation, shape (k,); infinite for no prior."""
 
     centre: np.ndarray
     deviation: np.ndarray
@@ -88,9 +88,10 @@ def robust_least_squares(
     bounds : low and high, shape (k,); parameters never leave them. max_steps : of Levenberg-Marquardt.
     tolerance : relative gain of the cost below which an accepted step counts as convergence.
 
-    Levenberg-Marquardt (Marquardt 1963, damping by the diagonal), robust loss by reweighting (Triggs et al.
-    2000, first-order), bounds by projection with the blocked parameters frozen in a step. InputError where
-    the residuals at the start are not finite.
+    Levenberg-Marquardt with damping by the diagonal (Marquardt, SIAM J. Appl. Math. 11, 1963); robust loss by
+    first-order reweighting (Triggs et al., "Bundle adjustment: a modern synthesis", 2000); bounds by
+    projection, with the blocked parameters frozen in a step. InputError if the residuals at the start are not
+    finite.
     """
     problem = _Problem(residuals, soft_l1_scale, prior)
     low, high = bounds if bounds is not None else (np.full(len(start), -np.inf), np.full(len(start), np.inf))
@@ -118,8 +119,9 @@ def robust_least_squares(
 
 def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
     diagonal = np.diag(hessian)
+    # A parameter without influence has a zero on the diagonal, which would leave the matrix singular.
     damped = hessian + np.diag(damping * np.maximum(diagonal, 1e-12 * diagonal.max(initial=1e-300)))
-    return np.linalg.lstsq(damped, gradient, rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(damped, gradient, rcond=None)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +131,13 @@ class _Problem:
     prior: Prior | None
 
     def at(self, parameters: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return cost, gradient and Gauss-Newton matrix; an infinite cost where a residual is not finite."""
+        """Return cost, gradient and Gauss-Newton matrix; an infinite cost if a residual is not finite."""
         with np.errstate(all="ignore"):
             values, slopes = self.residuals(parameters)
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
             return np.inf, np.zeros_like(parameters), np.eye(len(parameters))
         stretch = np.sqrt(1.0 + (values / self.scale) ** 2)
-        # s^2 (stretch - 1), written so that small residuals and an infinite scale lose no digits.
+        # s^2 (stretch - 1), in a form that keeps all digits for small residuals and an infinite scale.
         cost = float(np.sum(values**2 / (1.0 + stretch)))
         weighted = slopes / stretch[:, None]
         products = _product_by_blocks(weighted, np.column_stack([values, slopes]))
@@ -152,8 +154,8 @@ class _Problem:
 def _product_by_blocks(left: np.ndarray, right: np.ndarray, block: int = 128) -> np.ndarray:
     """Return `left.T @ right`, both with n rows, summed over blocks of rows.
 
-    Blocks are too small for BLAS to start its threads. Whole, the product is 10 times slower where others use
-    the cores too, and its last digits depend on their number.
+    The blocks are too small for BLAS to start threads. As one product it is 10 times slower on busy cores,
+    and its last digits depend on the number of threads.
     """
     starts = range(0, len(left), block)
     return sum(

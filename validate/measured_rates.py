@@ -1,4 +1,4 @@
-"""Achieved rates of GPUs, as micro-benchmarks measure them: a small table, CSV or JSON."""
+"""Achieved rates of GPUs from micro-benchmarks: a small table in CSV or JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from trainlaw.formulas.errors import InputError, unknown_name
 from trainlaw.formulas.files import read_csv, read_json
 
-#: Columns of numbers, each with its unit in its name; every one may be left out or empty.
+#: Numeric columns, with their unit in the name; each may be missing or empty.
 RATE_COLUMNS = (
     "achieved_matmul_flop_per_s",
     "achieved_copy_byte_per_s",
@@ -19,11 +19,22 @@ _TEXT_COLUMNS = ("gpu", "precision", "remark")
 
 @dataclass(frozen=True)
 class MeasuredRates:
-    """Rates measured on one GPU; None where not measured.
+    """Rates measured on one GPU; None if not measured.
 
-    achieved_matmul_flop_per_s : of a large matrix product in `precision`. achieved_copy_byte_per_s : bytes
-    read and written per second by a large copy on the GPU. launch_latency_s : of an empty kernel.
-    allreduce_byte_per_s : gradient bytes summed over all GPUs per second, for studies of several GPUs.
+    Attributes
+    ----------
+    gpu : str
+        Name of the GPU in the catalogue.
+    precision : str
+        Precision of the matrix product.
+    achieved_matmul_flop_per_s : float or None
+        Rate of a large matrix product, FLOP/s.
+    achieved_copy_byte_per_s : float or None
+        Bytes read and written per second by a large copy on the GPU.
+    launch_latency_s : float or None
+        Launch latency of an empty kernel, seconds.
+    allreduce_byte_per_s : float or None
+        Gradient bytes summed over all GPUs per second, for studies of several GPUs.
     """
 
     gpu: str
@@ -35,10 +46,24 @@ class MeasuredRates:
 
 
 def read_rates(path: Path) -> tuple[MeasuredRates, ...]:
-    """Return the rows of a CSV file, or of a JSON file (a list of objects), with a column `gpu` and rates.
+    """Return the achieved rates in a file.
 
-    InputError that names file and line for an unknown column, a missing GPU, a GPU twice in one precision, or
-    a rate that is no positive number.
+    Parameters
+    ----------
+    path : Path
+        CSV file, or JSON file with a list of objects; a column `gpu`, optionally `precision` and `remark`,
+        and the columns `RATE_COLUMNS`.
+
+    Returns
+    -------
+    tuple of MeasuredRates
+        One entry per row.
+
+    Raises
+    ------
+    InputError
+        With file and row, for an unknown column, a missing GPU, two rows for one GPU and precision, or a rate
+        that is not a positive number.
     """
     rows = _json_rows(path) if path.suffix.lower() == ".json" else read_csv(path)[1]
     if not rows:
@@ -64,7 +89,7 @@ def _rates(row: Mapping[str, object], where: str) -> MeasuredRates:
             raise unknown_name(f"column of {where}", str(name), (*_TEXT_COLUMNS, *RATE_COLUMNS))
     gpu = str(row.get("gpu") or "").strip()
     if not gpu:
-        raise InputError(f"{where}: expected a GPU in column gpu, got nothing")
+        raise InputError(f"{where}: column gpu is empty")
     numbers = {name: _positive(row.get(name), f"{where}, {name}") for name in RATE_COLUMNS}
     return MeasuredRates(gpu, str(row.get("precision") or "fp32"), **numbers)
 

@@ -1,21 +1,23 @@
-"""How wrong predicted seconds are: functions of measured and predicted times.
+"""Error metrics: functions of measured and predicted seconds.
 
-A prediction that is not finite or not positive counts as a prediction of zero seconds: 100 % error, outside
-every band. Leaving such rows out would flatter the estimator that fails on the hard ones; `invalid_rows`
-counts them. Only what needs a logarithm or an order (bias, Spearman, ranking of GPUs) is taken over the valid
-rows.
+A prediction that is not finite and positive counts as zero seconds: 100 % error, outside every band. To drop
+such rows would flatter an estimator that fails on the hard ones; `invalid_rows` counts them. Metrics that
+need a logarithm or an order (bias, Spearman, choice of GPU) use the valid rows only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
-Metric = Callable[[np.ndarray, np.ndarray], float]
+#: Measured and predicted seconds, each (n_runs,), to one figure.
+Metric = Callable[[npt.ArrayLike, npt.ArrayLike], float]
 
 
-def _checked(measured_s: Sequence[float], predicted_s: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+def _checked(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     measured, predicted = np.asarray(measured_s, dtype=float), np.asarray(predicted_s, dtype=float)
     if measured.shape != predicted.shape or measured.ndim != 1:
         raise InputError(
@@ -26,67 +28,69 @@ def _checked(measured_s: Sequence[float], predicted_s: Sequence[float]) -> tuple
     return measured, np.where(np.isfinite(predicted) & (predicted > 0), predicted, 0.0)
 
 
-def absolute_percentage_errors(measured_s: Sequence[float], predicted_s: Sequence[float]) -> np.ndarray:
-    """Return 100 |predicted / measured - 1| of each row, percent, shape (n_runs,).
+def absolute_percentage_errors(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> np.ndarray:
+    """Return 100 |predicted / measured - 1| of each row.
 
-    InputError for unequal shapes or measured times that are not positive.
+    Parameters
+    ----------
+    measured_s, predicted_s : array_like, shape (n_runs,)
+        Measured and predicted times, seconds.
 
+    Returns
+    -------
+    ndarray, shape (n_runs,)
+        Absolute percentage errors, percent.
+
+    Raises
+    ------
+    InputError
+        If the shapes differ or a measured time is not finite and positive.
+
+    Examples
+    --------
     >>> absolute_percentage_errors([1.0, 2.0], [1.5, float("nan")]).tolist()
     [50.0, 100.0]
     """
     measured, predicted = _checked(measured_s, predicted_s)
-    return 100.0 * np.abs(predicted / measured - 1.0)
+    errors: np.ndarray = 100.0 * np.abs(predicted / measured - 1.0)
+    return errors
 
 
-def mape_percent(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
+def mape_percent(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
     """Return the mean absolute percentage error, percent."""
     return float(absolute_percentage_errors(measured_s, predicted_s).mean())
 
 
-def median_ape_percent(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
+def median_ape_percent(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
     """Return the median absolute percentage error, percent."""
     return float(np.median(absolute_percentage_errors(measured_s, predicted_s)))
 
 
-def share_within_percent(
-    measured_s: Sequence[float], predicted_s: Sequence[float], band_percent: float
-) -> float:
-    """Return the share of rows, percent, whose absolute percentage error is at most `band_percent`."""
+def share_within_percent(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, band_percent: float) -> float:
+    """Return the percentage of rows whose absolute percentage error is at most `band_percent`."""
     return float(100.0 * (absolute_percentage_errors(measured_s, predicted_s) <= band_percent).mean())
 
 
-def _within_10_percent(measured_s: np.ndarray, predicted_s: np.ndarray) -> float:
-    return share_within_percent(measured_s, predicted_s, 10.0)
-
-
-def _within_25_percent(measured_s: np.ndarray, predicted_s: np.ndarray) -> float:
-    return share_within_percent(measured_s, predicted_s, 25.0)
-
-
-def _within_50_percent(measured_s: np.ndarray, predicted_s: np.ndarray) -> float:
-    return share_within_percent(measured_s, predicted_s, 50.0)
-
-
-def invalid_rows(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
+def invalid_rows(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
     """Return the number of rows without a finite, positive prediction."""
     return float((_checked(measured_s, predicted_s)[1] == 0).sum())
 
 
-def log_bias(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
-    """Return the mean of ln(predicted / measured) over valid rows, positive for too slow; nan without one."""
+def log_bias(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
+    """Return the mean of ln(predicted / measured) over valid rows; positive if predictions are too slow."""
     measured, predicted = _checked(measured_s, predicted_s)
     valid = predicted > 0
     return float(np.log(predicted[valid] / measured[valid]).mean()) if valid.any() else float("nan")
 
 
-def rmse_s(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
+def rmse_s(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
     """Return the root of the mean squared error, seconds."""
     measured, predicted = _checked(measured_s, predicted_s)
     return float(np.sqrt(np.mean((predicted - measured) ** 2)))
 
 
-def spearman(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float:
-    """Return Spearman's rank correlation over valid rows (mean ranks for ties); nan where either is constant.
+def spearman(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
+    """Return Spearman's rank correlation over valid rows (mean ranks for ties); nan if either is constant.
 
     >>> round(spearman([1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 40.0, 30.0]), 9)
     0.8
@@ -101,25 +105,25 @@ def spearman(measured_s: Sequence[float], predicted_s: Sequence[float]) -> float
 
 
 def gpu_pairs(
-    measured_s: Sequence[float],
-    predicted_s: Sequence[float],
-    gpus: Sequence[object],
-    configurations: Sequence[object],
+    measured_s: npt.ArrayLike,
+    predicted_s: npt.ArrayLike,
+    gpus: npt.ArrayLike,
+    configurations: npt.ArrayLike,
 ) -> pd.DataFrame:
     """Return every pair of GPUs that ran the same configuration: `first`, `second`, and `picked`.
 
     configurations : one label per row, equal for the same CNN, batch, precision and harness. Repeats are
-    merged by their geometric mean. `picked` is 1 where the faster GPU was predicted to be faster, 0.5 for a
-    predicted tie, 0 for a wrong or an invalid prediction. Pairs that were measured equally fast are left out.
+    merged by their geometric mean. `picked` is 1 if the faster GPU was predicted to be faster, 0.5 for a
+    predicted tie, 0 for a wrong or invalid prediction. Pairs that were measured equally fast are omitted.
     """
     measured, predicted = _checked(measured_s, predicted_s)
-    # A nan makes every comparison false, so that an invalid prediction is a wrong pick.
+    # A nan makes every comparison false, so an invalid prediction is a wrong choice.
     predicted = np.where(predicted > 0, predicted, np.nan)
     keys = pd.DataFrame({"work": np.asarray(configurations, dtype=str), "gpu": np.asarray(gpus, dtype=str)})
     codes = keys.groupby(["work", "gpu"]).ngroup().to_numpy()
     merged = keys.drop_duplicates().sort_values(["work", "gpu"], ignore_index=True)
     sizes = np.bincount(codes)
-    # Sums by bincount keep a nan, which pandas' means would drop.
+    # Sums by bincount keep a nan, which the means of pandas would skip.
     merged["measured"] = np.bincount(codes, np.log(measured)) / sizes
     merged["predicted"] = np.bincount(codes, np.log(predicted)) / sizes
     pairs = merged.merge(merged, on="work", suffixes=("", "_other"))
@@ -131,14 +135,14 @@ def gpu_pairs(
 
 
 def faster_gpu_percent(
-    measured_s: Sequence[float],
-    predicted_s: Sequence[float],
-    gpus: Sequence[object],
-    configurations: Sequence[object],
+    measured_s: npt.ArrayLike,
+    predicted_s: npt.ArrayLike,
+    gpus: npt.ArrayLike,
+    configurations: npt.ArrayLike,
 ) -> float:
-    """Return how often the faster of two GPUs is picked, percent: the decision that a person takes.
+    """Return how often the faster of two GPUs is picked, percent: the choice that a user has to make.
 
-    Arguments as for `gpu_pairs`; nan where no configuration ran on two GPUs.
+    Arguments as for `gpu_pairs`; nan if no configuration ran on two GPUs.
 
     >>> round(faster_gpu_percent([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["A100", "T4", "K80"], ["r50"] * 3), 6)
     66.666667
@@ -148,7 +152,7 @@ def faster_gpu_percent(
 
 
 def by_group(
-    metric: Metric, measured_s: Sequence[float], predicted_s: Sequence[float], groups: Sequence[object]
+    metric: Metric, measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike
 ) -> dict[str, float]:
     """Return `metric` of the rows of each group, by label in order; `groups` has shape (n_runs,)."""
     measured, predicted = np.asarray(measured_s, dtype=float), np.asarray(predicted_s, dtype=float)
@@ -161,9 +165,9 @@ def by_group(
 
 
 def macro(
-    metric: Metric, measured_s: Sequence[float], predicted_s: Sequence[float], groups: Sequence[object]
+    metric: Metric, measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike, groups: npt.ArrayLike
 ) -> float:
-    """Return the mean over groups of `metric`: each group counts once, however many runs it has.
+    """Return the mean of `metric` over groups: each group counts once, whatever its number of runs.
 
     >>> macro(mape_percent, [1.0, 1.0, 1.0], [1.0, 1.5, 1.75], ["T4", "T4", "V100"])
     50.0
@@ -171,13 +175,13 @@ def macro(
     return float(np.nanmean(list(by_group(metric, measured_s, predicted_s, groups).values())))
 
 
-#: Metrics of every error table, by column name; the name carries the unit.
+#: Metrics of every error table, by column name; the name contains the unit.
 METRICS: Mapping[str, Metric] = {
     "mape_percent": mape_percent,
     "median_ape_percent": median_ape_percent,
-    "within_10_percent": _within_10_percent,
-    "within_25_percent": _within_25_percent,
-    "within_50_percent": _within_50_percent,
+    "within_10_percent": partial(share_within_percent, band_percent=10.0),
+    "within_25_percent": partial(share_within_percent, band_percent=25.0),
+    "within_50_percent": partial(share_within_percent, band_percent=50.0),
     "log_bias": log_bias,
     "rmse_s": rmse_s,
     "spearman": spearman,

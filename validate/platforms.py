@@ -1,8 +1,9 @@
-"""Accuracy across platforms: fitted on the runs of one platform, judged on the runs of another."""
+"""Accuracy across platforms: fitted to the runs of one platform, evaluated on the runs of another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 from trainlaw.validate.bootstrap import mean_interval
@@ -12,16 +13,16 @@ from trainlaw.validate.result import StudyResult
 from trainlaw.validate.splits import Split, grouped_k_fold
 from trainlaw.validate.study import run_study
 
-#: A platform with fewer runs is judged, but nothing is fitted to it alone.
+#: A platform with fewer runs is only evaluated; nothing is fitted to it alone.
 LEAST_RUNS = 20
 _FOLDS = 5
 
 
 def cross_platform(
     X: pd.DataFrame,
-    seconds: Sequence[float],
+    seconds: npt.ArrayLike,
     labels: pd.DataFrame,
-    platforms: Sequence[object],
+    platforms: npt.ArrayLike,
     estimators: Mapping[str, EstimatorFactory],
     *,
     group_column: str = "gpu_group",
@@ -29,12 +30,29 @@ def cross_platform(
 ) -> pd.DataFrame:
     """Return the error of every estimator for every pair of a training and a test platform.
 
-    X, seconds, labels, estimators : as for `run_study`. platforms : the platform of each run, (n_runs,).
-    Off the diagonal all runs of one platform predict all runs of another; GPUs may occur in both, since the
-    platform is what is new. On the diagonal whole GPU groups are held out in up to five folds; a platform of
-    one group has no diagonal. Columns `estimator`, `train`, `test`, `n_train`, `n_test`, `mape_percent`,
-    `macro_mape_percent` (mean over GPU groups), `low`, `high` (its bootstrap interval).
-    InputError where fewer than two platforms have runs, or none has `least_runs`.
+    Off the diagonal, all runs of one platform predict all runs of another; GPUs may occur in both, because
+    only the platform is new. On the diagonal, whole GPU groups are held out in up to five folds; a platform
+    with one group has no diagonal.
+
+    Parameters
+    ----------
+    X, seconds, labels, estimators, group_column
+        As for `run_study`.
+    platforms : array_like, shape (n_runs,)
+        Platform of each run.
+    least_runs : int
+        Platforms with fewer runs are only evaluated.
+
+    Returns
+    -------
+    DataFrame
+        Columns `estimator`, `train`, `test`, `n_train`, `n_test`, `mape_percent`, `macro_mape_percent` (mean
+        over GPU groups), `low` and `high` (its bootstrap interval).
+
+    Raises
+    ------
+    InputError
+        If fewer than two platforms have runs, or none has `least_runs`.
     """
     names = np.asarray(platforms, dtype=str)
     found, sizes = np.unique(names, return_counts=True)
@@ -61,7 +79,7 @@ def cross_platform(
 
 
 def _diagonal(groups: np.ndarray, inside: np.ndarray) -> tuple[Split, ...]:
-    """Return splits of the rows `inside` of one platform that hold out its groups, none for one group."""
+    """Return splits by group of the rows `inside` one platform; none for a single group."""
     own = groups[inside]
     n_groups = len(np.unique(own))
     if n_groups < 2:

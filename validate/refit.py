@@ -1,4 +1,4 @@
-"""One and the same formula with its constants fitted anew: what transfers is its form, not its numbers."""
+"""A formula with its constants refitted: its form transfers to other rows, its numbers need not."""
 
 from dataclasses import replace
 from typing import Self
@@ -13,22 +13,26 @@ from trainlaw.formulas.formula import Formula
 from trainlaw.validate.baselines.inputs import check_columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
 
-# Of ln(constant): a factor of e either way costs as much as a residual of one; enough rows overrule it.
+# Of ln(constant): a factor of e costs as much as one residual of 1; many rows outweigh it.
 _PRIOR_DEVIATION = 1.0
 
 
 class RefittedFormula:
-    """An estimator with the form of `formula`: each constant times a factor that the training rows decide.
+    """An estimator with the form of a formula: each constant times a factor fitted to the training rows.
 
     Signs and zeros of constants stay. Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU
     group)^-0.35, log-normal prior around the given constants: with few rows they hardly move.
+
+    Parameters
+    ----------
+    formula : Formula
+        The form, with the constants to start from.
+    cnn_layers : CnnLayers or None
+        Layers of the CNNs in the table, for a formula of one layer; None if a row is a run.
     """
 
     def __init__(self, formula: Formula, cnn_layers: CnnLayers | None = None) -> None:
-        """Keep the formula, without the errors and the provenance that it carries.
-
-        cnn_layers : of the CNNs in the table, for a formula of one layer; None where a row is a run.
-        """
+        """Store the formula without its errors and provenance, which describe other constants."""
         self.formula = replace(formula, errors={}, provenance={})
         self.cnn_layers = cnn_layers
 
@@ -39,8 +43,8 @@ class RefittedFormula:
         log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(logs: np.ndarray) -> np.ndarray:
-            law = with_constants(self.formula.expression, start * np.exp(logs))
-            return weights * (_log_seconds(law, rows) - log_seconds)
+            refitted = with_constants(self.formula.expression, start * np.exp(logs))
+            return weights * (_log_seconds(refitted, rows) - log_seconds)
 
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
@@ -74,7 +78,7 @@ class RefittedFormula:
         return np.column_stack([rows.per_run(column) for column in slopes.T])
 
     def _rows(self, X: pd.DataFrame) -> FormulaRows:
-        """The rows of the formula; X : features of runs."""
+        """Return the rows of the formula; X : features of runs."""
         names = [spec.name for spec in self.formula.used_features]
         check_columns(X, names if self.cnn_layers is None else [], "formula")
         return feature_rows(X, names, self.cnn_layers)
@@ -84,9 +88,9 @@ class RefittedFormula:
         return self._rows(X).predict(self.formula_)
 
 
-def _log_seconds(law: Expression, rows: FormulaRows) -> np.ndarray:
-    """ln of the time of each run, nan where it is not positive."""
-    found, valid = evaluate(law, rows.columns)
+def _log_seconds(expression: Expression, rows: FormulaRows) -> np.ndarray:
+    """Return ln of the time of each run, nan where it is not positive, shape (n_runs,)."""
+    found, valid = evaluate(expression, rows.columns)
     predicted = np.where(valid, found, np.nan)
     if rows.sums is not None:
         predicted = rows.sums.apply(predicted)

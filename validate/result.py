@@ -1,8 +1,9 @@
-"""What a study leaves: predictions of held-out rows, and the error tables made from them."""
+"""The result of a study: predictions of held-out rows, and the error tables computed from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from trainlaw.validate.metrics import (
 
 MEASURED = "measured_s"
 CONFIGURATION = "configuration"
-#: Label columns over whose groups a summary takes the mean of the groups' errors, where the study has them.
+#: Label columns by whose groups a summary averages errors, if the study has them.
 MACRO_COLUMNS = ("gpu_group", "cnn_base")
 
 
@@ -29,12 +30,17 @@ MACRO_COLUMNS = ("gpu_group", "cnn_base")
 class StudyResult:
     """Held-out predictions of a finished or interrupted study.
 
-    predictions : one row per held-out row of each finished split: `row` (position in the study's table),
-    `split`,
+    Attributes
+    ----------
+    predictions : DataFrame
+        One row per held-out row of each finished split: `row` (position in the table of the study), `split`,
         the label columns, `measured_s`, and one column of predicted seconds per estimator.
-    estimators : names, in the order given. missing_splits : names of the splits that an interruption left
-    out.
-    formulas : by (split, estimator), the fitted formula of an estimator that has one.
+    estimators : tuple of str
+        Names in the given order.
+    missing_splits : tuple of str
+        Names of the splits missing because of an interruption.
+    formulas : mapping
+        Fitted formula by (split, estimator), for estimators that have one.
     """
 
     predictions: pd.DataFrame
@@ -44,7 +50,7 @@ class StudyResult:
 
     @property
     def measured_s(self) -> np.ndarray:
-        """Measured seconds of the held-out rows, shape (n_predictions,)."""
+        """Return the measured seconds of the held-out rows, shape (n_predictions,)."""
         return self.predictions[MEASURED].to_numpy(dtype=float)
 
     def predicted_s(self, estimator: str) -> np.ndarray:
@@ -54,10 +60,10 @@ class StudyResult:
         return self.predictions[estimator].to_numpy(dtype=float)
 
     def labels(self, column: str) -> np.ndarray:
-        """Return one label column, strings, shape (n_predictions,); UnknownNameError where there is none."""
+        """Return one label column, strings, shape (n_predictions,); UnknownNameError if there is none."""
         if column not in self.predictions.columns or column in self.estimators:
             raise unknown_name(
-                "label column", column, [c for c in self.predictions if c not in self.estimators]
+                "label column", column, [str(c) for c in self.predictions if c not in self.estimators]
             )
         return self.predictions[column].to_numpy(dtype=str)
 
@@ -84,7 +90,7 @@ class StudyResult:
     def summary(self) -> pd.DataFrame:
         """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE, share of faster GPUs picked.
 
-        InputError where no split was finished.
+        InputError if no split was finished.
         """
         if not len(self.predictions):
             raise InputError(
@@ -115,17 +121,17 @@ class StudyResult:
     def intervals(
         self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500, seed: int = 0
     ) -> pd.DataFrame:
-        """Return a bootstrap interval of every metric, groups of the label column `over` drawn anew.
+        """Return a bootstrap interval of every metric, resampling the groups of the label column `over`.
 
-        Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the macro over `over`;
-        `faster_gpu_percent` is there where GPUs are drawn.
+        Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the mean over the
+        groups of `over`; `faster_gpu_percent` is included if these are GPU groups.
         """
         groups, measured = self.labels(over), self.measured_s
         rows = []
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             for name, metric in METRICS.items():
-                statistic = partial(_metric_of_rows, metric, measured, predicted)
+                statistic = partial(_metric_on_rows, metric, measured, predicted)
                 low, high = bootstrap_interval(statistic, groups, level, resamples, seed)
                 rows.append((estimator, name, metric(measured, predicted), low, high))
             values = by_group(mape_percent, measured, predicted, groups).values()
@@ -154,8 +160,8 @@ class StudyResult:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> "StudyResult":
-        """Return the result that `to_json` gave; InputError where a part is missing or of another kind."""
+    def from_json(cls, value: Mapping[str, Any]) -> "StudyResult":
+        """Return the result that `to_json` wrote; InputError if a part is missing or of another kind."""
         try:
             predictions = pd.DataFrame(dict(value["predictions"]))
             estimators = tuple(str(name) for name in value["estimators"])
@@ -172,7 +178,7 @@ class StudyResult:
             raise InputError(f"this is no study result: {type(error).__name__} {error}") from None
 
 
-def _metric_of_rows(metric: Metric, measured: np.ndarray, predicted: np.ndarray, rows: np.ndarray) -> float:
+def _metric_on_rows(metric: Metric, measured: np.ndarray, predicted: np.ndarray, rows: np.ndarray) -> float:
     return metric(measured[rows], predicted[rows])
 
 

@@ -1,16 +1,17 @@
 """Splits of runs into training and test rows, always by whole groups.
 
-Repeats of one configuration share their group, so they never straddle a split.
+Repeats of a configuration belong to one group, so they are never in both parts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 
-# Share of the runs that "train on the past, test on the future" holds out at least.
+# Least share of the runs held out by "train on the past, test on the future".
 _NEWEST_SHARE = 0.2
 
 
@@ -18,9 +19,19 @@ _NEWEST_SHARE = 0.2
 class Split:
     """One fold of a study.
 
-    name : what is held out, for people; unique within a study.
-    train, test : row positions, int64, shapes (n_train,) and (n_test,); disjoint, not empty.
-    held_out : the group labels that occur in `test` and must not occur in `train`.
+    Parameters
+    ----------
+    name : str
+        Title of the held-out part, unique within a study.
+    train, test : array_like, shape (n_train,) and (n_test,)
+        Row positions, disjoint and not empty; stored sorted, int64.
+    held_out : tuple of str
+        Group labels that occur in `test` and must not occur in `train`.
+
+    Raises
+    ------
+    InputError
+        If a part is empty or the parts overlap.
     """
 
     name: str
@@ -29,7 +40,7 @@ class Split:
     held_out: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Check and freeze the row positions; InputError if they overlap or are empty."""
+        """Check the row positions and make them read-only."""
         for field in ("train", "test"):
             rows = np.unique(np.asarray(getattr(self, field), dtype=np.int64))
             rows.setflags(write=False)
@@ -43,7 +54,7 @@ class Split:
             )
 
 
-def _labels(groups: Sequence[object], what: str) -> np.ndarray:
+def _labels(groups: npt.ArrayLike, what: str) -> np.ndarray:
     labels = np.asarray(groups, dtype=object)
     if labels.ndim != 1 or not len(labels):
         raise InputError(f"expected one {what} label per run, shape (n_runs,), got shape {labels.shape}")
@@ -56,11 +67,26 @@ def _split(name: str, test: np.ndarray, held_out: Sequence[str]) -> Split:
     return Split(str(name), np.flatnonzero(~test), np.flatnonzero(test), tuple(str(key) for key in held_out))
 
 
-def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
-    """Return one split per group, in order of the labels; `groups` has shape (n_runs,).
+def leave_one_group_out(groups: npt.ArrayLike) -> tuple[Split, ...]:
+    """Return one split per group, in order of the labels.
 
-    InputError for fewer than two groups or a missing label.
+    Parameters
+    ----------
+    groups : array_like, shape (n_runs,)
+        Group label of each run.
 
+    Returns
+    -------
+    tuple of Split
+        Each holds out one group.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two groups or a label is missing.
+
+    Examples
+    --------
     >>> [(s.name, s.test.tolist()) for s in leave_one_group_out(["V100", "T4", "T4"])]
     [('T4', [1, 2]), ('V100', [0])]
     """
@@ -71,14 +97,34 @@ def leave_one_group_out(groups: Sequence[object]) -> tuple[Split, ...]:
     return tuple(_split(name, labels == name, (name,)) for name in names)
 
 
-def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Split, ...]:
-    """Return `k` splits; every group of `groups`, shape (n_runs,), is held out once, whole.
+def grouped_k_fold(groups: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split, ...]:
+    """Return `k` splits, each of which holds out whole groups.
 
-    Groups are dealt round by round, the largest first, so that folds hold equal numbers of groups, give or
-    take one, and the large groups lie in different folds: balancing rows instead can train on a few large
-    groups and test on all small ones at once. `seed` decides only among groups of equal size.
-    InputError unless 2 <= k <= number of groups.
+    Groups are assigned in turn, the largest first. Folds therefore have equal numbers of groups, up to one,
+    and the large groups are in different folds. To balance rows instead can train on a few large groups and
+    test on all small ones at once.
 
+    Parameters
+    ----------
+    groups : array_like, shape (n_runs,)
+        Group label of each run.
+    k : int
+        Number of folds, from 2 to the number of groups.
+    seed : int
+        Order of groups of equal size.
+
+    Returns
+    -------
+    tuple of Split
+        Every group is held out once.
+
+    Raises
+    ------
+    InputError
+        If `k` is out of range or a label is missing.
+
+    Examples
+    --------
     >>> [s.held_out for s in grouped_k_fold(["a", "a", "a", "b", "c"], k=2)]
     [('a', 'b'), ('c',)]
     """
@@ -87,6 +133,7 @@ def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Spl
     if not 2 <= k <= len(names):
         raise InputError(f"expected 2 to {len(names)} folds for {len(names)} groups, got {k}")
     shuffled = np.random.default_rng(seed).permutation(len(names))
+    # Ties in size are broken by the seed, so that folds do not depend on the order of names.
     dealt = names[shuffled[np.argsort(-sizes[shuffled], kind="stable")]]
     folds = [sorted(dealt[first::k].tolist()) for first in range(k)]
     return tuple(
@@ -95,12 +142,12 @@ def grouped_k_fold(groups: Sequence[object], k: int, seed: int = 0) -> tuple[Spl
     )
 
 
-def leave_pairs_out(groups: Sequence[object], others: Sequence[object]) -> tuple[Split, ...]:
-    """Return one split per pair of labels that occurs: both are new to the fit.
+def leave_pairs_out(groups: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Split, ...]:
+    """Return one split per pair of labels that occurs; both labels are unknown to the fit.
 
-    `groups` and `others`, shape (n_runs,), are for example GPU groups and base CNNs. Test rows have both
-    labels, training rows have neither; rows with one of them are in neither part. Pairs that leave no
-    training row are left out.
+    groups, others : for example GPU groups and base CNNs, shape (n_runs,). Test rows have both labels,
+    training rows have neither; rows with one of them are in neither part. Pairs without training rows are
+    omitted.
 
     >>> [(s.name, s.train.tolist()) for s in leave_pairs_out(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"])]
     [('T4 + vgg', [2]), ('V100 + lenet', [0])]
@@ -117,15 +164,13 @@ def leave_pairs_out(groups: Sequence[object], others: Sequence[object]) -> tuple
     return tuple(splits)
 
 
-def newest_out(
-    groups: Sequence[object], years: Sequence[float], first_held_out_year: float
-) -> tuple[Split, ...]:
+def newest_out(groups: npt.ArrayLike, years: npt.ArrayLike, first_held_out_year: float) -> tuple[Split, ...]:
     """Return one split: train on the past, test on the groups released in `first_held_out_year` or later.
 
-    `years`, shape (n_runs,), is the year in which the GPU of each run was released; a group takes its newest.
+    years : release year of the GPU of each run, shape (n_runs,); the newest of a group counts.
     """
     labels = _labels(groups, "group")
-    # One chip can be on cards of several years; the newest decides, so that none is in both parts.
+    # One chip can be sold on GPUs of several years; the newest counts, so that no group is in both parts.
     newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).max()
     if newest.isna().any():
         raise InputError(f"expected a year for every group, got none for {newest.index[newest.isna()][0]!r}")
@@ -133,10 +178,10 @@ def newest_out(
     return (_split(f"from {first_held_out_year:g} on", np.isin(labels, future), list(future)),)
 
 
-def newest_gpus_out(groups: Sequence[object], years: Sequence[float]) -> tuple[Split, ...]:
+def newest_gpus_out(groups: npt.ArrayLike, years: npt.ArrayLike) -> tuple[Split, ...]:
     """Return one split that holds out the newest years of GPUs: at least a fifth of the runs.
 
-    Arguments as for `newest_out`; InputError where all GPUs are of one year or a year is missing.
+    Arguments as for `newest_out`; InputError if all GPUs are of one year or a year is missing.
     """
     labels = _labels(groups, "group")
     newest = pd.Series(np.asarray(years, dtype=float)).groupby(labels).transform("max").to_numpy()
@@ -147,10 +192,25 @@ def newest_gpus_out(groups: Sequence[object], years: Sequence[float]) -> tuple[S
     return newest_out(groups, years, max(enough, default=later[0]))
 
 
-def listed_splits(groups: Sequence[object], lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:
-    """Return one split per entry of `lists`: a name and the labels of `groups` that it holds out.
+def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:
+    """Return one split per list of groups to hold out.
 
-    UnknownNameError for a label that does not occur.
+    Parameters
+    ----------
+    groups : array_like, shape (n_runs,)
+        Group label of each run.
+    lists : mapping of str to sequence of str
+        Name of each split, and the labels that it holds out.
+
+    Returns
+    -------
+    tuple of Split
+        In the order of `lists`.
+
+    Raises
+    ------
+    UnknownNameError
+        If a label does not occur.
     """
     labels = _labels(groups, "group")
     known = np.unique(labels).tolist()
@@ -161,8 +221,7 @@ def listed_splits(groups: Sequence[object], lists: Mapping[str, Sequence[str]]) 
     return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
 
 
-#: What a study can hold out, by the name that a person writes; each makes the splits from the labels of the
-#: runs.
+#: What a study can hold out, by the name that the user writes; from the labels of the runs to splits.
 SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
     "gpu": lambda labels: leave_one_group_out(labels["gpu_group"]),
     "gpu-5-fold": lambda labels: grouped_k_fold(labels["gpu_group"], min(5, labels["gpu_group"].nunique())),
@@ -178,9 +237,26 @@ SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
 
 
 def splits_by_name(name: str, labels: pd.DataFrame) -> tuple[Split, ...]:
-    """Return the splits of the scheme `name` of `SCHEMES` for `labels`, string columns of shape (n_runs,).
+    """Return the splits of a named scheme.
 
-    UnknownNameError for an unknown scheme, InputError where `labels` lack its column.
+    Parameters
+    ----------
+    name : str
+        A key of `SCHEMES`, such as "gpu" or "cnn".
+    labels : DataFrame, shape (n_runs, n_labels)
+        String columns.
+
+    Returns
+    -------
+    tuple of Split
+        The splits of the scheme.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such scheme.
+    InputError
+        If `labels` lack the column of the scheme.
     """
     if name not in SCHEMES:
         raise unknown_name("split", name, SCHEMES)

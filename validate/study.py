@@ -1,4 +1,4 @@
-"""A study: every estimator fitted on the training rows of every split, and judged on what was held out."""
+"""Studies: every estimator is fitted to the training rows of every split and predicts the held-out rows."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.datasets.measurements.pairs import PAIR, PairTable
@@ -23,7 +24,17 @@ from trainlaw.validate.workers import run_tasks
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """How far a study is: `done` of `total` fits, and the last one that ended; seconds of wall time."""
+    """Progress of a study.
+
+    Attributes
+    ----------
+    done, total : int
+        Number of finished fits, and of all.
+    split, estimator : str
+        The fit that finished last.
+    elapsed_seconds, remaining_seconds : float
+        Wall time so far, and its estimated rest.
+    """
 
     done: int
     total: int
@@ -33,14 +44,13 @@ class StudyProgress:
     remaining_seconds: float
 
 
-class StudyClock:
-    """Estimates the time left from the mean duration of each estimator's fits so far.
+class _Clock:
+    """Estimate of the remaining time, from the mean duration of each estimator's fits so far.
 
-    n_splits : fits per estimator. workers : fits at the same time.
+    n_splits : fits per estimator. workers : simultaneous fits.
     """
 
     def __init__(self, n_splits: int, estimators: tuple[str, ...], workers: int) -> None:
-        """Start the clock."""
         self._started = time.monotonic()
         self._n_splits, self._workers = n_splits, workers
         self._durations: dict[str, list[float]] = {name: [] for name in estimators}
@@ -70,7 +80,7 @@ class _Runs:
 
 def run_study(
     X: pd.DataFrame,
-    seconds: Sequence[float],
+    seconds: npt.ArrayLike,
     labels: pd.DataFrame,
     splits: Sequence[Split],
     estimators: Mapping[str, EstimatorFactory],
@@ -80,18 +90,46 @@ def run_study(
     executor: Executor | None = None,
     progress: Callable[[StudyProgress], None] | None = None,
 ) -> StudyResult:
-    """Fit every estimator anew on every split and return the predictions of the held-out rows.
+    """Fit every estimator to every split and return the predictions of the held-out rows.
 
-    X : numeric features, shape (n_runs, n_features). seconds : measured times, shape (n_runs,).
-    labels : string columns, shape (n_runs, n_labels). The training part of `group_column` is given to `fit`
-        as `groups`. No other label reaches an estimator, but those of `SHAREABLE_LABELS` that it asks for.
-    estimators : name to factory. With `workers` > 1 or an `executor` a factory must be importable by name: a
-        class, a function of a module, or a `functools.partial` of these with plain arguments.
-    workers : fits at the same time, in spawned processes (a script needs `if __name__ == "__main__"`). The
-        result is the same for any number. executor : use this one instead (a cluster's, a warm pool).
-    progress : called after each fit.
-    KeyboardInterrupt ends the study early: finished splits are kept, `missing_splits` names the others.
-    LeakError where the guard finds that an estimator can know what is held out; InputError for unfit input.
+    KeyboardInterrupt ends the study early: the result contains the finished splits, and `missing_splits`
+    names the others.
+
+    Parameters
+    ----------
+    X : DataFrame, shape (n_runs, n_features)
+        Numeric features.
+    seconds : array_like, shape (n_runs,)
+        Measured times.
+    labels : DataFrame, shape (n_runs, n_labels)
+        String columns. No label reaches an estimator except `group_column`, and those of `SHAREABLE_LABELS`
+        that it requests.
+    splits : sequence of Split
+        Training and test rows.
+    estimators : mapping of str to EstimatorFactory
+        Factories by name. With `workers` > 1 or an `executor` they must be importable by name: a class, a
+        module-level function, or a `functools.partial` of these with plain arguments.
+    group_column : str
+        Label whose training part `fit` receives as `groups`.
+    workers : int
+        Simultaneous fits, in spawned processes (a script needs `if __name__ == "__main__"`). The result is
+        the same for any number.
+    executor : concurrent.futures.Executor or None
+        Used instead of own processes, such as that of a cluster.
+    progress : callable or None
+        Called after each fit with a `StudyProgress`.
+
+    Returns
+    -------
+    StudyResult
+        Predictions of the held-out rows.
+
+    Raises
+    ------
+    LeakError
+        If an estimator can know what is held out.
+    InputError
+        If rows, labels, splits or estimators are unsuitable.
     """
     runs = _checked(X, seconds, labels, group_column)
     _check_estimators(estimators, runs.labels, elsewhere=workers > 1 or executor is not None)
@@ -99,7 +137,7 @@ def run_study(
     for split in splits:
         check_fold(split, runs.labels)
     outcomes: list[FoldOutcome] = []
-    clock = StudyClock(len(splits), tuple(estimators), workers)
+    clock = _Clock(len(splits), tuple(estimators), workers)
     try:
         with closing(run_tasks(run_fold, _tasks(runs, splits, estimators), workers, executor)) as running:
             for outcome in running:
@@ -109,11 +147,11 @@ def run_study(
                 if progress is not None:
                     progress(clock.after(outcome.split, outcome.estimator, outcome.took_seconds))
     except KeyboardInterrupt:
-        pass  # what is finished is a valid, smaller result; missing_splits says so
+        pass  # the finished splits are a valid, smaller result; missing_splits names the others
     return _assembled(runs, splits, tuple(estimators), outcomes)
 
 
-def _checked(X: pd.DataFrame, seconds: Sequence[float], labels: pd.DataFrame, group_column: str) -> _Runs:
+def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, group_column: str) -> _Runs:
     times = np.array(seconds, dtype=float)
     if not len(X) == len(times) == len(labels) or not len(X):
         raise InputError(
@@ -135,7 +173,7 @@ def _checked(X: pd.DataFrame, seconds: Sequence[float], labels: pd.DataFrame, gr
 def configuration_labels(X: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
     """Return one text per row that is equal for runs of the same work on different GPUs, shape (n_runs,).
 
-    Made of CNN, harness and precision in `labels` and of batch and work per image in `X`, as far as present.
+    It consists of CNN, harness and precision in `labels` and batch and work per image in `X`, if present.
     """
     parts = [labels[name] for name in ("cnn", "harness", "precision") if name in labels.columns]
     parts += [
@@ -149,7 +187,7 @@ def configuration_labels(X: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
 def _check_estimators(
     estimators: Mapping[str, EstimatorFactory], labels: pd.DataFrame, elsewhere: bool
 ) -> None:
-    """Make each estimator once, so that a missing package is told before the hours are spent, not after."""
+    """Construct each estimator once, so that a missing package is reported before hours of fits."""
     if not estimators:
         raise InputError("expected at least one estimator, got none")
     for name, factory in estimators.items():
@@ -157,9 +195,8 @@ def _check_estimators(
             raise InputError(f"estimator {name!r} has the name of a label column; rename it")
         for label in getattr(factory(), "label_columns", ()):
             if label not in SHAREABLE_LABELS:
-                raise LeakError(
-                    f"estimator {name!r} asks for the label {label!r}; it may have {SHAREABLE_LABELS}"
-                )
+                allowed = ", ".join(SHAREABLE_LABELS)
+                raise LeakError(f"estimator {name!r} requests the label {label!r}; allowed are {allowed}")
             if label not in labels.columns:
                 raise InputError(f"estimator {name!r} needs the label {label!r}, got {list(labels.columns)}")
         if elsewhere:
@@ -169,9 +206,9 @@ def _check_estimators(
 def _check_travels(name: str, factory: EstimatorFactory) -> None:
     try:
         ForkingPickler.dumps(factory)
-    except Exception as error:  # pickling asks the factory itself, which may raise anything
+    except Exception as error:  # pickling calls the factory's own methods, which may raise anything
         raise InputError(
-            f"estimator {name!r} cannot be sent to a worker ({error}); use a class, a function of a module, "
+            f"estimator {name!r} cannot be sent to a worker ({error}); use a class, a module-level function, "
             "a functools.partial of these, or workers=1"
         ) from None
 
@@ -201,8 +238,8 @@ def _tasks(
 def _assembled(
     runs: _Runs, splits: Sequence[Split], estimators: tuple[str, ...], outcomes: Sequence[FoldOutcome]
 ) -> StudyResult:
-    """Return the result of the splits that every estimator has finished, in order, whichever finished first."""
-    # A split that one estimator lacks would compare the estimators on different rows.
+    """Return the result of the splits that every estimator has finished, in the order of the splits."""
+    # Only whole splits: the estimators are compared on the same rows.
     found = {(outcome.split, outcome.estimator): outcome for outcome in outcomes}
     finished = [split for split in splits if all((split.name, name) in found for name in estimators)]
     parts = []
@@ -233,11 +270,24 @@ def run_pair_study(
     held_out: str = "cnn_base",
     features: Sequence[str] = (),
 ) -> StudyResult:
-    """Return the held-out predictions of every estimator, fitted anew for each pair of GPUs and each split.
+    """Fit every estimator to each pair of GPUs and each split, and return the held-out predictions.
 
-    table : anchor profiles and target times. held_out : label column whose groups are left out one by
-    one; a workload's repeats and batches leave with it. features : of pairs, for the estimators, beside the
-    seconds of each operation and `anchor_time_s`. The labels are those of the table.
+    Parameters
+    ----------
+    table : PairTable
+        Profiles on anchor GPUs and times on target GPUs, with labels.
+    estimators : mapping of str to EstimatorFactory, or None
+        Factories by name; None for the baselines of pairs that use a profile.
+    held_out : str
+        Label column whose groups are held out one by one, with all their repeats and batches.
+    features : sequence of str
+        Features of pairs for the estimators, in addition to the seconds of each operation and
+        `anchor_time_s`.
+
+    Returns
+    -------
+    StudyResult
+        Predictions of the held-out rows of all pairs.
     """
     estimators = baselines_for("gpu_pair", "profile") if estimators is None else estimators
     frame = table.frame

@@ -1,9 +1,9 @@
-"""Running tasks here or in worker processes, with results as they come."""
+"""Run tasks in this process or in worker processes, and yield results as they are completed."""
 
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -23,12 +23,12 @@ def run_tasks(
     tasks: Iterable[Task],
     workers: int = 1,
     executor: Executor | None = None,
-) -> Iterator[Outcome]:
-    """Yield `function(task)` of each task as it ends; in order of the tasks only with one worker.
+) -> Generator[Outcome, None, None]:
+    """Yield `function(task)` of each task on completion; in the order of the tasks only with one worker.
 
-    workers : tasks that run at the same time; 1 without an executor runs them in this process.
-    executor : where to run them instead of in processes of our own (a cluster's, a warm pool); it is left
-    running. TrainlawError where a worker process dies. Whatever else `function` raises is raised here.
+    workers : number of simultaneous tasks; 1 without an executor runs them in this process. executor : used
+    instead of new processes, such as that of a cluster, and not shut down. TrainlawError if a worker process
+    dies; exceptions of `function` are raised here.
     """
     if workers == 1 and executor is None:
         yield from map(function, tasks)
@@ -39,7 +39,7 @@ def run_tasks(
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                # One in for each one out: the tasks, which carry their data, are never all in memory.
+                # One in for each one out: tasks hold their data, so they are never all in memory.
                 running |= {pool.submit(function, task) for task in islice(todo, len(done))}
                 for future in done:
                     yield future.result()
@@ -53,7 +53,7 @@ def run_tasks(
 
 
 def follow_parent() -> None:
-    """Leave Ctrl-C to the parent process, and end with it, even where it is killed; for a worker's start."""
+    """Ignore Ctrl-C in a worker, which ends with its parent process, even if that is killed."""
     # A half-finished fold must not count as one, so only the parent decides when a worker stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -63,7 +63,7 @@ def follow_parent() -> None:
 
 def _exit_after(sentinel: int) -> None:
     wait_for_end([sentinel])
-    # Nobody is left to take a result, and an orphan would keep a core busy for the rest of its search.
+    # No process is left to take a result, and an orphan would keep a core busy for the rest of its search.
     os._exit(1)
 
 

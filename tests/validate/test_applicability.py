@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate import JointRange
-from trainlaw.validate.applicability import joint_range_of, jointly_outside
+from trainlaw.validate.applicability import stored_joint_range, jointly_outside
 
 GROUPS = np.repeat(list("abcdef"), 40)
 
@@ -78,8 +78,8 @@ def test_a_formula_carries_it():
     formula = Formula(
         parse_text(f"3 * {name}"), feature_specs([name]), TARGET, errors={"joint_range": joint.to_json()}
     )
-    assert joint_range_of(formula).names == (name,)
+    assert stored_joint_range(formula).names == (name,)
     assert jointly_outside(formula, {name: [1e-3, 1e3]}).tolist() == [False, True]
     bare = Formula(parse_text(f"3 * {name}"), feature_specs([name]), TARGET)
-    assert joint_range_of(bare) is None
+    assert stored_joint_range(bare) is None
     assert jointly_outside(bare, {name: [1e-3, 1e3]}).tolist() == [False, False]

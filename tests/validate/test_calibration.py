@@ -85,5 +85,5 @@ def test_anchors_are_never_judged_and_draws_are_repeatable(few_runs, study):
 
 
 def test_an_estimator_without_formulas_cannot_be_calibrated(few_runs, study):
-    with pytest.raises(InputError, match="left no formula"):
+    with pytest.raises(InputError, match="has no formula"):
         anchor_errors(study, "null_memory", few_runs.X)

@@ -26,7 +26,7 @@ def test_csv_and_json_say_the_same(tmp_path):
     ("text", "fault"),
     [
         ("gpu,achieved_matmul\nT4,1\n", "achieved_matmul_flop_per_s"),
-        ("gpu,launch_latency_s\n,1e-6\n", "row 1: expected a GPU"),
+        ("gpu,launch_latency_s\n,1e-6\n", "row 1: column gpu is empty"),
         ("gpu,launch_latency_s\nT4,fast\n", "expected a positive number, got 'fast'"),
         ("gpu,launch_latency_s\nT4,-1\n", "expected a positive number"),
         ("gpu,launch_latency_s\nT4,1e-6\nT4,2e-6\n", "more than once"),

@@ -51,7 +51,7 @@ class AnchorRates:
     def _scaled(self, X: pd.DataFrame) -> np.ndarray:
         names = [ANCHOR_TIME, f"anchor_{self.rate}", self.rate]
         time, anchor, target = columns(X, names, "ratio of rates").T
-        return time * anchor / target
+        return np.asarray(time * anchor / target)
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
@@ -77,7 +77,7 @@ class AnchorLine:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return self._table(X) @ self.constants_
+        return np.asarray(self._table(X) @ self.constants_)
 
 
 # The times at the two end points, and where the run lies between them, from 0 to 1.
@@ -104,7 +104,7 @@ class PolynomialScaler:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
         low, high, position = columns(X, _END_POINTS, "polynomial scaler").T
-        return low + (high - low) * (position + self.bend_ * position * (1.0 - position))
+        return np.asarray(low + (high - low) * (position + self.bend_ * position * (1.0 - position)))
 
 
 # PROFET joins device operations whose names have a Levenshtein distance (1966) of at most 6, average linkage
@@ -181,7 +181,7 @@ class OperationsNonnegative:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return self._table(X) @ self.constants_
+        return np.asarray(self._table(X) @ self.constants_)
 
 
 class ProfetEnsemble:

@@ -86,19 +86,16 @@ class ClosedForm:
         prior = Prior(parameters, np.full(len(parameters), _PRIOR_DEVIATION))
         for rounds_left in range(_HARNESS_ROUNDS if self.harness_constants else 0, -1, -1):
             target = log_seconds - self._log_harness(names)
-            parameters = robust_least_squares(
-                lambda p, target=target: self._residuals(p, times, rates, target, weights),
-                parameters,
-                soft_l1_scale=_SOFT_L1_SCALE,
-                prior=prior,
-            ).parameters
+            residuals = partial(self._residuals, times=times, rates=rates, target=target, weights=weights)
+            fitted = robust_least_squares(residuals, parameters, soft_l1_scale=_SOFT_L1_SCALE, prior=prior)
+            parameters = fitted.parameters
             if rounds_left:
-                residuals = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
-                self.harness_ = _shrunk_means(residuals, names, np.asarray(groups, dtype=str))
+                missed = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
+                self.harness_ = _shrunk_means(missed, names, np.asarray(groups, dtype=str))
         self.constants_ = np.exp(parameters[: -self._n_exponents])
         self.exponents_ = parameters[-self._n_exponents :]
-        names = [*(term.feature for term in self.terms), *self._rate_features]
-        self.ranges_ = {name: (float(X[name].min()), float(X[name].max())) for name in names}
+        used = [*(term.feature for term in self.terms), *self._rate_features]
+        self.ranges_ = {name: (float(X[name].min()), float(X[name].max())) for name in used}
         return self
 
     def predict(self, X: pd.DataFrame, labels: pd.DataFrame | None = None) -> np.ndarray:
@@ -106,7 +103,9 @@ class ClosedForm:
         times, rates = self._tables(X)
         parameters = np.concatenate([np.log(self.constants_), self.exponents_])
         names = self._harness_names(labels, len(X))
-        return self._parts(parameters, times, rates).sum(axis=1) * np.exp(self._log_harness(names))
+        return np.asarray(
+            self._parts(parameters, times, rates).sum(axis=1) * np.exp(self._log_harness(names))
+        )
 
     @property
     def formula_(self) -> Formula:
@@ -161,7 +160,7 @@ class ClosedForm:
             "host": np.ones(len(rates)),
         }
         factors = np.column_stack([slowdown[term.over] for term in self.terms])
-        return times * factors * np.exp(parameters[: -self._n_exponents])
+        return np.asarray(times * factors * np.exp(parameters[: -self._n_exponents]))
 
     def _residuals(
         self,
@@ -190,7 +189,7 @@ def _equal_shares(times: np.ndarray, log_seconds: np.ndarray) -> np.ndarray:
         present = column > 0
         if present.any():
             logs[index] = np.median(log_seconds[present] - np.log(column[present]))
-    return logs - np.log(times.shape[1])
+    return np.asarray(logs - np.log(times.shape[1]))
 
 
 def _shrunk_means(residuals: np.ndarray, names: np.ndarray, groups: np.ndarray) -> dict[str, float]:
@@ -200,7 +199,8 @@ def _shrunk_means(residuals: np.ndarray, names: np.ndarray, groups: np.ndarray) 
     """
     by_pair = pd.Series(residuals).groupby([names, groups]).mean()
     sums = by_pair.groupby(level=0).agg(["sum", "size"])
-    return (sums["sum"] / (sums["size"] + _HARNESS_SHRINKAGE_GROUPS)).to_dict()
+    means = sums["sum"] / (sums["size"] + _HARNESS_SHRINKAGE_GROUPS)
+    return {str(name): float(mean) for name, mean in means.items()}
 
 
 # The im2col volume stands for an efficiency that seems to depend on the layer.

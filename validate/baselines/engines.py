@@ -67,7 +67,7 @@ class Gplearn:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
-        return np.exp(np.clip(self.program_.predict(_table(X, "gplearn")), *self.range_))
+        return np.asarray(np.exp(np.clip(self.program_.predict(_table(X, "gplearn")), *self.range_)))
 
 
 class Pyoperon:
@@ -106,4 +106,4 @@ class Pyoperon:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
         logs = np.asarray(self.model_.predict(np.ascontiguousarray(_table(X, "pyoperon"))), dtype=float)
-        return np.exp(np.clip(logs.reshape(len(X)), *self.range_))
+        return np.asarray(np.exp(np.clip(logs.reshape(len(X)), *self.range_)))

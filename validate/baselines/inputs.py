@@ -30,5 +30,5 @@ def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:
     decide alone, yet more runs should count more.
     """
     _, inverse, sizes = np.unique(np.asarray(groups, dtype=str), return_inverse=True, return_counts=True)
-    weights: np.ndarray = sizes[inverse] ** -float(power)
-    return weights / weights.mean()
+    weights = sizes[inverse] ** -float(power)
+    return np.asarray(weights / weights.mean())

@@ -89,11 +89,11 @@ class LayerFormula:
             computing, moving = parts * self._is_compute, parts * self._is_memory
             slower = computing.sum(axis=1) >= moving.sum(axis=1)
             parts = np.where(slower[:, None], parts - moving, parts - computing)
-        return parts
+        return np.asarray(parts)
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_layers,)."""
-        return self._parts(self.parameters_, *self._tables(X)).sum(axis=1)
+        return np.asarray(self._parts(self.parameters_, *self._tables(X)).sum(axis=1))
 
 
 # The longer of the time of the MACs and of the bytes, plus a launch.

@@ -36,7 +36,7 @@ class RandomForest:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return np.exp(self.forest_.predict(X.to_numpy(dtype=float)))
+        return np.asarray(np.exp(self.forest_.predict(X.to_numpy(dtype=float))))
 
 
 class GradientBoosting:
@@ -69,7 +69,7 @@ class GradientBoosting:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         with self._threads.threadpool_limits(1):
-            return np.exp(self.boosting_.predict(X.to_numpy(dtype=float)) + self._log_base(X))
+            return np.asarray(np.exp(self.boosting_.predict(X.to_numpy(dtype=float)) + self._log_base(X)))
 
 
 boosting_on_roofline = partial(GradientBoosting, Roofline)
@@ -138,4 +138,4 @@ class Perceptron:
 
 def safe_logarithms(table: np.ndarray, least: float = _LEAST_VALUE) -> np.ndarray:
     """Return ln(max(value, least)) of each value, with the shape of `table`."""
-    return np.log(np.maximum(table, least))
+    return np.asarray(np.log(np.maximum(table, least)))

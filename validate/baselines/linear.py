@@ -49,7 +49,7 @@ class NonnegativeLinear:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return self._table(X) @ self.constants_
+        return np.asarray(self._table(X) @ self.constants_)
 
 
 _FACTORS = (
@@ -81,4 +81,4 @@ class PowerLaw:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return np.exp(self._table(X) @ self.coefficients_)
+        return np.asarray(np.exp(self._table(X) @ self.coefficients_))

@@ -46,11 +46,11 @@ class Roofline:
         compute_bound = times[:, 0] >= times[:, 1]
         times[compute_bound, 1] = 0.0
         times[~compute_bound, 0] = 0.0
-        return times
+        return np.asarray(times)
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return self._terms(columns(X, _FEATURES, "roofline"), self.constants_).sum(axis=1)
+        return np.asarray(self._terms(columns(X, _FEATURES, "roofline"), self.constants_).sum(axis=1))
 
 
 # An estimator sees numbers and no CNN name. Built-in CNNs are therefore looked up by what identifies their

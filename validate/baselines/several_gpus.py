@@ -62,7 +62,7 @@ class RingScaling:
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
         single, terms = self._tables(X)
-        return single + terms @ self.constants_
+        return np.asarray(single + terms @ self.constants_)
 
 
 _FEATURES = (
@@ -115,7 +115,9 @@ class MG13:
         log_seconds, weights = np.log(y), group_weights(groups)
 
         def values(parameters: np.ndarray) -> np.ndarray:
-            return weights * (np.log(_seconds(np.exp(parameters), table, algorithms)) - log_seconds)
+            return np.asarray(
+                weights * (np.log(_seconds(np.exp(parameters), table, algorithms)) - log_seconds)
+            )
 
         prior = Prior(_START, np.full(len(_START), _PRIOR_DEVIATION))
         fitted = robust_least_squares(with_numeric_slopes(values), _START, soft_l1_scale=0.25, prior=prior)
@@ -151,12 +153,12 @@ def _seconds(constants: np.ndarray, table: np.ndarray, algorithms: np.ndarray) -
         communication + copies,
         _positive_part(communication - hidden * compute, _SMOOTHING * compute),
     )
-    return compute + fixed * 1e-3 + shown
+    return np.asarray(compute + fixed * 1e-3 + shown)
 
 
 def _positive_part(value: np.ndarray, width: np.ndarray) -> np.ndarray:
     """Return max(value, 0), smoothed over `width`; all in seconds."""
-    return 0.5 * (value + np.sqrt(value**2 + width**2))
+    return np.asarray(0.5 * (value + np.sqrt(value**2 + width**2)))
 
 
 class ComposedScaling:
