@@ -44,7 +44,7 @@ class RefittedFormula:
 
         def values(logs: np.ndarray) -> np.ndarray:
             refitted = with_constants(self.formula.expression, start * np.exp(logs))
-            return weights * (_log_seconds(refitted, rows) - log_seconds)
+            return np.asarray(weights * (_log_seconds(refitted, rows) - log_seconds))
 
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
