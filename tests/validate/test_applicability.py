@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate import JointRange
-from trainlaw.validate.applicability import stored_joint_range, jointly_outside
+from trainlaw.validate.applicability import jointly_outside, stored_joint_range
 
 GROUPS = np.repeat(list("abcdef"), 40)
 

@@ -9,6 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.scopes import (
+    GPU_PAIR,
+    MEASURED_LAYER,
+    MULTI_GPU,
+    MULTI_GPU_RUN,
+    RUN,
+    check_scope_name,
+)
 from trainlaw.validate.baselines.anchors import (
     AnchorLine,
     AnchorRatio,
@@ -52,13 +60,12 @@ class Baseline:
     title : str
         Name shown to the user.
     scope : str
-        Model scope of the formulas to compare with: "run", "measured_layer", "multi_gpu" or "gpu_pair".
+        Scope of the formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`.
     make : EstimatorFactory
         Returns a new, unfitted estimator; can be pickled.
     requires : str
         What it needs beyond the rows of its scope: "" for nothing, "engine" for a third-party engine
-        (`trainlaw[peers]`), "profile" for the operation times of one GPU pair, "single_gpu_runs" for runs
-        on one GPU among the rows.
+        (`trainlaw[peers]`), "profile" for the operation times of one GPU pair.
     """
 
     name: str
@@ -70,62 +77,61 @@ class Baseline:
 
 #: From the simplest to the most elaborate, by scope.
 TABLE: tuple[Baseline, ...] = (
-    Baseline("null_compute", "null: FLOPs / peak", "run", null_compute),
-    Baseline("null_memory", "null: bytes / bandwidth", "run", null_memory),
-    Baseline("roofline", "roofline", "run", Roofline),
-    Baseline("power_law", "power law", "run", PowerLaw),
-    Baseline("nonnegative_linear", "non-negative linear", "run", NonnegativeLinear),
-    Baseline("cf5", "hand-derived, 5 terms", "run", cf5),
-    Baseline("cf9", "hand-derived, 9 terms", "run", cf9),
-    Baseline("cf12", "hand-derived, 12 terms", "run", cf12),
-    Baseline("cf21", "hand-derived, 21 terms", "run", cf21),
-    Baseline("cf21_tensor", "hand-derived, 21 terms, tensor exponent", "run", cf21_tensor),
-    Baseline("layerwise_roofline", "layer-wise roofline", "run", LayerwiseRoofline),
-    Baseline("random_forest", "random forest", "run", RandomForest),
-    Baseline("gradient_boosting", "gradient boosting", "run", GradientBoosting),
-    Baseline("gradient_boosting_on_roofline", "boosting on roofline", "run", boosting_on_roofline),
-    Baseline("gradient_boosting_on_cf21", "boosting on 21 terms", "run", boosting_on_cf21),
-    Baseline("perceptron", "perceptron", "run", Perceptron),
-    Baseline("gplearn", "gplearn", "run", Gplearn, "engine"),
-    Baseline("pyoperon", "pyoperon", "run", Pyoperon, "engine"),
-    Baseline("perfect_scaling", "null: perfect scaling", "multi_gpu", PerfectScaling),
-    Baseline("ring_scaling", "ring all-reduce", "multi_gpu", RingScaling),
-    Baseline("mg13", "hand-derived, 13 constants", "multi_gpu", MG13),
+    Baseline("null_compute", "null: FLOPs / peak", RUN, null_compute),
+    Baseline("null_memory", "null: bytes / bandwidth", RUN, null_memory),
+    Baseline("roofline", "roofline", RUN, Roofline),
+    Baseline("power_law", "power law", RUN, PowerLaw),
+    Baseline("nonnegative_linear", "non-negative linear", RUN, NonnegativeLinear),
+    Baseline("cf5", "hand-derived, 5 terms", RUN, cf5),
+    Baseline("cf9", "hand-derived, 9 terms", RUN, cf9),
+    Baseline("cf12", "hand-derived, 12 terms", RUN, cf12),
+    Baseline("cf21", "hand-derived, 21 terms", RUN, cf21),
+    Baseline("cf21_tensor", "hand-derived, 21 terms, tensor exponent", RUN, cf21_tensor),
+    Baseline("layerwise_roofline", "layer-wise roofline", RUN, LayerwiseRoofline),
+    Baseline("random_forest", "random forest", RUN, RandomForest),
+    Baseline("gradient_boosting", "gradient boosting", RUN, GradientBoosting),
+    Baseline("gradient_boosting_on_roofline", "boosting on roofline", RUN, boosting_on_roofline),
+    Baseline("gradient_boosting_on_cf21", "boosting on 21 terms", RUN, boosting_on_cf21),
+    Baseline("perceptron", "perceptron", RUN, Perceptron),
+    Baseline("gplearn", "gplearn", RUN, Gplearn, "engine"),
+    Baseline("pyoperon", "pyoperon", RUN, Pyoperon, "engine"),
+    Baseline("perfect_scaling", "null: perfect scaling", MULTI_GPU, PerfectScaling),
+    Baseline("ring_scaling", "ring all-reduce", MULTI_GPU, RingScaling),
+    Baseline("mg13", "hand-derived, 13 constants", MULTI_GPU, MG13),
     Baseline(
         "gradient_boosting_on_perfect_scaling",
         "boosting on perfect scaling",
-        "multi_gpu",
+        MULTI_GPU,
         boosting_on_perfect_scaling,
     ),
-    Baseline("composed_scaling", "21 terms, then a ring", "multi_gpu", ComposedScaling, "single_gpu_runs"),
-    Baseline("anchor_ratio", "null: ratio per pair", "gpu_pair", AnchorRatio, "profile"),
-    Baseline("profet_line", "PROFET, linear leg", "gpu_pair", AnchorLine, "profile"),
+    Baseline("composed_scaling", "21 terms, then a ring", MULTI_GPU_RUN, ComposedScaling),
+    Baseline("anchor_ratio", "null: ratio per pair", GPU_PAIR, AnchorRatio, "profile"),
+    Baseline("profet_line", "PROFET, linear leg", GPU_PAIR, AnchorLine, "profile"),
+    Baseline("operations_nonnegative", "non-negative operations", GPU_PAIR, OperationsNonnegative, "profile"),
+    Baseline("profet_ensemble", "PROFET, ensemble", GPU_PAIR, ProfetEnsemble, "profile"),
+    Baseline("anchor_peak_ratio", "null: anchor's time x peak ratio", GPU_PAIR, anchor_peak_ratio),
     Baseline(
-        "operations_nonnegative", "non-negative operations", "gpu_pair", OperationsNonnegative, "profile"
+        "anchor_bandwidth_ratio", "null: anchor's time x bandwidth ratio", GPU_PAIR, anchor_bandwidth_ratio
     ),
-    Baseline("profet_ensemble", "PROFET, ensemble", "gpu_pair", ProfetEnsemble, "profile"),
-    Baseline("anchor_peak_ratio", "null: anchor's time x peak ratio", "gpu_pair", anchor_peak_ratio),
-    Baseline(
-        "anchor_bandwidth_ratio", "null: anchor's time x bandwidth ratio", "gpu_pair", anchor_bandwidth_ratio
-    ),
-    Baseline("layer_null", "null: FLOPs / peak", "measured_layer", layer_null),
-    Baseline("layer_roofline", "roofline of a layer", "measured_layer", layer_roofline),
-    Baseline("layer_matrix_product", "hand-derived matrix product", "measured_layer", layer_matrix_product),
-    Baseline("layer_boosting", "boosting", "measured_layer", GradientBoosting),
+    Baseline("layer_null", "null: FLOPs / peak", MEASURED_LAYER, layer_null),
+    Baseline("layer_roofline", "roofline of a layer", MEASURED_LAYER, layer_roofline),
+    Baseline("layer_matrix_product", "hand-derived matrix product", MEASURED_LAYER, layer_matrix_product),
+    Baseline("layer_boosting", "boosting", MEASURED_LAYER, GradientBoosting),
     Baseline(
         "layer_boosting_on_product",
         "boosting on matrix product",
-        "measured_layer",
+        MEASURED_LAYER,
         layer_boosting_on_product,
     ),
-    Baseline("layer_perceptron", "perceptron, as MLPredict", "measured_layer", LayerPerceptron),
+    Baseline("layer_perceptron", "perceptron, as MLPredict", MEASURED_LAYER, LayerPerceptron),
 )
 
 
 def index_by_name(rows: Iterable[Baseline]) -> Mapping[str, Baseline]:
-    """Return the baselines by name; InputError if two have the same name."""
+    """Return the baselines by name; InputError if two have one name, UnknownNameError for an unknown scope."""
     index: dict[str, Baseline] = {}
     for row in rows:
+        check_scope_name(row.scope)
         if row.name in index:
             raise InputError(f"two baselines are named {row.name!r}: rename one")
         index[row.name] = row
@@ -149,15 +155,29 @@ def baseline(name: str) -> Baseline:
 def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]:
     """Return the factories of the baselines of a scope by name, in the order of the table.
 
-    requires : what these baselines need beyond the rows of the scope, as in `Baseline`. UnknownNameError for
-    a scope without baselines.
+    Parameters
+    ----------
+    scope : str
+        A key of `trainlaw.formulas.scopes.SCOPES`.
+    requires : str
+        What these baselines need beyond the rows of the scope, as in `Baseline`.
 
+    Returns
+    -------
+    dict of str to EstimatorFactory
+        Empty for a scope without baselines.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such scope.
+
+    Examples
+    --------
     >>> list(baselines_for("gpu_pair"))
     ['anchor_peak_ratio', 'anchor_bandwidth_ratio']
     """
-    scopes = dict.fromkeys(row.scope for row in TABLE)
-    if scope not in scopes:
-        raise unknown_name("scope with baselines", scope, scopes)
+    check_scope_name(scope)
     return {row.name: row.make for row in TABLE if (row.scope, row.requires) == (scope, requires)}
 
 

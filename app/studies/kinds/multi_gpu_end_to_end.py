@@ -38,7 +38,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
-from trainlaw.validate.baselines import named_baselines
+from trainlaw.validate.baselines import baselines_for, named_baselines
 
 #: A law of one GPU also needs to tell precisions apart: runs on several are of many.
 SINGLE_TERMS = (*STUDY_FEATURES, "tensor_ratio", "clock_ratio")
@@ -123,8 +123,10 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageS
 
 
 _OF_SEVERAL = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
-# Those that need no measured time on one GPU.
-_BASELINES = named_baselines("null_compute", "roofline", "cf21_tensor", "composed_scaling")
+_BASELINES = {
+    **named_baselines("null_compute", "roofline", "cf21_tensor"),
+    **baselines_for(MULTI_GPU_RUN),
+}
 _TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_OF_SEVERAL)))
 
 END_TO_END = replace(
