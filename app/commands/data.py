@@ -94,18 +94,20 @@ def show_noise(
     table: Annotated[
         str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
     ] = "atlas",
+    least: Annotated[int, typer.Option(min=1, help="Leave out pairs with fewer common runs.")] = 1,
 ) -> None:
     """Show how far sources differ on the same GPU, CNN, batch, precision and layout: the floor of any error.
 
     \b
     Examples:
       trainlaw data noise
+      trainlaw data noise atlas-all --least 10
       trainlaw data noise my-runs.csv
     """
     from trainlaw.app.inputs.tables import any_table
     from trainlaw.app.terminal.coverage import noise_text
 
-    print(noise_text(any_table(table)))
+    print(noise_text(any_table(table), least))
 
 
 Columns = Annotated[
@@ -210,3 +212,31 @@ def import_file(
         runs = runs.merged(others)
     write_table(runs, target)
     print(f"{target}: {said}; next: trainlaw study {target}{own_files(gpu_file, cnn_file)}")
+
+
+@app.command("contribute")
+def contribute(
+    file: Annotated[Path, typer.Argument(help="File of measured runs, as trainlaw profile writes it.")],
+    source: Annotated[str, typer.Option(help="Name of the source: lower-case letters, digits and hyphens.")],
+    licence: Annotated[
+        str, typer.Option(help="Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.")
+    ] = "CC-BY-4.0",
+    to: Annotated[
+        Path, typer.Option(help="Folder in which the folder of the contribution is made.")
+    ] = Path(),
+    gpu_file: GpuFile = None,
+) -> None:
+    """Make measured runs ready to be shared: checked, with the facts of the machine, without private texts.
+
+    Written are runs.csv in the runs schema, machine.json with the specifications of the GPUs and the
+    software, and README.md, which says what was removed: paths, addresses, serial numbers, the names of this
+    host and user, times of day and all columns beyond the schema. The GPUs of FILE-machine.csv go along.
+
+    \b
+    Example:
+      trainlaw data contribute runs.csv --source my-lab-2026
+    """
+    from trainlaw.app.inputs.contributions import contribution_text, write_contribution
+
+    folder, made = write_contribution(file, to, source, licence, gpu_file)
+    print(f"{folder}: {contribution_text(made, file.name)}")

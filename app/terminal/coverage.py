@@ -180,11 +180,15 @@ def _summary_columns(summary: pd.DataFrame) -> list[str]:
     return parts
 
 
-def noise_text(table: RunTable) -> str:
-    """Return how far pairs of harnesses differ on the same configurations, a line per pair."""
+def noise_text(table: RunTable, least: int = 1) -> str:
+    """Return how far pairs of harnesses differ on the same configurations, a line per pair.
+
+    least : pairs with fewer common runs are left out.
+    """
     found = noise_between_sources(table)
+    found = found[found["configurations"] >= least]
     if found.empty:
-        return f"{table.name}: no configuration was measured twice"
+        return f"{table.name}: no configuration was measured twice, or too few"
     rows = [
         [
             f"{row.configurations:,}", row.gpus, f"{100 * row.median:.1f} %", f"{100 * row.p90:.1f} %",
