@@ -64,7 +64,7 @@ def target_results(seed: int = 0) -> StudyResult:
         if len(test := split.test[rows.judged[split.test]])
     ]
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
-    rivals = {name: kind.rivals[name] for name in (*kind.defaults["against"], "cf21")}
+    rivals = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
     estimators = {OURS: kind.search(rows, settings), **rivals}
     return run_study(rows.X, rows.seconds, rows.labels, splits, estimators)
 

@@ -95,9 +95,8 @@ def study_command(
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.definition import asked_definition
-    from trainlaw.app.studies.interrupts import uninterrupted
-    from trainlaw.app.studies.runs import runs_of_study
+    from trainlaw.app.studies.definition import asked_definition, read_study_table
+    from trainlaw.app.studies.search import uninterrupted
     from trainlaw.app.studies.study import stopwatch, study_table
     from trainlaw.app.terminal.study import shown_progress, study_text
 
@@ -107,7 +106,7 @@ def study_command(
         "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
     }  # fmt: skip
     wanted = asked_definition(definition, options)
-    runs = runs_of_study(wanted)
+    runs = read_study_table(wanted)
     target = into or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     elapsed = stopwatch()

@@ -58,9 +58,8 @@ def validate_command(
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.definition import definition_of
-    from trainlaw.app.studies.runs import runs_of_study
-    from trainlaw.app.studies.scoring import score_formula
+    from trainlaw.app.studies.definition import definition_of, read_study_table
+    from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
 
     law = read_formula(formula, _scope(of))
@@ -71,7 +70,7 @@ def validate_command(
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
-    outcome = score_formula(law, runs_of_study(wanted), wanted, refit)
+    outcome = score_formula(law, read_study_table(wanted), wanted, refit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
     parts += [f"warning: units do not agree: {fault}", ""] if fault else []

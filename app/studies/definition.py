@@ -1,21 +1,25 @@
-"""What a study is: table, what is held out, budget, rivals, platforms. One small TOML file says it all."""
+"""The definition of a study: table, splits, budget, baselines, platforms; as options or as a TOML file."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+import tomli_w
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
+from trainlaw.datasets import DATASETS
+from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
-RIVALS = ("null_compute", "roofline", "random_forest", "cf9")
+BASELINES = ("null_compute", "roofline", "random_forest", "cf9")
 #: Label columns whose values are platforms, for `by`.
 PLATFORMS = ("harness", "framework", "precision", "vendor", "generation", "source", "device")
-#: Longer names of splits, as people say them.
-_ALSO = {
+# Longer names of splits, as papers and older study files have them.
+_SPLIT_ALIASES = {
     "leave-one-gpu-out": "gpu",
     "leave-one-cnn-out": "cnn",
     "both-new": "both",
@@ -31,13 +35,14 @@ _LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**
 class StudyDefinition:
     """Everything that the result of a study depends on, apart from the table's rows.
 
-    table : built-in name or a path. of : what the law is of, one of `STUDY_KINDS`. split : one of its splits.
-    folds : parts into which the groups are dealt, for the splits `gpu-folds` and `cnn-folds`. held_out : path
-    of the own list, for the split `list`. seed. evaluations : formulas tried per search.
-    repeats : further searches on all rows with other seeds, to see which terms return. against : rivals by
-    name, or `all`. by : platforms for a matrix of train-on x test-on. search_by_platform : search anew on
-    each platform, beside fitting the same formula anew. rates : path of achieved rates, for calibration level
-    1. gpu_file, cnn_file : paths of GPUs and networks of one's own, for a table of one's own.
+    table : built-in name or a path. of : the kind of study, one of `STUDY_KINDS`. split : one of its splits.
+    folds : number of parts of the groups, for the splits `gpu-folds` and `cnn-folds`. held_out : path of a
+    list of what is held out, for the split `list`. seed. evaluations : formulas tried per search.
+    repeats : further searches on all rows with other seeds, for the selection frequency of each term.
+    against : baselines by name, or `all`. by : platforms for a matrix of train-on x test-on.
+    search_by_platform : also rerun the search on each platform, next to fitting the same formula there.
+    rates : path of achieved rates, for calibration level 1. gpu_file, cnn_file : paths of custom GPUs and
+    CNNs, for a table in a file.
     """
 
     table: str = "default"
@@ -48,7 +53,7 @@ class StudyDefinition:
     seed: int = 0
     evaluations: int = EVALUATIONS
     repeats: int = 0
-    against: tuple[str, ...] = RIVALS
+    against: tuple[str, ...] = BASELINES
     by: tuple[str, ...] = ()
     search_by_platform: bool = False
     rates: str = ""
@@ -57,11 +62,11 @@ class StudyDefinition:
 
 
 def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
-    """Return the study that `values` define by the names of its fields; what is left out has its default.
+    """Return the study that `values` define by the names of its fields; a missing field has its default.
 
-    Some defaults are those of the kind of study, such as its table. where : for messages, such as the name of
-    a file. UnknownNameError with suggestions for an unknown field, kind, split, rival or platform; InputError
-    for a value of another type or out of range.
+    Some defaults depend on the kind of study, such as the table. where : for messages, such as the name of a
+    file. UnknownNameError with suggestions for an unknown field, kind, split, baseline or platform;
+    InputError for a value of another type or out of range.
     """
     types = {field.name: type(field.default) for field in fields(StudyDefinition)}
     taken: dict[str, object] = {}
@@ -71,35 +76,35 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
         taken[name] = _checked(f"{where}: {name}", value, types[name])
     of = str(taken.get("of", RUNS))
     if of not in STUDY_KINDS:
-        raise unknown_name(f"law of {where}", of, STUDY_KINDS)
+        raise unknown_name(f"kind of study of {where}", of, STUDY_KINDS)
     kind = STUDY_KINDS[of]
     definition = replace(StudyDefinition(), **{**kind.defaults, **taken})  # type: ignore[arg-type]
     for name, (least, most) in _LIMITS.items():
         if not least <= getattr(definition, name) <= most:
             value = getattr(definition, name)
             raise InputError(f"{where}: {name}: expected {least} to {most}, got {value}")
-    return _of_known_names(definition, kind, where)
+    return _with_known_names(definition, kind, where)
 
 
-def _of_known_names(definition: StudyDefinition, kind: StudyKind, where: str) -> StudyDefinition:
-    """The definition with long names of splits and `all` rivals replaced; raises as `definition_of`."""
-    split = _ALSO.get(definition.split, definition.split)
-    against = tuple(kind.rivals) if "all" in definition.against else definition.against
+def _with_known_names(definition: StudyDefinition, kind: StudyKind, where: str) -> StudyDefinition:
+    """The definition with aliases of splits and `all` baselines replaced; raises as `definition_of`."""
+    split = _SPLIT_ALIASES.get(definition.split, definition.split)
+    against = tuple(kind.baselines) if "all" in definition.against else definition.against
     for what, given, known in (
         ("split", (split,), kind.splits),
-        ("rival", against, kind.rivals),
+        ("baseline", against, kind.baselines),
         ("platform", definition.by, PLATFORMS),
     ):
         for name in given:
             if name not in known:
                 raise unknown_name(
-                    f"{what} of {where}", name, [*known, *(("all",) if what == "rival" else ())]
+                    f"{what} of {where}", name, [*known, *(("all",) if what == "baseline" else ())]
                 )
-    if definition.by and not kind.platform_rivals:
-        raise InputError(f"{where}: expected a law of runs for a study by platforms, got one of {kind.name}")
+    if definition.by and not kind.platform_baselines:
+        raise InputError(f"{where}: a study by platforms needs whole runs, got the kind {kind.name}")
     if (split == OWN_LIST) != bool(definition.held_out):
         raise InputError(
-            f"{where}: the split {OWN_LIST!r} and a file held_out go together; got only one of them"
+            f"{where}: the split {OWN_LIST!r} and a file held_out belong together; got only one of them"
         )
     return replace(definition, split=split, against=tuple(dict.fromkeys(against)))
 
@@ -109,7 +114,7 @@ def _checked(where: str, value: object, kind: type) -> object:
         value = [part.strip() for part in value.split(",") if part.strip()]
     if kind is tuple and isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return tuple(value)
-    # True is an int for Python, but not for a person.
+    # True is an int for Python, but not for a user.
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) and kind is not tuple:
         return value
     words = {str: "a text", int: "a whole number", bool: "true or false", tuple: "a list of texts"}
@@ -122,23 +127,23 @@ def read_definition(path: Path) -> Mapping[str, object]:
     Paths inside are taken from the file's own folder, or from here where a file is only here.
     """
     values = read_toml(path)
-    return {name: _beside(path, value, name) if name in _PATHS else value for name, value in values.items()}
+    return {name: _next_to(path, value, name) if name in _PATHS else value for name, value in values.items()}
 
 
-def _beside(path: Path, value: object, name: str) -> object:
-    """Return a path, or each of a list, as one beside `path`, unless a file is only where it says."""
+def _next_to(path: Path, value: object, name: str) -> object:
+    """Return a path, or each of a list, relative to the folder of `path`, unless a file is only here."""
     if isinstance(value, list):
-        return [_beside(path, part, name) for part in value]
+        return [_next_to(path, part, name) for part in value]
     if not isinstance(value, str) or not value:
         return value
-    beside = path.parent / value
+    neighbour = path.parent / value
     # A table that is no file is a built-in one.
     elsewhere = name == "table" or Path(value).is_file()
-    return value if elsewhere and not beside.is_file() else str(beside)
+    return value if elsewhere and not neighbour.is_file() else str(neighbour)
 
 
 def asked_definition(path: Path | None, options: Mapping[str, object]) -> StudyDefinition:
-    """Return the study of a TOML file (None: the usual one) and of options, which win; None: nothing said.
+    """Return the study of a TOML file (None: the default) and of options, which take precedence unless None.
 
     Raises as `definition_of`.
     """
@@ -155,7 +160,7 @@ def _plain(value: object) -> object:
 
 
 def seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
-    """Return the definition with its relative paths as they are seen from a folder, for a file there."""
+    """Return the definition with its relative paths rewritten for a file in `folder`."""
 
     def seen(value: object) -> object:
         if isinstance(value, tuple):
@@ -167,23 +172,27 @@ def seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
 
 
 def definition_text(definition: StudyDefinition) -> str:
-    """Return the definition as TOML, every field on its line; `read_definition` reads it back."""
-    return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(definition).items())
+    """Return the definition as TOML, one entry per field; `read_definition` reads it back."""
+    return tomli_w.dumps(asdict(definition))
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return (
-            '"'
-            + "".join(
-                letter if letter >= " " and letter != "\x7f" else f"\\u{ord(letter):04x}"
-                for letter in escaped
-            )
-            + '"'
+def read_study_table(definition: StudyDefinition) -> MeasuredTable:
+    """Return the table that a definition names; raises as the `read` of its kind.
+
+    InputError also where files of GPUs or CNNs are given for a built-in table, which has its own.
+    """
+    gpu_file, cnn_files = definition.gpu_file, definition.cnn_file
+    if definition.table in DATASETS and (gpu_file or cnn_files):
+        raise InputError(
+            f"--gpu-file and --cnn-file are for runs in a file; the built-in table {definition.table!r} has "
+            "its own GPUs and CNNs"
         )
-    return str(value)
+    read = STUDY_KINDS[definition.of].read
+    return read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
+
+
+def user_files_json(definition: StudyDefinition) -> dict[str, object]:
+    """Return the sha256 of each user file of GPUs and CNNs by its name; {} where none is given."""
+    paths = [Path(text) for text in (definition.gpu_file, *definition.cnn_file) if text]
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    return {"own_files_sha256": sums} if sums else {}

@@ -1,14 +1,27 @@
-"""What a study leaves behind, as one value that workbook, report and run folder are written from."""
+"""The result of a study: formula, front, held-out errors, and how often each term was selected."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.terms import terms_of
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.stability import TermReturns
-from trainlaw.formulas import Formula, ParetoFront
+from trainlaw.formulas import Expression, Formula, ParetoFront, to_text, variables
 from trainlaw.validate import LevelError, StudyResult
+
+
+@dataclass(frozen=True)
+class TermReturns:
+    """A term of the delivered formula, and in how many formulas of other folds and seeds it occurs.
+
+    Terms are equal where they have the same features; constants and powers may differ.
+    """
+
+    term: str
+    features: tuple[str, ...]
+    in_folds: int
+    in_seeds: int
 
 
 @dataclass(frozen=True)
@@ -19,16 +32,16 @@ class StudyOutcome:
     front : Pareto front of that search
     result : held-out predictions and the formula of each finished fold
     held_out : GPU groups by name of the fold
-    shares : share of each term in the predicted time, median over all rows, so that they sum to about 1
+    shares : share of each term in the predicted time, mean over all rows; they sum to 1
     training_loss : the formula's loss in the search on all rows
-    columns : the formula's features of all rows of the table, by name, each (n_runs,); of a law of layers
-        their sums over the layers, pure numbers averaged
+    columns : the formula's features of all rows of the table, by name, each (n_runs,); for a formula of one
+        layer their sums over the layers, pure numbers averaged
     levels : the error by what is known of the target GPU
-    returns : how often each term returns; repeats : formulas of further searches with other seeds
+    returns : how often each term was selected; repeats : formulas of further searches with other seeds
     matrices : errors by training and test platform, by label (see `cross_platform`)
-    definition : what was asked for
-    missing : sentences, what an interrupted study lacks
-    absent : estimator name to the way of getting it; provenance : plain JSON values
+    definition : of the study
+    missing : sentences on what an interrupted study lacks
+    absent : baselines that cannot run here, with the package to install; provenance : plain JSON values
     """
 
     formula: Formula
@@ -46,3 +59,37 @@ class StudyOutcome:
     missing: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, object] = field(default_factory=dict)
+
+
+def term_returns(
+    formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
+) -> tuple[TermReturns, ...]:
+    """Return one entry per term of `formula`, in the order of `terms_of`."""
+    by_fold, by_seed = ([_kinds(other) for other in others] for others in (folds, seeds))
+    return tuple(
+        TermReturns(
+            to_text(term, 3),
+            tuple(sorted(kind)),
+            sum(kind in kinds for kinds in by_fold),
+            sum(kind in kinds for kinds in by_seed),
+        )
+        for term in terms_of(formula)
+        for kind in (_kind(term),)
+    )
+
+
+def further_terms(formula: Formula, others: Iterable[Formula]) -> dict[tuple[str, ...], int]:
+    """Return the terms that `formula` lacks, as their features, and how many of the `others` have each."""
+    own, counts = _kinds(formula), dict[tuple[str, ...], int]()
+    for other in others:
+        for kind in sorted(_kinds(other) - own, key=sorted):
+            counts[tuple(sorted(kind))] = counts.get(tuple(sorted(kind)), 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _kind(term: Expression) -> frozenset[str]:
+    return frozenset(variables(term))
+
+
+def _kinds(formula: Formula) -> set[frozenset[str]]:
+    return {_kind(term) for term in terms_of(formula)}

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
@@ -26,7 +26,7 @@ _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 
 @dataclass(frozen=True)
 class Signals:
-    """What the study and its worker processes share: formulas tried so far by all, and the wish to stop."""
+    """What the study and its worker processes share: formulas tried so far by all, and a stop flag."""
 
     tried: "Synchronized[int]"
     stop: Event
@@ -106,6 +106,16 @@ def search_all_rows(
     """
     regressor = search().fit(X, seconds, groups)
     return regressor.formula_, regressor.front_
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C inside the block: results that took minutes are being put together and written."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

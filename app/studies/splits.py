@@ -1,26 +1,37 @@
-"""The splits and platforms of a study, from its definition and the labels of its runs."""
+"""The splits of a study and its errors across platforms, from its definition and labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.errors import OURS
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST
-from trainlaw.formulas import InputError
+from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
+from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
-from trainlaw.validate import Split, grouped_k_fold, listed_splits, splits_by_name
+from trainlaw.validate import (
+    EstimatorFactory,
+    RefittedFormula,
+    Split,
+    cross_platform,
+    grouped_k_fold,
+    listed_splits,
+    splits_by_name,
+)
+
+SEARCHED_PER_PLATFORM = f"{OURS}, searched per platform"
 
 
 def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str) -> tuple[Split, ...]:
     """Return what the definition holds out; `labels` as `study_labels` gives them, `name` is the table's.
 
-    InputError where there is nothing to hold out, UnknownNameError for a label of the own list that does not
-    occur.
+    InputError where there is nothing to hold out, UnknownNameError for an unknown label in the list.
     """
-    unit = unit_of_exchange(definition)
+    unit = held_out_unit(definition)
     groups, what = labels[unit].nunique(), "GPU" if unit == "gpu_group" else "CNN"
     if groups < 2:
         advice = "; on one GPU hold out CNNs: --split cnn" if what == "GPU" else ""
@@ -55,7 +66,7 @@ def evaluated_splits(
 
 
 def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
-    """Return the splits of a person's own list: `label = "gpu"` and `[held_out]` with the names of each."""
+    """Return the splits of a list in a file: `label = "gpu"` and `[held_out]` with the names of each."""
     value = read_toml(path)
     for entry in value:
         if entry not in ("label", "held_out"):
@@ -64,14 +75,14 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
     if label not in labels.columns:
         raise unknown_name(f"label of {path}", str(label), labels.columns)
     if not isinstance(lists, dict) or not lists:
-        raise InputError(f'{path}: expected [held_out] with lines such as "new cards" = ["T4", "A40"]')
+        raise InputError(f'{path}: expected [held_out] with lines such as "new GPUs" = ["T4", "A40"]')
     for name, keys in lists.items():
         if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
             raise InputError(f"{path}: held_out, {name}: expected a list of texts that is not empty")
     return listed_splits(labels[label].to_numpy(dtype=str), lists)
 
 
-def unit_of_exchange(definition: StudyDefinition) -> str:
+def held_out_unit(definition: StudyDefinition) -> str:
     """Return the label column of the groups that a split holds out whole, for intervals."""
     return {CNN_FOLDS: "cnn_base", "cnn": "cnn_base", "cnn-family": "cnn_base"}.get(
         definition.split, "gpu_group"
@@ -82,5 +93,29 @@ def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:
     """Return the platform of each run, text, shape (n_runs,); InputError where there is only one."""
     values = labels[by].to_numpy(dtype=str)
     if len(np.unique(values)) < 2:
-        raise InputError(f"by {by}: expected runs on at least two, got only {str(values[0])!r}")
+        raise InputError(f"--by {by}: need at least two values, found only {str(values[0])!r}")
     return values
+
+
+def platform_matrices(
+    formula: Formula,
+    kind: StudyKind,
+    rows: StudyRows,
+    by: Sequence[str],
+    search: EstimatorFactory | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Return one matrix of errors per label in `by`, as `cross_platform` gives it.
+
+    formula : its constants are fitted again on each platform. kind : of the study, for its platform
+    baselines. rows : all runs. search : makes the estimator to rerun the search on each platform, or None.
+    The formula's form was found on all platforms together; only a rerun search is blind to the others.
+    """
+    estimators: Mapping[str, EstimatorFactory] = {
+        OURS: partial(RefittedFormula, formula),
+        **{name: kind.baselines[name] for name in kind.platform_baselines},
+        **({SEARCHED_PER_PLATFORM: search} if search else {}),
+    }
+    return {
+        name: cross_platform(rows.X, rows.seconds, rows.labels, platforms_of(rows.labels, name), estimators)
+        for name in by
+    }

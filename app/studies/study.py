@@ -1,37 +1,43 @@
-"""The main job: searches on folds that hold out GPUs, one search on all rows, rivals, the stated error."""
+"""A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import BY_GPU, OURS, errors_json
+from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
-from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.finalize import readable_formulas
-from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, Evolution, StudyKind, StudyRows
-from trainlaw.app.studies.platforms import platform_matrices
-from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.runs import own_files_json
-from trainlaw.app.studies.search import Signals, search_all_rows, search_pool
-from trainlaw.app.studies.splits import defined_splits, evaluated_splits, platforms_of, unit_of_exchange
-from trainlaw.app.studies.stability import term_returns
+from trainlaw.app.studies.result import StudyOutcome, term_returns
+from trainlaw.app.studies.search import Signals, search_all_rows, search_pool, uninterrupted
+from trainlaw.app.studies.splits import (
+    defined_splits,
+    evaluated_splits,
+    held_out_unit,
+    platform_matrices,
+    platforms_of,
+)
 from trainlaw.datasets import DATASETS
-from trainlaw.datasets.measurements.formula_rows import feature_rows
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import Formula, ParetoFront, TrainlawError
+from trainlaw.formulas import Formula, InputError, ParetoFront, ScoredFormula, TrainlawError, complexity
 from trainlaw.validate import (
     EstimatorFactory,
     JointRange,
     LevelError,
     MeasuredRates,
+    RefittedFormula,
     Split,
     StudyProgress,
     StudyResult,
@@ -40,9 +46,14 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.metrics import mape_percent
 
 # See docs/decisions/0008-what-was-tuned-on-what.md.
 _TUNED = "features and settings were chosen on these runs (decision 0008)"
+_GIVEN = (
+    "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
+    "seen these runs"
+)
 
 OnStart = Callable[[Signals, int], None]
 OnFit = Callable[[StudyProgress], None]
@@ -50,19 +61,104 @@ OnFit = Callable[[StudyProgress], None]
 
 @dataclass(frozen=True)
 class _Material:
-    """The kind of study, its rows, what is held out, achieved rates."""
+    """What a study works on: its kind, rows, splits, baselines (and those absent), and achieved rates."""
 
+    definition: StudyDefinition
     kind: StudyKind
+    table: MeasuredTable
     rows: StudyRows
     splits: tuple[Split, ...]
+    baselines: Mapping[str, EstimatorFactory]
+    absent: Mapping[str, str]
     rates: tuple[MeasuredRates, ...]
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What the searches found: formula and front from all rows, formulas of other seeds, held-out
-    predictions, whether cut short.
+    """The formula of a study and all that depends on where it is from: a search, or the user.
+
+    method : how it was obtained in each split, for the protocol. origin, facts : provenance before and among
+    that of every study.
     """
+
+    formula: Formula
+    front: ParetoFront | None
+    result: StudyResult
+    training_loss: float
+    method: str
+    origin: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    levels: tuple[LevelError, ...] = ()
+    repeats: tuple[Formula, ...] = ()
+    cut_short: bool = False
+
+
+def study_table(
+    table: MeasuredTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
+) -> StudyOutcome:
+    """Evolve a formula on measured runs, and estimate its error on what is held out.
+
+    See `docs/decisions/0005-the-stated-error.md`.
+    table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
+    workers : processes at the same time. on_start : called once with the workers' signals and the number of
+    formulas to be tried. on_fit : called after each fit of a fold.
+    After an interruption the outcome is smaller and lists what is missing.
+    Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
+    """
+    material = _material(table, definition, STUDY_KINDS[definition.of])
+    searched = _search(material, workers, on_start, on_fit)
+    with uninterrupted():
+        return _outcome(_evolved(searched, material), material)
+
+
+def score_formula(
+    formula: Formula,
+    table: MeasuredTable,
+    definition: StudyDefinition,
+    refit: bool = False,
+    on_fit: OnFit | None = None,
+) -> StudyOutcome:
+    """Return the study of a given formula: its held-out errors, next to the baselines on the same splits.
+
+    refit : fit its constants again inside each fold, and on all rows for the formula that is returned.
+    Raises InputError where the formula has no finite, positive time for a run of the table.
+    """
+    kind = _kind_for(formula, definition)
+    material = _material(table, replace(definition, of=kind.name), kind)
+    return _outcome(_given(formula, material, refit, on_fit), material)
+
+
+def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind:
+    """The kind of study that evaluates the formula: one of its scope among those that read the same table."""
+    asked = STUDY_KINDS[definition.of]
+    same_table = [kind for kind in STUDY_KINDS.values() if kind.read is asked.read]
+    return next((kind for kind in same_table if kind.scope == formula.scope), same_table[0])
+
+
+def _material(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind) -> _Material:
+    rows = kind.rows(table)
+    splits = evaluated_splits(
+        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
+    )
+    for label in definition.by:
+        platforms_of(rows.labels, label)
+    rates = read_rates(Path(definition.rates)) if definition.rates else ()
+    present, absent = kind.available_baselines(definition.against)
+    return _Material(definition, kind, table, rows, splits, present, absent, rates)
+
+
+def _estimator(material: _Material, seed: int) -> Callable[[], Evolution]:
+    """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
+    # Two populations that exchange their best differ less from seed to seed than one of the same size.
+    settings = SearchSettings(
+        evaluations=material.definition.evaluations, random_seed=seed, islands=2, population=200
+    )
+    return material.kind.search(material.rows, settings)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What the searches found, as they found it."""
 
     formula: Formula
     front: ParetoFront
@@ -71,62 +167,15 @@ class _Found:
     cut_short: bool
 
 
-def study_table(
-    table: MeasuredTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
-) -> StudyOutcome:
-    """Run a study of measured runs and return what it found; see `docs/decisions/0005-the-stated-error.md`.
-
-    table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
-    workers : processes at the same time. on_start : called once with the workers' signals and the number of
-    formulas to be tried. on_fit : called after each fit of a fold.
-    After an interruption the outcome is smaller and says what it lacks.
-    Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
-    """
-    material = _material(table, definition)
-    rivals, absent = material.kind.present_rivals(definition.against)
-    found = _search(material, rivals, definition, workers, (on_start, on_fit))
-    with uninterrupted():
-        return _outcome(found, material, definition, _facts(table, material, definition), absent)
-
-
-def _material(table: MeasuredTable, definition: StudyDefinition) -> _Material:
-    kind = STUDY_KINDS[definition.of]
-    rows = kind.rows(table)
-    splits = evaluated_splits(
-        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
-    )
-    for label in definition.by:
-        platforms_of(rows.labels, label)
-    rates = read_rates(Path(definition.rates)) if definition.rates else ()
-    return _Material(kind, rows, splits, rates)
-
-
-def _settings(definition: StudyDefinition, seed: int) -> SearchSettings:
-    # Two populations that exchange their best differ less from seed to seed than one of the same size.
-    return SearchSettings(evaluations=definition.evaluations, random_seed=seed, islands=2, population=200)
-
-
-def _law(material: _Material, definition: StudyDefinition, seed: int) -> Callable[[], Evolution]:
-    """Return what makes the estimator that evolves the law; workers can have it."""
-    return material.kind.search(material.rows, _settings(definition, seed))
-
-
-def _search(
-    material: _Material,
-    rivals: Mapping[str, EstimatorFactory],
-    definition: StudyDefinition,
-    workers: int,
-    callbacks: tuple[OnStart, OnFit],
-) -> _Found:
-    on_start, on_fit = callbacks
-    estimators = {OURS: _law(material, definition, definition.seed), **rivals}
-    rows = material.rows
+def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit) -> _Searched:
+    definition, rows = material.definition, material.rows
+    estimators = {OURS: _estimator(material, definition.seed), **material.baselines}
     with search_pool(workers) as (pool, signals):
         on_start(signals, definition.evaluations * (len(material.splits) + 1 + definition.repeats))
         on_all_rows, *repeated = (
             pool.submit(
                 search_all_rows,
-                _law(material, definition, definition.seed + step),
+                _estimator(material, definition.seed + step),
                 rows.X,
                 rows.seconds,
                 rows.groups,
@@ -145,13 +194,13 @@ def _search(
         )
         (formula, front), cut_short = _finish(on_all_rows, signals, bool(result.missing_splits))
         repeats = () if cut_short else tuple(_result(future)[0] for future in repeated)
-    return _Found(formula, front, repeats, result, cut_short)
+    return _Searched(formula, front, repeats, result, cut_short)
 
 
 def _finish(
     on_all_rows: "Future[tuple[Formula, ParetoFront]]", signals: Signals, interrupted: bool
 ) -> tuple[tuple[Formula, ParetoFront], bool]:
-    """Wait for the search on all rows, or end it early where the user wants no more; tell whether it was."""
+    """Wait for the search on all rows, or end it early on an interrupt; return also whether it was."""
     cut_short = interrupted and not on_all_rows.done()
     if not cut_short:
         try:
@@ -171,9 +220,138 @@ def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula
         ) from None
 
 
-def _facts(table: MeasuredTable, material: _Material, definition: StudyDefinition) -> dict[str, object]:
+def _evolved(searched: _Searched, material: _Material) -> _Found:
+    """Make what the searches found readable."""
+    rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
+    formula, front = readable_formulas(
+        searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums
+    )
+    return _Found(
+        formula,
+        front,
+        searched.result,
+        training_loss=float(searched.formula.provenance["training_loss"]),
+        method="a search for each",
+        facts={"evaluations_per_search": material.definition.evaluations},
+        levels=_levels(searched.result, material),
+        repeats=searched.repeats,
+        cut_short=searched.cut_short,
+    )
+
+
+def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
+    """The error by what is known of the target GPU; empty where no GPU was held out."""
+    by_gpu = held_out_unit(material.definition) == BY_GPU
+    if not len(result.predictions) or not material.kind.has_levels or not by_gpu:
+        return ()
+    return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
+
+
+class GivenFormula:
+    """An estimator that predicts by a formula as it is."""
+
+    def __init__(self, formula: Formula, cnn_layers: CnnLayers | None) -> None:
+        """Keep the formula without its errors and provenance; cnn_layers : for a formula of one layer."""
+        self.formula = replace(formula, provenance={}, errors={}, ranges={})
+        self.cnn_layers = cnn_layers
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit nothing."""
+        self.formula_ = self.formula
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,); X has the formula's features among its columns."""
+        names = [spec.name for spec in self.formula.used_features]
+        return feature_rows(X, names, self.cnn_layers).predict(self.formula)
+
+
+def _given(formula: Formula, material: _Material, refit: bool, on_fit: OnFit | None) -> _Found:
+    """Evaluate a formula of the user in every split, fitted again or as it is."""
+    check_features(formula)
+    rows = material.rows
+    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
+    _check_defined(formula, own_rows, material.table)
+    refitted = partial(RefittedFormula, formula, rows.cnn_layers)
+    ours: EstimatorFactory = refitted if refit else partial(GivenFormula, formula, rows.cnn_layers)
+    estimators = {OURS: ours, **material.baselines}
+    result = run_study(rows.X, rows.seconds, rows.labels, material.splits, estimators, progress=on_fit)
+    final = refitted().fit(rows.X, rows.seconds, rows.groups).formula_ if refit else formula
+    ranges = {
+        name: (float(np.min(column)), float(np.max(column))) for name, column in own_rows.columns.items()
+    }
+    predicted = final.predict(own_rows.columns, _labels(own_rows, material), own_rows.sums)
+    return _Found(
+        replace(final, ranges=ranges),
+        None,
+        result,
+        training_loss=mape_percent(rows.seconds, predicted) / 100,
+        method="constants fitted again on the training rows of each" if refit else _GIVEN,
+        origin=formula.provenance,
+    )
+
+
+def _labels(own_rows: FormulaRows, material: _Material) -> Mapping[str, np.ndarray] | None:
+    """The labels of grouped constants, where a row of the formula is a run."""
+    return None if own_rows.sums else dict(material.rows.labels)
+
+
+def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) -> None:
+    """Raise InputError, naming the first run that has no time."""
+    if not formula.used_features:
+        raise InputError("expected a formula with at least one feature, got one that is the same for all")
+    times = rows.predict(formula)
+    wrong = ~(np.isfinite(times) & (times > 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        run = table.frame.iloc[row]
+        raise InputError(
+            f"the formula gives {float(times[row]):.3g} s for {int(wrong.sum()):,} of {len(table):,} runs, "
+            f"such as {run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']}: expected positive times"
+        )
+
+
+def _outcome(found: _Found, material: _Material) -> StudyOutcome:
+    """Put together what a study leaves behind, whatever its formula is from."""
+    definition, rows = material.definition, material.rows
+    missing = _missing(found, material.splits)
+    names = [spec.name for spec in found.formula.used_features]
+    own_rows = feature_rows(rows.X, names, rows.cnn_layers)
+    facts = {**found.origin, **_facts(material, found.facts)}
+    errors = errors_json(found.result, _protocol(found, material), held_out_unit(definition), found.levels)
+    if material.kind.has_joint_range:
+        used = {name: own_rows.columns[name] for name in names}
+        errors = {**errors, KEY: JointRange.fit(used, rows.groups).to_json()}
+    delivered = replace(
+        found.formula,
+        provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
+        errors=errors,
+    )
+    folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
+    score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
+    search = _estimator(material, definition.seed) if definition.search_by_platform else None
+    return StudyOutcome(
+        formula=delivered,
+        front=ParetoFront((score,)) if found.front is None else found.front,
+        result=found.result,
+        held_out={split.name: split.held_out for split in material.splits},
+        shares=mean_shares(delivered, own_rows.columns, own_rows.sums),
+        training_loss=found.training_loss,
+        columns=own_rows.run_features(delivered),
+        levels=found.levels,
+        returns=term_returns(delivered, folds, found.repeats),
+        repeats=found.repeats,
+        matrices=platform_matrices(delivered, material.kind, rows, definition.by, search),
+        definition=definition,
+        missing=missing,
+        absent=material.absent,
+        provenance=facts,
+    )
+
+
+def _facts(material: _Material, further: Mapping[str, object]) -> dict[str, object]:
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
-    labels = material.rows.labels
+    table, definition, labels = material.table, material.definition, material.rows.labels
     precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
     return {
         "trainlaw_version": version("trainlaw"),
@@ -184,77 +362,16 @@ def _facts(table: MeasuredTable, material: _Material, definition: StudyDefinitio
         "seed": definition.seed,
         "split": definition.split,
         "folds": len(material.splits),
-        "evaluations_per_search": definition.evaluations,
+        **further,
         **({"precisions": precisions} if precisions else {}),
         **({"algorithms": sorted(set(labels["algorithm"]) - {"none"})} if "algorithm" in labels else {}),
-        **own_files_json(definition),
+        **user_files_json(definition),
     }
-
-
-def _outcome(
-    found: _Found,
-    material: _Material,
-    definition: StudyDefinition,
-    facts: Mapping[str, object],
-    absent: Mapping[str, str],
-) -> StudyOutcome:
-    missing, kind, measured = _missing(found, material.splits), material.kind, material.rows
-    rows = feature_rows(measured.X, kind.features, measured.cnn_layers)
-    chosen, front = readable_formulas(found.formula, found.front, rows.columns, measured.seconds, rows.sums)
-    used = {spec.name: rows.columns[spec.name] for spec in chosen.used_features}
-    levels = _levels(found.result, material, definition)
-    protocol = _protocol(found.result, material.splits, definition, facts["table"])
-    errors = errors_json(found.result, protocol, unit_of_exchange(definition), levels)
-    delivered = replace(
-        chosen,
-        provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
-        errors={**errors, **_joint_range(used, material)},
-    )
-    return StudyOutcome(
-        formula=delivered,
-        front=front,
-        result=found.result,
-        held_out={split.name: split.held_out for split in material.splits},
-        shares=mean_shares(delivered, used, rows.sums),
-        training_loss=float(found.formula.provenance["training_loss"]),
-        columns=rows.run_features(delivered),
-        levels=levels,
-        returns=term_returns(delivered, _of_folds(found.result), found.repeats),
-        repeats=found.repeats,
-        matrices=_matrices(delivered, material, definition),
-        definition=definition,
-        missing=missing,
-        absent=absent,
-        provenance=facts,
-    )
-
-
-def _joint_range(used: Mapping[str, np.ndarray], material: _Material) -> dict[str, object]:
-    """Where the used features, each (n_rows,), are far together, as an entry of the errors, where told."""
-    if not material.kind.has_joint_range:
-        return {}
-    return {KEY: JointRange.fit(used, material.rows.groups).to_json()}
-
-
-def _of_folds(result: StudyResult) -> list[Formula]:
-    return [formula for (_, name), formula in result.formulas.items() if name == OURS]
-
-
-def _levels(result: StudyResult, material: _Material, definition: StudyDefinition) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU; empty without one that was held out."""
-    of_gpus = unit_of_exchange(definition) == BY_GPU
-    if not len(result.predictions) or not material.kind.has_levels or not of_gpus:
-        return ()
-    return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
-
-
-def _matrices(formula: Formula, material: _Material, definition: StudyDefinition) -> dict[str, pd.DataFrame]:
-    anew = _law(material, definition, definition.seed) if definition.search_by_platform else None
-    return platform_matrices(formula, material.kind, material.rows, definition.by, anew)
 
 
 _HELD_OUT = {
     GPU_FOLDS: "folds over GPU groups, each group held out once",
+    "gpu-5-fold": "folds over GPU groups, each group held out once",
     CNN_FOLDS: "folds over architectures, each held out once; the GPUs are known",
     "gpu": "GPU groups, each held out once",
     "cnn": "architectures, each held out once; the GPUs are known",
@@ -269,14 +386,16 @@ _HELD_OUT = {
 }
 
 
-def _protocol(
-    result: StudyResult, splits: Sequence[Split], definition: StudyDefinition, table: object
-) -> str:
-    finished = len(splits) - len(result.missing_splits)
-    some = "" if finished == len(splits) else f"{finished} of "
-    words = f"{some}{len(splits)} {_HELD_OUT[definition.split]}, a search for each"
-    tuned = _TUNED if table in DATASETS else ""
-    return "; ".join(filter(None, (words, STUDY_KINDS[definition.of].given, tuned)))
+def _protocol(found: _Found, material: _Material) -> str:
+    """How the error was measured, as text."""
+    splits = len(material.splits)
+    finished = splits - len(found.result.missing_splits)
+    some = "" if finished == splits else f"{finished} of "
+    split = material.definition.split
+    # Only what is evolved here was tuned here.
+    tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
+    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}"
+    return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 
 def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:
@@ -292,7 +411,7 @@ def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in minutes and seconds.
+    """Return a duration in minutes and seconds.
 
     >>> seconds_text(200.4)
     '3 min 20 s'
@@ -302,6 +421,6 @@ def seconds_text(seconds: float) -> str:
 
 
 def stopwatch() -> Callable[[], float]:
-    """Return a function that tells the seconds since now."""
+    """Return a function that returns the seconds since now."""
     began = time.monotonic()
     return lambda: time.monotonic() - began

@@ -1,21 +1,19 @@
-"""Kinds of study, one file and one row each: what `trainlaw study --of` can be asked for.
+"""Kinds of study, one file each: what `trainlaw study --of` can be asked for.
 
-To add a kind:
+To add a kind, write one file here with a `StudyKind` (see `kind.py` for its fields; `whole_runs.py` is the
+shortest example, and `dataclasses.replace` of another kind keeps what is the same), and add it to the tuple
+below and its name to the help of `--of` in `app/commands/study.py`.
 
-1. Write `app/kinds/of_<name>.py` with one `StudyKind` (see `kind.py` for its parts; `of_runs.py` is the
-   shortest example, and `dataclasses.replace` of another kind keeps what is the same).
-   `read` may be any function that gives a `MeasuredTable`; `rows` makes its features, seconds and labels.
-   Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (what errors are
-   told by); those of `trainlaw.app.models.errors.ALSO_BY` get tables of their own where they are present.
-   The features of the law are columns of `X`; nothing in `X` may be what the law is not to know. A `search`
-   gives `trainlaw.app.studies.search.evolved` its own specs and target, and may change the settings: seeds (start
-   their constants at round figures, each fold finds its own), operators, required features. `of_many_gpus.py`
-   shows all of that, `of_many_gpus_end_to_end.py` an estimator of two searches and rows that only train.
-2. Add it to the tuple below, and its name to the help of `--of` in `app/commands/study.py`.
+`read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
+Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by
+them); those of `trainlaw.app.models.errors.ALSO_BY` get tables of errors where they are present. Nothing in
+the features may be what the formula is not to know. `search` gives `trainlaw.app.studies.search.evolved` its
+specs, target and scope, and may change the settings: seeds (start their constants at round figures, each fold
+finds its own), operators, required features. `multi_gpu.py` shows all of that, `multi_gpu_end_to_end.py` an
+estimator of two searches and rows that only train.
 
-Nothing else knows the kinds: `study_definition` takes names, defaults, splits and rivals from here, `study`
-all else. A formula whose features are those of runs (`trainlaw features`) has workbook, page and report as it
-is; one of other features gets those of formulas with features of their own (`own_features`).
+Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, `study.py`
+everything else. What becomes of the formula is decided by its scope (`trainlaw.app.models.scopes`).
 """
 
 from collections.abc import Mapping

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferLaw
-from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows
-from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
 from trainlaw.datasets import DATASETS, PairTable, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_RUN_FEATURES
 from trainlaw.evolve import SearchSettings
@@ -53,7 +52,7 @@ OF_PAIRS = StudyKind(
     rows=rows_of_pairs,
     features=TRANSFER_FEATURES,
     search=_search,
-    rivals={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
+    baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
         "table": _TABLE,
         "split": "gpu",

@@ -1,4 +1,4 @@
-"""What a kind of study is: its table, its features, its search, its rivals."""
+"""What a kind of study is: its table, features, search and baselines; and the labels of a table of runs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import BY_GPU
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
@@ -57,15 +58,16 @@ class StudyKind:
     name : what `--of` takes. scope : what its formulas model, one of `SCOPES`.
     title : human-readable description of the modelled quantity.
     read : the table of a text (built-in name or path), a file of GPUs and files of CNNs.
-    rows : a table as features, seconds and labels. features : names of the columns that a law may use.
+    rows : a table as features, seconds and labels. features : names of the columns that a formula may use.
     search : from those rows and settings to a factory, importable by name (`functools.partial` is fine), of
     the estimator that evolves; each fold makes its own, so constants of seeds are found in its `fit`.
-    rivals : all by name, the null model among them. defaults : fields of `StudyDefinition` that are not as
-    usual, such as `table` and `against`. splits : what may be held out.
-    has_levels : tell the error by calibration level. has_joint_range : tell where features are far together.
-    given : what a prediction is told of a held-out row beyond its facts, in words, for the stated error.
-    platform_rivals : shown beside the law in matrices of platforms; empty where there are none.
-    next_step : a command to go on with.
+    baselines : all by name, the null model among them. defaults : fields of `StudyDefinition` with another
+    default, such as `table` and `against`. splits : what may be held out.
+    has_levels : report the error by calibration level. has_joint_range : store where the features together
+    are unlike any of training. given : what a prediction for a held-out row may use beyond specifications
+    and counts, as text, for the stated error.
+    platform_baselines : shown next to the formula in matrices of platforms; empty where there are none.
+    next_step : a command to continue with.
     """
 
     name: str
@@ -75,23 +77,38 @@ class StudyKind:
     rows: Callable[[MeasuredTable], StudyRows]
     features: tuple[str, ...]
     search: Callable[[StudyRows, SearchSettings], Callable[[], Evolution]]
-    rivals: Mapping[str, EstimatorFactory]
+    baselines: Mapping[str, EstimatorFactory]
     defaults: Mapping[str, object] = field(default_factory=dict)
     splits: tuple[str, ...] = SPLITS
     has_levels: bool = False
     has_joint_range: bool = True
     given: str = ""
-    platform_rivals: tuple[str, ...] = ()
+    platform_baselines: tuple[str, ...] = ()
     next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
 
-    def present_rivals(self, names: Iterable[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
-        """Return the rivals of these names that can run here, and for the others what is missing, by name."""
+    def available_baselines(self, names: Iterable[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
+        """Return the baselines of these names that can run here, and for the others what is missing."""
         present: dict[str, EstimatorFactory] = {}
         absent: dict[str, str] = {}
         for name in names:
             try:
-                self.rivals[name]()
-                present[name] = self.rivals[name]
+                self.baselines[name]()
+                present[name] = self.baselines[name]
             except MissingDependencyError as error:
                 absent[name] = str(error)
         return present, absent
+
+
+def study_labels(table: RunTable) -> pd.DataFrame:
+    """Return the labels of the runs, text, with `vendor`, `device`, `threads`, `gpu_year` and `batch`.
+
+    device : GPU or CPU. threads : of a CPU, as many as cores in use ("threads 2"); "none" for a GPU.
+    """
+    labels = table.labels()
+    gpus = [table.facts.gpus.find(str(name)) for name in labels["gpu"]]
+    labels["vendor"] = [str(gpu.vendor) for gpu in gpus]
+    labels["gpu_year"] = [str(gpu.year) for gpu in gpus]
+    labels["device"] = [gpu.device for gpu in gpus]
+    labels["threads"] = [f"threads {gpu.sm_count:g}" if gpu.device == "CPU" else "none" for gpu in gpus]
+    labels["batch"] = [f"{batch:g}" for batch in table.frame["batch_per_gpu"]]
+    return labels

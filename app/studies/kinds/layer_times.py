@@ -177,7 +177,7 @@ OF_LAYER_TIMES = StudyKind(
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
     search=_search,
-    rivals=baselines_for("measured_layer"),
+    baselines=baselines_for("measured_layer"),
     defaults={
         "table": "neusight-layers/conv/forward",
         "split": "gpu",

@@ -33,5 +33,5 @@ OF_LAYERS = replace(
     search=_search,
     has_levels=False,
     has_joint_range=False,
-    platform_rivals=(),
+    platform_baselines=(),
 )

@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.tables import any_table
-from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import evolved
 from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
@@ -98,7 +97,7 @@ OF_MANY_GPUS = StudyKind(
     rows=several_gpu_rows,
     features=SCALING_TERMS,
     search=_search,
-    rivals=baselines_for("multi_gpu"),
+    baselines=baselines_for("multi_gpu"),
     defaults={
         "table": MULTI,
         "split": "gpu",
@@ -106,6 +105,6 @@ OF_MANY_GPUS = StudyKind(
         "against": tuple(baselines_for("multi_gpu")),
     },
     given="the measured time on one GPU is given",
-    platform_rivals=("perfect_scaling", "ring_scaling"),
+    platform_baselines=("perfect_scaling", "ring_scaling"),
     next_step="trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64",
 )

@@ -138,9 +138,9 @@ END_TO_END = replace(
     rows=_rows,
     features=_TERMS,
     search=_search,
-    rivals=_BASELINES,
+    baselines=_BASELINES,
     defaults={**OF_MANY_GPUS.defaults, "evaluations": 9_000, "against": tuple(_BASELINES)},
     given="",
-    platform_rivals=(),
+    platform_baselines=(),
     next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula trainlaw-run",
 )

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
-from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows
-from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
 from trainlaw.app.studies.search import evolved
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -37,7 +36,7 @@ OF_RUNS = StudyKind(
     rows=rows_of_runs,
     features=STUDY_FEATURES + CPU_FEATURES,
     search=_search,
-    rivals={**baselines_for("run"), **baselines_for("run", "engine")},
+    baselines={**baselines_for("run"), **baselines_for("run", "engine")},
     has_levels=True,
-    platform_rivals=("null_compute", "cf9"),
+    platform_baselines=("null_compute", "cf9"),
 )

@@ -5,9 +5,8 @@ import json
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.studies.definition import asked_definition, definition_of
-from trainlaw.app.studies.kinds.labels import study_labels
-from trainlaw.app.studies.runs import runs_of_study
+from trainlaw.app.studies.definition import asked_definition, definition_of, read_study_table
+from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.profiler.processor import Processor
@@ -48,7 +47,7 @@ def test_a_processor_counts_as_one_and_a_card_does_not(machine):
     wanted = definition_of(
         {"table": str(machine / "runs.csv"), "gpu_file": str(machine / "runs-machine.csv")}, "here"
     )
-    assert set(study_labels(runs_of_study(wanted))["device"]) == {"CPU"}
+    assert set(study_labels(read_study_table(wanted))["device"]) == {"CPU"}
     assert (find_gpu("EPYC 7742").device, find_gpu("T4").device) == ("CPU", "GPU")
 
 
@@ -77,7 +76,7 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))
     monkeypatch.chdir(tmp_path)  # the files are found from anywhere
     again = asked_definition(machine / "one" / "study.toml", {})
-    assert len(runs_of_study(again)) == 24
+    assert len(read_study_table(again)) == 24
     device = MachineFile(machine / "runs.csv").names[0]
     asked = ["--formula", machine / "one", "--gpu-file", machine / "runs-machine.csv", "--json"]
     done = run("predict", "--cnn", "resnet18", "--batch", 8, "--gpu", device, *asked)
@@ -99,7 +98,7 @@ def test_on_a_single_device_networks_can_be_held_out(machine):
     (machine / "one.csv").write_text("".join(line for line in lines if "2 threads" not in line))
     entries = {"table": str(machine / "one.csv"), "gpu_file": str(machine / "runs-machine.csv")}
     wanted = definition_of({**entries, "split": "cnn"}, "here")
-    labels = study_labels(runs_of_study(wanted))
+    labels = study_labels(read_study_table(wanted))
     held_out = {key for split in defined_splits(wanted, labels, "one.csv") for key in split.held_out}
     assert held_out == set(labels["cnn_base"])
     with pytest.raises(InputError, match="on one GPU hold out CNNs: --split cnn"):

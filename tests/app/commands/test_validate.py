@@ -11,7 +11,7 @@ from trainlaw.app.models.errors import BY_CNN, MACRO, OURS, error_lines, overall
 from trainlaw.app.models.user_formula import ALIASES, read_formula, unit_fault
 from trainlaw.app.predictions.predict import BUILT_IN
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.scoring import score_formula
+from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import InputError, UnknownNameError, constants, load_formula, to_text
 from trainlaw.validate.baselines import baseline

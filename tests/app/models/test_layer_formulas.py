@@ -14,8 +14,8 @@ from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
-from trainlaw.app.studies.scoring import score_formula
 from trainlaw.app.studies.search import LayerSearch
+from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import configuration, find_cnn, find_gpu, load
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
 from trainlaw.evolve import SearchSettings

@@ -70,9 +70,9 @@ def test_each_kind_has_a_name_and_a_table_and_known_rivals():
         assert name == kind.name and kind.title
         assert name in help_text
         definition = definition_of({"of": name}, "test")
-        assert set(definition.against) <= set(kind.rivals)
+        assert set(definition.against) <= set(kind.baselines)
         assert definition.split in kind.splits
-        assert set(kind.platform_rivals) <= set(kind.rivals)
+        assert set(kind.platform_baselines) <= set(kind.baselines)
 
 
 def test_the_study_is_of_runs_with_a_time_on_one_gpu(outcome):

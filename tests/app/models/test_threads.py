@@ -3,9 +3,8 @@
 import csv
 
 import pytest
-from trainlaw.app.studies.definition import asked_definition
+from trainlaw.app.studies.definition import asked_definition, read_study_table
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.runs import runs_of_study
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration
 from trainlaw.datasets.profiler.processor import Processor
@@ -52,7 +51,7 @@ def definition(runs):
 
 def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
     kind = STUDY_KINDS["runs"]
-    table = kind.rows(runs_of_study(definition))
+    table = kind.rows(read_study_table(definition))
     splits = defined_splits(definition, table.labels, "runs")
     assert [split.held_out for split in splits] == sorted((f"threads {n}",) for n in THREADS)
     (split,) = [split for split in splits if split.held_out == ("threads 8",)]
@@ -71,7 +70,7 @@ def test_threads_are_no_matter_of_gpus_nor_of_one_number_of_threads(definition, 
     def names(rows):
         return {spec.name for spec in kind.search(rows, settings)().features}
 
-    assert "sm_count" in names(kind.rows(runs_of_study(definition)))
-    assert "sm_count" not in names(kind.rows(runs_of_study(asked_definition(None, {}))))
-    alone = runs_of_study(definition)
+    assert "sm_count" in names(kind.rows(read_study_table(definition)))
+    assert "sm_count" not in names(kind.rows(read_study_table(asked_definition(None, {}))))
+    alone = read_study_table(definition)
     assert "sm_count" not in names(kind.rows(alone.where(gpu="Sixteen cores, 4 threads")))

@@ -153,7 +153,7 @@ def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_fil
         path, "T4", "K80", Workload("vgg16_profet", 32, 128), anchor_s=float(row["anchor_time_s"])
     )
     assert found.time_s == pytest.approx(row["time_s"], rel=0.15)
-    assert found.low_s < found.time_s < found.high_s and "profile and network" in found.law
+    assert found.low_s < found.time_s < found.high_s and "profile and CNN" in found.law
     assert found.warnings == ()
     alone = predict_from_anchor(path, "T4", "K80", Workload(), anchor_s=float(row["anchor_time_s"]))
     assert "profile alone" in alone.law and alone.time_s == pytest.approx(row["time_s"], rel=0.3)

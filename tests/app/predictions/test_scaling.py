@@ -64,7 +64,10 @@ def test_a_hidden_exchange_takes_no_time(formula):
 
 def test_a_formula_of_several_gpus_gets_no_addition():
     law = Formula(
-        parse_text("6 * conv_compute_s + ring_s"), feature_specs(["conv_compute_s", "ring_s"]), TARGET
+        parse_text("6 * conv_compute_s + ring_s"),
+        feature_specs(["conv_compute_s", "ring_s"]),
+        TARGET,
+        scope="multi_gpu_run",
     )
     points = scaling_curve(law, CNN, GPU, 64, most=4)
     assert all(point.time_s == point.computing_s for point in points)

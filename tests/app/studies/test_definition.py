@@ -11,7 +11,7 @@ from trainlaw.app.studies.definition import (
     read_definition,
 )
 from trainlaw.app.studies.kinds import SPLITS
-from trainlaw.app.studies.kinds.labels import study_labels
+from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError

@@ -67,7 +67,7 @@ def test_other_tables_are_refused(text, error, words):
 def test_a_study_of_layers_has_defaults_of_its_own():
     definition = definition_of({"of": "layer-times"}, "here")
     assert (definition.table, definition.split) == ("neusight-layers/conv/forward", "gpu")
-    assert set(definition.against) <= set(STUDY_KINDS["layer-times"].rivals)
+    assert set(definition.against) <= set(STUDY_KINDS["layer-times"].baselines)
     with pytest.raises(UnknownNameError):
         definition_of({"of": "layer-times", "against": ("cf9",)}, "here")
 

@@ -203,7 +203,7 @@ def test_a_worker_that_dies_is_one_line():
 
 
 def test_ctrl_c_waits_while_results_are_written():
-    from trainlaw.app.studies.interrupts import uninterrupted
+    from trainlaw.app.studies.search import uninterrupted
 
     with uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)

@@ -12,7 +12,7 @@ from trainlaw.app.report.proofs import claims
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.comparison import read_run
 from trainlaw.app.studies.definition import definition_of, read_definition
-from trainlaw.app.studies.stability import further_terms, term_returns
+from trainlaw.app.studies.result import further_terms, term_returns
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import TARGET as TIME
