@@ -10,7 +10,7 @@ from trainlaw.app.commands.own_files import CnnFiles, GpuFile
 def _scope(of: str) -> str:
     """The scope of the formulas that a kind of study finds."""
     from trainlaw.app.studies.kinds import STUDY_KINDS
-    from trainlaw.formulas import unknown_name
+    from trainlaw.formulas.errors import unknown_name
 
     if of not in STUDY_KINDS:
         raise unknown_name("kind of study", of, STUDY_KINDS)

@@ -12,7 +12,8 @@ specs, target and scope, and may change the settings: seeds (start their constan
 finds its own), operators, required features. `multi_gpu.py` shows all of that, `multi_gpu_end_to_end.py` an
 estimator of two searches and rows that only train.
 
-Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, `study.py`
+Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, and
+`study.py`
 everything else. What becomes of the formula is decided by its scope (`trainlaw.app.models.scopes`).
 """
 

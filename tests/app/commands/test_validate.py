@@ -103,7 +103,7 @@ def test_refit_fits_inside_each_fold(table):
     assert overall_error(fitted.formula, OURS, MACRO) < overall_error(given.formula, OURS, MACRO)
     per_fold = {constants(law.expression) for law in fitted.result.formulas.values()}
     assert len(per_fold) == len(fitted.held_out) == 5
-    assert "fitted anew" in fitted.formula.errors["protocol"]
+    assert "fitted again" in fitted.formula.errors["protocol"]
     assert "nothing was fitted" in given.formula.errors["protocol"]
 
 

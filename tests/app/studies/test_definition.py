@@ -63,8 +63,8 @@ def test_all_means_every_rival():
         ({"seed": True}, "expected a whole number"),
         ({"folds": 1}, "expected 2 to 1000, got 1"),
         ({"against": 3}, "a list of texts"),
-        ({"split": "list"}, "go together"),
-        ({"held_out": "mine.toml"}, "go together"),
+        ({"split": "list"}, "belong together"),
+        ({"held_out": "mine.toml"}, "belong together"),
         ({"search_by_platform": "yes"}, "true or false"),
     ],
 )
@@ -150,5 +150,5 @@ def test_faulty_lists(labels, tmp_path, text, fault):
 
 def test_platforms(labels):
     assert set(platforms_of(labels, "vendor")) == {"AMD", "NVIDIA"}
-    with pytest.raises(InputError, match="at least two, got only 'GPU'"):
+    with pytest.raises(InputError, match="at least two values, found only 'GPU'"):
         platforms_of(labels, "device")
