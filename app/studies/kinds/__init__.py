@@ -13,8 +13,7 @@ finds its own), operators, required features. `multi_gpu.py` shows all of that, 
 estimator of two searches and rows that only train.
 
 Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, and
-`study.py`
-everything else. What becomes of the formula is decided by its scope (`trainlaw.app.models.scopes`).
+`study.py` everything else. The scope decides what becomes of the formula (`trainlaw.app.models.scopes`).
 """
 
 from collections.abc import Mapping
