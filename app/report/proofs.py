@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from trainlaw.app.models.errors import OURS
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.result import further_terms
+from trainlaw.app.studies.result import StudyOutcome, further_terms
 from trainlaw.app.text.html import Table
 from trainlaw.app.text.numbers import show_number
 from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
