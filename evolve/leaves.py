@@ -35,7 +35,8 @@ class Rule(NamedTuple):
 FREE = Rule()
 
 
-class Leaf(gp.Terminal):
+# DEAP has no types.
+class Leaf(gp.Terminal):  # type: ignore[misc]
     """A terminal: a feature, a feature with a fitted weight, a fitted constant, or a grouped one.
 
     token : code of the machine. constant : the fitted number, the numbers of a grouped constant, or None.
@@ -59,18 +60,22 @@ class Leaf(gp.Terminal):
         start: float = 1.0,
     ) -> None:
         """Store the fields; DEAP's constructor would compute others."""
-        self.token, self.ret, self.feature, self.name = token, ret, feature, label
-        self.constant, self.rule, self.start = constant, rule, start
+        # `ret` and `name` are slots of DEAP's class.
+        self.ret, self.name = ret, label  # type: ignore[misc]
+        self.token, self.feature, self.constant = token, feature, constant
+        self.rule, self.start = rule, start
 
     def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
         """Return the same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
-        leaf.token, leaf.ret, leaf.feature, leaf.name = self.token, self.ret, self.feature, self.name
-        leaf.constant, leaf.rule, leaf.start = constant, self.rule, self.start
+        leaf.ret, leaf.name = self.ret, self.name  # type: ignore[misc]
+        leaf.token, leaf.feature, leaf.constant = self.token, self.feature, constant
+        leaf.rule, leaf.start = self.rule, self.start
         return leaf
 
 
-class Operation(gp.Primitive):
+# DEAP has no types.
+class Operation(gp.Primitive):  # type: ignore[misc]
     """A primitive with the machine's token in addition to DEAP's fields."""
 
     __slots__ = ("constant", "token")

@@ -65,6 +65,7 @@ class FormulaRegressor(SklearnRegressor):
         settings: SearchSettings | None = None,
         progress: Callable[[Progress], None] | None = None,
         executor: Executor | None = None,
+        *,
         scope: str | None = None,
     ) -> None:
         """Store the arguments."""

@@ -18,13 +18,13 @@ def derivative(expression: Expression, name: str) -> Expression:
     >>> to_text(derivative(parse_text("3 * x^2 + exp(y)"), "x"))
     '6 * x'
     """
-    _, slope = fold(
+    both: tuple[Expression, Expression] = fold(
         expression,
         lambda node: (node, ZERO),
         lambda node: (node, ONE if node.name == name else ZERO),
         _chain_rule,
     )
-    return tidy(slope)
+    return tidy(both[1])
 
 
 def _chain_rule(

@@ -26,7 +26,7 @@ def bounds(expression: Expression, box: Box) -> tuple[float, float]:
     (True, True)
     """
     checked = check_box(expression, box)
-    ranges = {name: tuple(np.array([end]) for end in ends) for name, ends in checked.items()}
+    ranges = {name: (np.array([low]), np.array([high])) for name, (low, high) in checked.items()}
     interval = enclose(expression, ranges)
     return float(interval.low[0]), float(interval.high[0])
 

@@ -38,7 +38,7 @@ def evaluate(
     with np.errstate(all="ignore"):
         values = fold(
             expression,
-            lambda node: checked(np.float64(node.value)),
+            lambda node: checked(np.asarray(node.value, dtype=np.float64)),
             lambda node: checked(arrays[node.name]),
             lambda node, arguments: checked(OPERATORS[node.operator].function(*arguments)),
         )

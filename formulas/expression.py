@@ -78,6 +78,25 @@ def fold(
     return answers[0]
 
 
+def _same(node: Expression) -> Expression:
+    return node
+
+
+def _applied(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    return Apply(node.operator, arguments)
+
+
+def rebuilt(
+    expression: Expression,
+    *,
+    constant: Callable[[Constant], Expression] = _same,
+    variable: Callable[[Variable], Expression] = _same,
+    apply: Callable[[Apply, tuple[Expression, ...]], Expression] = _applied,
+) -> Expression:
+    """Return the expression with its nodes replaced from the leaves upwards; by default they stay."""
+    return fold(expression, constant, variable, apply)
+
+
 def nodes(expression: Expression) -> list[Expression]:
     """Return all nodes, root first, each before its arguments, and the last argument before the first."""
     pending, found = [expression], []
@@ -108,22 +127,12 @@ def with_constants(expression: Expression, values: Sequence[float]) -> Expressio
     if len(values) != expected:
         raise InputError(f"expected {expected} constants for this expression, got {len(values)}")
     following = iter(values)
-    return fold(
-        expression,
-        lambda node: Constant(float(next(following))),
-        lambda node: node,
-        lambda node, arguments: Apply(node.operator, arguments),
-    )
+    return rebuilt(expression, constant=lambda node: Constant(float(next(following))))
 
 
 def substitute(expression: Expression, mapping: Mapping[str, Expression]) -> Expression:
     """Return the expression with each variable named in `mapping` replaced by its expression there."""
-    return fold(
-        expression,
-        lambda node: node,
-        lambda node: mapping.get(node.name, node),
-        lambda node, arguments: Apply(node.operator, arguments),
-    )
+    return rebuilt(expression, variable=lambda node: mapping.get(node.name, node))
 
 
 def count_nodes(expression: Expression) -> int:

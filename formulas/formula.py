@@ -181,9 +181,7 @@ class Formula:
             ranges=fields.take_mapping("ranges", number_pair),
             errors=fields.take("errors", dict),
             provenance=provenance,
-            scope=inferred_scope(variables(expression), summed_over, provenance)
-            if scope is None
-            else scope,
+            scope=inferred_scope(variables(expression), summed_over, provenance) if scope is None else scope,
         )
         fields.finish()
         return formula

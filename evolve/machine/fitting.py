@@ -190,7 +190,7 @@ def fit_constants(
     if constants == 0 or not best < math.inf:
         return best
     damping = FIRST_DAMPING
-    loss = work.loss[0]
+    loss: float = work.loss[0]
     trial = theta.copy()
     normal = work.normal[:constants, :constants].copy()
     gradient = work.gradient[:constants].copy()
@@ -231,7 +231,10 @@ def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, w
         observe(program, rows, chunk, first, last, work)
         total += weigh_residuals(rows, start, first, last, work)
         chunk += 1
-    return total / rows.group_weight[group] if total < math.inf else math.inf
+    if not total < math.inf:
+        return math.inf
+    mean: float = total / rows.group_weight[group]
+    return mean
 
 
 @compiled

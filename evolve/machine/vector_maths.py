@@ -27,8 +27,7 @@ HALF_PI_2 = 6.07710050630396597660e-11
 HALF_PI_3 = 2.02226624879595063154e-21
 
 
-@intrinsic
-def bits_of(typing_context: Any, value: Any) -> Any:
+def _bits_of(typing_context: Any, value: Any) -> Any:
     """Return the 64 bits of a float64 as an int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -37,8 +36,7 @@ def bits_of(typing_context: Any, value: Any) -> Any:
     return types.int64(types.float64), generate
 
 
-@intrinsic
-def float_of(typing_context: Any, bits: Any) -> Any:
+def _float_of(typing_context: Any, bits: Any) -> Any:
     """Return the float64 with these 64 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -47,6 +45,9 @@ def float_of(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
+# numba's types do not know what an intrinsic returns.
+bits_of: Any = intrinsic(_bits_of)
+float_of: Any = intrinsic(_float_of)
 # `contract` lets a product and a sum become one instruction; it cannot make a valid value invalid.
 inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
@@ -78,7 +79,7 @@ def exponential(x: float) -> float:
     p = p * r + 1.0
     p = p * r + 1.0
     # One factor of 2 is applied separately, since 2**1024 does not fit into the exponent field.
-    scale = float_of((bits_of(shifted) - ROUNDER_BITS + 1022) << 52)
+    scale: float = float_of((bits_of(shifted) - ROUNDER_BITS + 1022) << 52)
     value = p * scale * 2.0
     if x < -708.39:
         value = 0.0
@@ -92,11 +93,11 @@ def logarithm(x: float) -> float:
     """Return the natural logarithm: -infinity at 0, nan below. Source: fdlibm e_log.c, Lg1..Lg7."""
     tiny = x < 2.3e-308
     scaled = x * 18014398509481984.0 if tiny else x
-    bits = bits_of(scaled)
+    bits: int = bits_of(scaled)
     offset = bits - 0x3FE6A09E00000000
     exponent = offset >> 52
-    m = float_of(bits - (exponent << 52))
-    k = float_of(ROUNDER_BITS + exponent) - ROUNDER
+    m: float = float_of(bits - (exponent << 52))
+    k: float = float_of(ROUNDER_BITS + exponent) - ROUNDER
     k = k - 54.0 if tiny else k
     f = m - 1.0
     s = f / (2.0 + f)

@@ -209,7 +209,7 @@ def _merged(
         return columns, y, group, weight
     order = np.argsort(_hashes(table[:, first]))
     first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
-    summed = np.bincount(owner, weights=weight)
+    summed = np.bincount(owner, weights=weight).astype(np.float64)
     return np.ascontiguousarray(columns[:, first]), y[first], None if group is None else group[first], summed
 
 

@@ -193,8 +193,9 @@ def make_factor(grammar: Grammar) -> list[Node]:
     exponential = grammar.operation("exp", number, grammar.logarithm)
     if features:
         leaf = random.choice(features)
-        if leaf.feature in grammar.shares and random.random() < 0.25:
-            return _shifted(leaf, grammar.shares[leaf.feature], grammar)
+        share = grammar.shares.get(leaf.feature or "")
+        if share and random.random() < 0.25:
+            return _shifted(leaf, share, grammar)
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
             exponent = random.choice(grammar.leaves(grammar.exponent))
             return [power, _bare(leaf, grammar), exponent.holding(random.gauss(0.0, 0.3))]

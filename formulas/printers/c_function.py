@@ -6,6 +6,19 @@ from trainlaw.formulas.printers.language import Language, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
+
+def string_literal(text: str) -> str:
+    """Return a C string literal of the UTF-8 bytes of a text.
+
+    >>> string_literal('a"b')
+    '"a\\\\042b"'
+    """
+    plain = "".join(
+        chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in text.encode()
+    )
+    return f'"{plain}"'
+
+
 C = Language(
     forms={
         "abs": "fabs({a})",
@@ -37,6 +50,7 @@ C = Language(
         "larger": "static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }\n",
         "step": "static double step(double a) { return isnan(a) ? a : 0.5 * ((a > 0) - (a < 0) + 1); }\n",
     },
+    text_literal=string_literal,
     reserved=frozenset(
         "auto break case char const continue default do double else enum extern float for goto if"
         " inline int long register restrict return short signed sizeof static struct switch typedef"
@@ -47,22 +61,10 @@ C = Language(
 )
 
 
-def text_literal(text: str) -> str:
-    """Return a C string literal of the UTF-8 bytes of a text.
-
-    >>> text_literal('a"b')
-    '"a\\\\042b"'
-    """
-    plain = "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in text.encode()
-    )
-    return f'"{plain}"'
-
-
 def _choice(label: str, constant: GroupedConstant) -> str:
     """Return the value of a grouped constant as a chain of comparisons."""
     tests = "".join(
-        f"strcmp({label}, {text_literal(str(group))}) == 0 ? {float(value)!r} : "
+        f"strcmp({label}, {C.text_literal(str(group))}) == 0 ? {float(value)!r} : "
         for group, value in constant.values.items()
     )
     return f"{tests}{float(constant.default)!r}"

@@ -45,12 +45,12 @@ def print_google_sheets(formula: Formula | Expression) -> str:
         [*(spec.name for spec in law.used_features), *(item.name for item in law.grouped)], ()
     )
     places = {name: f"$B${len(comments) + 1 + line}" for line, name in enumerate(names)}
-    rows = [[names[spec.name], "", spec.unit, spec.meaning] for spec in law.used_features]
+    rows = [[names[spec.name], "", str(spec.unit), spec.meaning] for spec in law.used_features]
     rows += [[names[item.name], repr(item.default), "", f"a value per {item.key}"] for item in law.grouped]
     first = len(comments) + len(rows) + 1
     cells = split_for_excel(law.expression, places, lambda index: f"$B${first + index}")
     rows += [[f"step {line}", f"={text}", "", ""] for line, (_, text) in enumerate(cells.helpers, start=1)]
-    rows.append([law.target.name, f"={cells.formula}", law.target.unit, law.target.meaning])
+    rows.append([law.target.name, f"={cells.formula}", str(law.target.unit), law.target.meaning])
     missing = missing_functions("".join(row[1] for row in rows))
     if missing:
         raise InputError(
@@ -60,7 +60,7 @@ def print_google_sheets(formula: Formula | Expression) -> str:
     return "".join(f"{line}\n" for line in [*comments, *lines])
 
 
-def _plain(text: object) -> str:
-    """A cell that stays text, whatever it begins with."""
-    plain = inert(str(text))
+def _plain(text: str) -> str:
+    """Return a cell that stays text, whatever it begins with."""
+    plain = inert(text)
     return f"'{plain}" if plain.startswith(_STARTS) else plain

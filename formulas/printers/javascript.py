@@ -8,6 +8,16 @@ from trainlaw.formulas.printers.language import Language, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
+
+def string_literal(text: str) -> str:
+    """Return a JavaScript string literal that is safe inside a script element of a page, too.
+
+    >>> string_literal("</script>")
+    '"\\\\u003c/script>"'
+    """
+    return json.dumps(text).replace("<", "\\u003c")
+
+
 JAVASCRIPT = Language(
     forms={
         "abs": "Math.abs({a})",
@@ -35,6 +45,7 @@ JAVASCRIPT = Language(
             "  Number.isFinite(base) && Number.isFinite(exponent) ? Math.pow(base, exponent) : NaN;\n"
         ),
     },
+    text_literal=string_literal,
     reserved=frozenset(
         "abstract arguments await boolean break byte case catch char class const continue debugger"
         " default delete do double else enum eval export extends false final finally float for function"
@@ -46,15 +57,6 @@ JAVASCRIPT = Language(
 )
 
 
-def text_literal(text: str) -> str:
-    """Return a JavaScript string literal that is safe inside a script element of a page, too.
-
-    >>> text_literal("</script>")
-    '"\\\\u003c/script>"'
-    """
-    return json.dumps(text).replace("<", "\\u003c")
-
-
 def print_javascript(formula: Formula | Expression, name: str = "predict") -> str:
     """Return the source of one function (features, labels) -> number, with its helpers.
 
@@ -64,12 +66,16 @@ def print_javascript(formula: Formula | Expression, name: str = "predict") -> st
     law = as_formula(formula)
     layout = lay_out(law, JAVASCRIPT, name)
     lines = [
-        f"const {place} = finite(features[{text_literal(key)}]);" for key, place in layout.inputs.items()
+        f"const {place} = finite(features[{JAVASCRIPT.text_literal(key)}]);"
+        for key, place in layout.inputs.items()
     ]
-    lines += [f"const {place} = labels[{text_literal(key)}];" for key, place in layout.labels.items()]
+    lines += [
+        f"const {place} = labels[{JAVASCRIPT.text_literal(key)}];" for key, place in layout.labels.items()
+    ]
     for place, constant in layout.grouped:
         pairs = ", ".join(
-            f"[{text_literal(str(key))}, {float(value)!r}]" for key, value in constant.values.items()
+            f"[{JAVASCRIPT.text_literal(str(key))}, {float(value)!r}]"
+            for key, value in constant.values.items()
         )
         table = f"new Map([{pairs}]).get({layout.labels[constant.key]})"
         lines.append(f"const {place} = {table} ?? {float(constant.default)!r};")

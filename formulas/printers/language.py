@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.expression import Apply, Constant, Expression, fold, substitute, variables
+from trainlaw.formulas.expression import Apply, Constant, Expression, fold, rebuilt, substitute, variables
 from trainlaw.formulas.operators import OPERATORS
-from trainlaw.formulas.text import parse_text
+from trainlaw.formulas.text import ATOM, STRENGTHS, SYMBOLS, parse_text
 from trainlaw.formulas.tidying import folded
 
-# How strongly things bind: sums, products, the minus sign, powers where they are infix, all else.
-STRENGTHS = MappingProxyType({"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3})
-POWER, ATOM = 4, 9
+# A number with a sign binds weakest of all: no language reads 2 - -3 or -2^2 alike.
 SIGNED = 0
-INFIX = MappingProxyType({"add": " + ", "sub": " - ", "mul": " * ", "div": " / ", "neg": "-"})
+INFIX = MappingProxyType(
+    {name: symbol if name == "neg" else f" {symbol} " for name, symbol in SYMBOLS.items() if name != "pow"}
+)
 
 
 class Piece(NamedTuple):
@@ -46,7 +46,7 @@ class Language:
     "pow". finite : a form that gives the language's invalid value where {a} is not finite; empty where the
     language has no infinity. raising : operators that raise an error rather than give an infinite value.
     helpers : source text of functions that the forms call, by their name. number : how a constant is written.
-    reserved : words that no variable may be called.
+    text_literal : how a label of a group is written. reserved : words that no variable may be called.
     """
 
     forms: Mapping[str, str]
@@ -58,6 +58,7 @@ class Language:
     finite: str = ""
     raising: Collection[str] = ()
     helpers: Mapping[str, str] = field(default_factory=dict)
+    text_literal: Callable[[str], str] = repr
     reserved: Collection[str] = ()
 
     def write(self, expression: Expression, names: Mapping[str, str]) -> str:
@@ -120,7 +121,7 @@ class Language:
                 return Apply(node.operator, arguments)
             return substitute(parse_text(definition), dict(zip("ab", arguments, strict=False)))
 
-        return fold(expression, lambda node: node, lambda node: node, defined)
+        return rebuilt(expression, apply=defined)
 
     def used_helpers(self, text: str) -> list[str]:
         """Return the source of the helpers that are called in `text`."""
@@ -182,11 +183,12 @@ def known_constants(expression: Expression) -> Expression:
     """
 
     def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
-        if not all(isinstance(argument, Constant) for argument in arguments):
+        numbers = [argument.value for argument in arguments if isinstance(argument, Constant)]
+        if len(numbers) < len(arguments):
             return Apply(node.operator, arguments)
         part = folded(node.operator, arguments)
-        # A power function would make 1 of nan to the power 0.
-        lost = isinstance(part, Apply) or any(math.isnan(argument.value) for argument in arguments)
+        # A power function would return 1 for nan to the power 0.
+        lost = isinstance(part, Apply) or any(map(math.isnan, numbers))
         return Constant(math.nan) if lost else part
 
-    return fold(expression, lambda node: node, lambda node: node, known)
+    return rebuilt(expression, apply=known)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
+from trainlaw.formulas.printers.language import SIGNED, Language, Piece
 from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
-from trainlaw.formulas.text import number_text
+from trainlaw.formulas.text import ATOM, STRENGTHS, number_text
 from trainlaw.formulas.units import Unit
 
 SPECIAL = {
@@ -42,7 +42,7 @@ def latex_language(digits: int | None) -> Language:
             "tanh": r"\tanh\left({a}\right)",
             "step": r"\theta\left({a}\right)",
         },
-        form_strengths={"square": POWER, "cube": POWER, "pow": POWER},
+        form_strengths=dict.fromkeys(("square", "cube", "pow"), STRENGTHS["pow"]),
         infix={"add": " + ", "sub": " - ", "mul": r" \cdot ", "neg": "-"},
         parentheses=(r"\left(", r"\right)"),
         number=lambda value: _number(value, digits),

@@ -5,9 +5,9 @@ from html import escape
 
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import ATOM, POWER, SIGNED, STRENGTHS, Language, Piece
+from trainlaw.formulas.printers.language import SIGNED, Language, Piece
 from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
-from trainlaw.formulas.text import number_text
+from trainlaw.formulas.text import ATOM, STRENGTHS, number_text
 
 
 def _call(name: str, arguments: str = "{a}") -> str:
@@ -35,7 +35,7 @@ def mathml_language(digits: int | None) -> Language:
             "step": _call("&#952;"),
             **{name: _call(name) for name in ("exp", "sin", "cos", "tanh")},
         },
-        form_strengths={"square": POWER, "cube": POWER, "pow": POWER},
+        form_strengths=dict.fromkeys(("square", "cube", "pow"), STRENGTHS["pow"]),
         infix={
             "add": "<mo>+</mo>",
             "sub": "<mo>&#8722;</mo>",

@@ -55,7 +55,8 @@ def print_onnx(formula: Formula | Expression) -> bytes:
         doc_string="\n".join(header(law)),
     )
     onnx.checker.check_model(model)
-    return model.SerializeToString(deterministic=True)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
 
 
 def _onnx() -> ModuleType:

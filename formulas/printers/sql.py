@@ -26,6 +26,15 @@ def _number(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
+def string_literal(text: str) -> str:
+    """Return an SQL string literal.
+
+    >>> string_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("\x00", "").replace("'", "''") + "'"
+
+
 SQL = Language(
     forms={
         "div": "({a:atom} / NULLIF({b}, 0))",
@@ -49,6 +58,7 @@ SQL = Language(
         "step": "(5e-1 * (SIGN({a}) + 1))",
     },
     number=plain_number(_number),
+    text_literal=string_literal,
     reserved=frozenset(
         "all analyse analyze and any array as asc between both by case cast check collate column"
         " constraint create cross current default desc distinct do else end except exists false fetch"
@@ -68,15 +78,6 @@ def quoted(name: str) -> str:
     '"a""b"'
     """
     return '"' + name.replace("\x00", "").replace('"', '""') + '"'
-
-
-def text_literal(text: str) -> str:
-    """Return an SQL string literal.
-
-    >>> text_literal("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("\x00", "").replace("'", "''") + "'"
 
 
 def print_sql(formula: Formula | Expression, table: str = "runs") -> str:
@@ -121,7 +122,7 @@ def _inputs(law: Formula, names: Mapping[str, str], table: str) -> str:
     ]
     for constant in law.grouped:
         choices = "".join(
-            f" WHEN {text_literal(str(group))} THEN {_number(value)}"
+            f" WHEN {SQL.text_literal(str(group))} THEN {_number(value)}"
             for group, value in constant.values.items()
         )
         label = f"{quoted(table)}.{quoted(constant.key)}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trainlaw.formulas.expression import Apply, Expression, Variable, fold, nodes, variables
+from trainlaw.formulas.expression import Apply, Expression, Variable, nodes, rebuilt, variables
 
 
 class Steps(NamedTuple):
@@ -31,11 +31,11 @@ def named_steps(
     assignments: list[tuple[str, Expression]] = []
     known: dict[Expression, Variable] = {}
 
-    def named(original: Expression, rebuilt: Expression) -> Expression:
-        if isinstance(rebuilt, Apply):
+    def named(original: Expression, changed: Expression) -> Expression:
+        if isinstance(changed, Apply):
             known[original] = Variable(f"{prefix}{len(assignments) + 1}")
-            assignments.append((known[original].name, rebuilt))
-        return known.get(original, rebuilt)
+            assignments.append((known[original].name, changed))
+        return known.get(original, changed)
 
     def rebuild(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
         if node in known:
@@ -44,10 +44,10 @@ def named_steps(
             named(node.arguments[place], argument) if wanted(node, place) else argument
             for place, argument in enumerate(arguments)
         ]
-        rebuilt = Apply(node.operator, tuple(parts))
-        return named(node, rebuilt) if uses[node] > 1 else rebuilt
+        changed = Apply(node.operator, tuple(parts))
+        return named(node, changed) if uses[node] > 1 else changed
 
-    result = fold(expression, lambda node: node, lambda node: node, rebuild)
+    result = rebuilt(expression, apply=rebuild)
     return Steps(tuple(assignments), result)
 
 
