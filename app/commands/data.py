@@ -189,6 +189,10 @@ def import_file(
 ) -> None:
     """Rewrite your own runs in trainlaw's columns and units, with our names of GPUs and CNNs.
 
+    Columns that say how a run was made may be absent, and are unknown then: layout (nchw, channels_last),
+    compilation (eager, xla, inductor), data (synthetic, real), tuned (1: a vendor's container with fused
+    kernels), memory_bytes (what the process used), pool (0: not for pooling) and pool_reason.
+
     \b
     Examples:
       trainlaw data import my-runs.csv --column time_s=latency_ms --to runs.csv

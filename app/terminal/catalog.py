@@ -15,7 +15,7 @@ from trainlaw.datasets.hardware.links import Link
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LINKS = ("host_link", "gpu_link")
-_CACHES = ("l1_bytes_per_sm", "l2_bytes")
+_CACHES = ("l1_bytes_per_sm", "l2_bytes", "last_level_cache_bytes")
 _MEMORY_BATCHES = (1, 32, 256)
 
 
@@ -31,6 +31,8 @@ def gpu_text(gpu: Gpu) -> str:
 
 
 def _value(name: str, value: object, unit: str) -> str:
+    if name in _CACHES and value == 0.0:
+        return "none"
     if name in _LINKS and value:
         return f"{value}, {known_with_prefix(find_link(str(value)).effective_byte_per_s, 'B/s')}"
     if not isinstance(value, float):
