@@ -66,7 +66,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     shape = (len(cnns), len(gpus))
     times, outside = _times_and_outside(model, raw, shape)
     least, usual = (np.broadcast_to(values_of(need, raw), shape) for need in (LEAST_NEED, USUAL_NEED))
-    memory = [float(row["memory_bytes"]) for row in gpus.values()]
+    memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     factor = interval_of(formula) or math.nan
     for i, cnn in enumerate(cnns.values()):
         for j, gpu in enumerate(gpus):

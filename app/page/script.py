@@ -129,7 +129,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exc
         features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
     terms = [_function(term) for term in terms_of(formula, formula.expression)]
     used = {name for form in expressions.values() for name in variables(form)}
-    fixed = {
+    facts = {
         "factor": interval_of(formula),
         "heldOut": held_out_kind(formula),
         "level": 100 * LEVEL,
@@ -155,7 +155,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exc
         f"predict:{_function(formula.expression)},exchange:{_function(exchange)},"
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
-    return f"{{...{literal(fixed)},{functions}}}"
+    return f"{{...{literal(facts)},{functions}}}"
 
 
 def _function(expression: Expression) -> str:

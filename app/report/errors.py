@@ -76,12 +76,13 @@ class ReportedErrors:
 def stated_errors(formula: Formula) -> list[tuple[str, str, str]]:
     """Return title, mean error over GPU groups and median error over runs, in percent, per estimator."""
     return [
-        (title_of(name), *(show_percent(overall_error(formula, name, metric)) for metric in _STATED))
+        (
+            title_of(name),
+            show_percent(overall_error(formula, name, MACRO)),
+            show_percent(overall_error(formula, name, "median_ape_percent")),
+        )
         for name in estimators(formula)
     ]
-
-
-_STATED = (MACRO, "median_ape_percent")
 
 
 def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
@@ -277,6 +278,5 @@ def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
 def _cell(part: pd.DataFrame, train: str, test: str) -> str:
     if (train, test) not in part.index:
         return "-"
-    row = part.loc[(train, test)]
-    ends = f" ({_range(row['low'], row['high'])})" if np.isfinite(row["low"]) else ""
-    return f"{show_percent(row['macro_mape_percent'])}{ends}"
+    low, high, error = (float(part[name][train, test]) for name in ("low", "high", "macro_mape_percent"))
+    return f"{show_percent(error)} ({_range(low, high)})" if math.isfinite(low) else show_percent(error)

@@ -34,7 +34,7 @@ _TEXTS = "xl/sharedStrings.xml"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-class _PlainSheet(Worksheet):
+class _PlainSheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is not typed
     """A sheet whose formulas name no function newer than Excel 2007, so none is looked for: half the time."""
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
@@ -98,7 +98,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
     for (row, column), cell in plan.cells.items():
         _write_cell(sheet, row, column, cell, styles[cell.style])
     for (row, column), listed in plan.drop_downs.items():
-        message = "Choose one of the list, or add a row to its sheet."
+        message = "Choose from the list, or add a row to its sheet."
         rule = {"validate": "list", "source": f"={listed}", "error_message": message}
         sheet.data_validation(row, column, row, column, rule)
     for (row, column), text in plan.expected.items():

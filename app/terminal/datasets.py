@@ -12,7 +12,7 @@ from trainlaw.datasets.measurements.inspection import Outlier
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import unknown_name
 
-_GPUS, _CNNS, _BATCHES = ("gpu", "target_gpu"), ("cnn",), ("batch_per_gpu", "batch")
+_GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
 
 
 def list_text() -> str:
@@ -25,16 +25,14 @@ def list_text() -> str:
 
 def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
     frame = table.frame
-    gpus, cnns, batches = (_first(frame, names) for names in (_GPUS, _CNNS, _BATCHES))
-    networks = "-" if cnns is None else cnns.nunique()
+    gpus, batches = (
+        next(frame[name] for name in names if name in frame) for names in (_GPU_COLUMNS, _BATCH_COLUMNS)
+    )
+    cnns = frame["cnn"].nunique() if "cnn" in frame else "-"
     return [
-        dataset.name, f"{len(frame):,}", gpus.nunique(), networks, f"{batches.min()}-{batches.max()}",
+        dataset.name, f"{len(frame):,}", gpus.nunique(), cnns, f"{batches.min()}-{batches.max()}",
         dataset.title,
     ]  # fmt: skip
-
-
-def _first(frame: pd.DataFrame, names: tuple[str, ...]) -> pd.Series | None:
-    return next((frame[name] for name in names if name in frame), None)
 
 
 def _notes(dataset: Dataset) -> str:
@@ -73,8 +71,10 @@ def table_text(name: str) -> str:
         _notes(dataset),
     ]
     frame = table.frame
-    counts = frame.value_counts(["source", "licence"]) if "source" in frame else pd.Series(dtype=int)
-    rows = [[source, number, licence] for (source, licence), number in counts.items()]
+    rows = []
+    if "source" in frame:
+        counts = frame.value_counts(["source", "licence"]).rename("rows").reset_index()
+        rows = [[row.source, row.rows, row.licence] for row in counts.itertuples()]
     parts = ["\n".join(head), fitted_table(["source", dataset.kind, "licence"], rows) if rows else ""]
     title = f"{dataset.kind} (least-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
     return "\n\n".join([*filter(None, parts), title, *_blocks(coverage(table))])

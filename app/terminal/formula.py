@@ -80,14 +80,14 @@ def shares_text(formula: Formula, run: RunTable) -> str:
     values = term_values(formula, rows.columns, rows.sums)[:, 0]
     total = float(values.sum())
     named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
-    rows = [
+    lines = [
         [f"{100 * value / total:.1f} %", show_seconds(value), *texts]
         for value, texts in sorted(zip(values, named, strict=True), key=lambda pair: -pair[0])
         if np.isfinite(value)
     ]
     first = run.frame.iloc[0]
     title = f"for {first['cnn']}, batch {first['batch_per_gpu']}, on {first['gpu']}: {show_seconds(total)}"
-    return f"{title}\n{text_table(['share', 'time', 'what it is', 'term'], rows)}"
+    return f"{title}\n{text_table(['share', 'time', 'meaning', 'term'], lines)}"
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:

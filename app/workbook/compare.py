@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +133,8 @@ def write_compare(book: BookPlan, model: Model) -> None:
     left = 2 + len(rows)
     sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * (len(gpus) + SPARE)])
     sheet.title(
-        "Every CNN on every GPU", "One GPU, live: choose in the yellow cells. Empty: a fact is not known."
+        "Every CNN on every GPU",
+        "One GPU, computed live from the yellow cells. Empty: a specification is unknown.",
     )
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors, rows, columns)
@@ -160,7 +162,7 @@ def _choices(sheet: SheetWriter) -> None:
             sheet.number(row, 1, value, "input")
     # seconds^power x factor is what is shown
     for row, (name, first, other) in enumerate((("power", "1", "-1"), ("factor", "1000", _BATCH)), start=6):
-        sheet.text(row, 0, f"{name} of the seconds, for what is shown", "note")
+        sheet.text(row, 0, f"{name} that turns seconds into the quantity shown", "note")
         sheet.formula(row, 1, f'IF({_SHOWN}="{SHOWN[0]}",{first},{other})', float(first), "small")
         sheet.define(f"{PREFIX}compare_{name}", row, 1)
 
@@ -258,7 +260,7 @@ class _Matrix:
         needed = [
             name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)
         ]
-        sheet.text(_HEADER + 1, self.left - 1, "facts known", "small")
+        sheet.text(_HEADER + 1, self.left - 1, "specs known", "small")
         values = _first_values(self.model, self.columns, gpus)
         complete = np.all([np.isfinite(_facts(gpus, _table_fact(name))) for name in needed] or [True], axis=0)
         for number in range(len(names) + SPARE):
@@ -269,7 +271,7 @@ class _Matrix:
             self._flag(_HEADER + 1, column, [places[name] for name in needed], flag)
             switch, letter = xl_rowcol_to_cell(_HEADER + 1, column), xl_col_to_name(column)
             for index, line in enumerate(self.columns):
-                text = line.written(self.places | places, lambda n, at=letter: f"{at}${_HEADER + 3 + n}")
+                text = line.written(self.places | places, partial(_factor_above, letter))
                 shown = values[index].get(number, 0.0) if flag else 0.0
                 self._factor(_HEADER + 2 + index, column, switch, text, shown)
         for index in range(len(self.columns)):
@@ -282,7 +284,7 @@ class _Matrix:
         sheet, names = self.sheet, list(cnns)
         needed = [name for name in self.model.raw_of_features if kind_of(name) == "cnn"]
         sheet.text(_HEADER, 0, "CNN", "head")
-        sheet.text(_HEADER, 1, "facts known", "head_right")
+        sheet.text(_HEADER, 1, "specs known", "head_right")
         values = _first_values(self.model, self.rows, cnns)
         for index in range(len(self.rows)):
             sheet.text(_HEADER, 2 + index, f"CNN factor {index + 1}", "head_right")
@@ -293,9 +295,7 @@ class _Matrix:
             self._flag(row, 1, [places[name] for name in needed], float(known))
             switch = xl_rowcol_to_cell(row, 1, col_abs=True)
             for index, line in enumerate(self.rows):
-                text = line.written(
-                    self.places | places, lambda n, at=row: f"${xl_col_to_name(2 + n)}{at + 1}"
-                )
+                text = line.written(self.places | places, partial(_factor_left, row))
                 self._factor(row, 2 + index, switch, text, values[index].get(number, 0.0))
         if self.left > 2:
             sheet.plan.hidden_columns = (2, self.left - 1)
@@ -319,7 +319,7 @@ class _Matrix:
         # Written once with gaps for row and column: there are tens of thousands of cells.
         cell = cell_form(self.factors.cell)
         if cell.meanings:
-            note = "This formula is too long for one cell per pair: use sheet Predict."
+            note = "This formula is too long for one cell per pair; use sheet Predict."
             self.sheet.text(2, 0, note, "warning")
             return
         text = cell.filled(-1, self.places | places, str)
@@ -336,6 +336,14 @@ class _Matrix:
         self.sheet.plan.scale = (self.top, self.left, bottom, right)
         self.sheet.plan.frozen = (self.top, self.left)
         self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
+
+
+def _factor_above(letter: str, number: int) -> str:
+    return f"{letter}${_HEADER + 3 + number}"
+
+
+def _factor_left(row: int, number: int) -> str:
+    return f"${xl_col_to_name(2 + number)}{row + 1}"
 
 
 def _table_fact(name: str) -> str:

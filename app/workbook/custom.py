@@ -11,13 +11,14 @@ from trainlaw.app.models.custom_inputs import (
     with_entered_sizes,
 )
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.text.tables import plain_text
+from trainlaw.app.workbook.formula import provenance_sheet
 from trainlaw.formulas import Formula, GroupedConstant, to_text
 from trainlaw.formulas.printers import excel_expression
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _INPUT_ROW = 3
 _COLUMNS = 40
+_PROVENANCE_WIDTH = 110
 _HEAD_POINTS = 45.0  # room for long names on three lines
 
 
@@ -33,12 +34,14 @@ def custom_workbook_plan(formula: Formula) -> BookPlan:
     _write_constants(SheetWriter(book, "Constants", (16,) * _COLUMNS), formula)
     _write_predict(predict, formula)
     _write_cases(cases, formula)
-    _write_provenance(SheetWriter(book, "Provenance", (30, 110)), formula)
+    _write_provenance(book, formula)
     return book
 
 
 def _write_predict(sheet: SheetWriter, formula: Formula) -> None:
-    sheet.title(formula.target.meaning, "Choose and enter in the yellow cells; the rest is computed.")
+    sheet.title(
+        formula.target.meaning, "Choose and enter values in the yellow cells; everything else is computed."
+    )
     case, places, row = cases_of(formula)[0], {}, _INPUT_ROW
     for key in group_keys(formula):
         sheet.text(row, 0, key)
@@ -70,7 +73,7 @@ def _looked_up(
 ) -> dict[str, str]:
     """Write the constants of the chosen groups, one per row; return the cell of each."""
     if formula.grouped:
-        sheet.text(row - 1, 0, "Constants of the choice", "section")
+        sheet.text(row - 1, 0, "Constants of the chosen groups", "section")
     cells = {}
     for line, constant in enumerate(formula.grouped, start=row):
         sheet.text(line, 0, constant.name)
@@ -97,7 +100,7 @@ def _guarded(text: str) -> str:
 
 def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
     """Write a table per key, a row per group, a column per constant; each column has a name."""
-    sheet.title("Constants that differ by group", "Change the yellow cells; the whole book follows.")
+    sheet.title("Constants that differ by group", "Change the yellow cells; the whole workbook follows.")
     row = _INPUT_ROW
     for key, groups in group_keys(formula).items():
         constants = [item for item in formula.grouped if item.key == key]
@@ -119,7 +122,7 @@ def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
 
 def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
     """Write a case per row: its labels and inputs, the constants of its groups, and the time, live."""
-    sheet.title("Worked cases", "Each row is computed here from its own cells.")
+    sheet.title("Worked examples", "Each row is computed here from its own cells.")
     cases, names = cases_of(formula), [spec.name for spec in formula.used_features]
     keys, constants = list(group_keys(formula)), [item.name for item in formula.grouped]
     published = all(PUBLISHED in case for case in cases)
@@ -156,9 +159,8 @@ def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
     sheet.plan.frozen = (3, len(keys))
 
 
-def _write_provenance(sheet: SheetWriter, formula: Formula) -> None:
-    sheet.title("Where this formula comes from")
-    facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
-    row = sheet.table(2, ["fact", "value"], facts) + 1
+def _write_provenance(book: BookPlan, formula: Formula) -> None:
+    sheet, row = provenance_sheet(book, formula, _PROVENANCE_WIDTH)
     sheet.text(row, 0, "formula")
-    sheet.wrapped_text(row, 1, f"{formula.target.name} = {to_text(formula.expression, 6)}", 110)
+    text = f"{formula.target.name} = {to_text(formula.expression, 6)}"
+    sheet.wrapped_text(row, 1, text, _PROVENANCE_WIDTH)

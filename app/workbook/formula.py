@@ -1,6 +1,6 @@
 """The sheets Formula (terms, constants to be changed, symbols, facts) and Provenance (origin, self-check)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -26,21 +26,21 @@ from trainlaw.app.workbook.model import (
     values_of,
 )
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, Formula, to_text, variables
+from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
 from trainlaw.formulas.printers import split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
 _WIDTHS = (58, 20, 20, 18, 18, 10, 90)
 UNKNOWN = "not known"
-_SYMBOL_HEADS = ("symbol", "value now", "unit", "least in training", "most in training", "outside", "meaning")
+_SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 
 
 def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     """Write the sheet Formula, and return it; a changed constant changes the prediction."""
     sheet = SheetWriter(book, "Formula", _WIDTHS)
     target = model.formula.target
-    note = "It is the sum of these terms, computed for the choice on sheet Predict."
+    note = "The sum of these terms, computed for the configuration on sheet Predict."
     sheet.title(f"{target.meaning}, {target.symbol} [{target.unit}]", note)
     constants = _terms_end(model) + 1
     symbols = constants + 3 + len(model.numbers)
@@ -62,8 +62,8 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
 
     counts : cell formulas that tell whether facts and features are known.
     """
-    sheet.heads(2, ["term", "time, s", "share of the time", "what it is"])
-    sheet.text(2, 3, "what it is", "head_unit")
+    sheet.heads(2, ["term", "time, s", "share of the time", "meaning"])
+    sheet.text(2, 3, "meaning", "head_unit")
     first, names = 3, cell_names({*model.features, *model.numbers})
     helpers: list[tuple[str, str, float]] = []
     for row, (term, value) in enumerate(zip(model.terms, model.term_seconds, strict=True), start=first):
@@ -94,13 +94,11 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
     exchange = split_for_excel(model.exchange, cell_names(model.raw), str).formula
-    sheet.text(row, 0, "exchange of the gradients between GPUs, not hidden")
+    sheet.text(row, 0, "all-reduce of the gradients, the part that is not hidden")
     sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({exchange}),"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}exchange_s", row, 1)
     _share(sheet, row, 0.0)
-    sheet.text(
-        row, 3, ASSUMPTION if variables(model.exchange) else "nothing: the terms know several GPUs", "unit"
-    )
+    sheet.text(row, 3, ASSUMPTION if variables(model.exchange) else "included in the terms", "unit")
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
@@ -138,7 +136,7 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     sheet.heads(row + 1, ["name", "value", "unit", "occurs in"])
     sheet.text(row + 1, 2, "unit", "head_unit")
     sheet.text(row + 1, 3, "occurs in", "head_unit")
-    units = {constant.name: _unit(constant.unit) for constant in model.constants}
+    units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
         sheet.text(line, 0, name)
@@ -158,16 +156,17 @@ def _of_group(formula: Formula, name: str) -> str:
     return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
 
 
-def _unit(unit: object) -> str:
+def unit_text(unit: object) -> str:
+    """Return a unit as text: empty for a pure number, None for a constant whose unit is not fixed."""
     if unit is None:
-        return "depends on others"
+        return "depends on other constants"
     return "" if str(unit) == "1" else str(unit)
 
 
 def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write features with value, unit, training range and meaning; return the check that all are known."""
     sheet.text(row, 0, "Symbols of the formula", "section")
-    _symbol_heads(sheet, row + 1)
+    symbol_heads(sheet, row + 1)
     first, names = row + 2, cell_names(model.raw)
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
@@ -175,11 +174,8 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.text(line, 0, f"{name} ({spec.symbol})")
         text = split_for_excel(form, names, str).formula
         sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
-        sheet.text(line, 2, _unit(spec.unit), "unit")
-        written = to_text(form)
-        sheet.text(
-            line, 6, spec.meaning if written == name else f"{spec.meaning}; computed as {written}", "unit"
-        )
+        sheet.text(line, 2, unit_text(spec.unit), "unit")
+        sheet.text(line, 6, meaning(spec, form), "unit")
         if name in model.derived:
             sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
@@ -190,8 +186,15 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     return f"COUNT(B{first + 1}:B{last + 1})={len(model.features)}" if model.features else ""
 
 
-def _symbol_heads(sheet: SheetWriter, row: int) -> None:
-    for column, title in enumerate(_SYMBOL_HEADS):
+def meaning(spec: FeatureSpec, form: Expression) -> str:
+    """Return what a feature means, and how it is computed from base columns."""
+    written = to_text(form)
+    return spec.meaning if written == spec.name else f"{spec.meaning}; computed as {written}"
+
+
+def symbol_heads(sheet: SheetWriter, row: int, titles: Sequence[str] = _SYMBOL_HEADS) -> None:
+    """Write the titles of a table of symbols."""
+    for column, title in enumerate(titles):
         style = "head" if column == 0 else "head_unit" if title in ("unit", "meaning") else "head_right"
         sheet.text(row, column, title, style)
 
@@ -208,15 +211,15 @@ def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value
 
 def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write the raw columns of the choice; return the cell formula that tells whether all are known."""
-    sheet.text(row, 0, "Facts of the chosen GPU, CNN and set-up", "section")
-    _symbol_heads(sheet, row + 1)
+    sheet.text(row, 0, "Base columns of the chosen GPU, CNN and configuration", "section")
+    symbol_heads(sheet, row + 1)
     for line, name in enumerate(model.raw, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
         sheet.text(line, 0, name)
         value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
         sheet.formula(line, 1, fact_formula(name) or cell_name(name), value, style)
-        sheet.text(line, 2, _unit(spec.unit) if spec else _RAW_UNITS.get(name, ""), "unit")
+        sheet.text(line, 2, unit_text(spec.unit) if spec else _RAW_UNITS.get(name, ""), "unit")
         sheet.text(line, 6, spec.meaning if spec else _RAW_MEANINGS.get(name, ""), "unit")
         if fact_formula(name):
             sheet.define(cell_name(name), line, 1)
@@ -241,8 +244,8 @@ _RAW_MEANINGS: Mapping[str, str] = {
     "unfolded_elements": "the largest convolution's unfolded input, for one image",
     "least_bytes_per_param": "a learned element and its gradient; mixed precision: and its 16-bit copy",
     "momentum_bytes_per_param": "what momentum keeps for a learned element",
-    "link_s_per_byte": "time per byte between GPUs of a node; 0 where there is one a node",
-    "network_s_per_byte": "time per byte between nodes; 0 for one node",
+    "link_s_per_byte": "time per byte between GPUs of a node; 0 with one GPU per node",
+    "network_s_per_byte": "time per byte between nodes; 0 with one node",
 }
 
 
@@ -295,17 +298,23 @@ def _look_up(kind: str, column: str) -> str:
     return f'IF({found}="","{UNKNOWN}",{found})'
 
 
+def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:
+    """Add the sheet Provenance with a line per entry; return it, and the row after the next free one."""
+    sheet = SheetWriter(book, "Provenance", (44, value_width, 64))
+    sheet.title("Provenance of the formula")
+    # Worked examples have a sheet to themselves.
+    facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
+    return sheet, sheet.table(2, ["item", "value"], facts) + 1
+
+
 def write_provenance(book: BookPlan, model: Model) -> None:
-    """Write the sheet Provenance; the self-check is a configuration computed by us and by the application."""
-    sheet = SheetWriter(book, "Provenance", (44, 26, 64))
-    sheet.title("Where this formula comes from")
-    facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
-    row = sheet.table(2, ["fact", "value"], facts)
-    _self_check(sheet, model.formula, row + 1)
+    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
+    sheet, row = provenance_sheet(book, model.formula, 26)
+    _self_check(sheet, model.formula, row)
 
 
 def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
-    """Plain numbers in, original constants: what differs here differs because of the application."""
+    """Write plain numbers and the original constants: a difference is due to the application."""
     sheet.text(row, 0, "Self-check", "section")
     names = [spec.name for spec in formula.used_features]
     numbers = dict(zip(names, first_choice().matrix(names)[0].tolist(), strict=True)) if names else {}
@@ -315,12 +324,21 @@ def _self_check(sheet: SheetWriter, formula: Formula, row: int) -> None:
         sheet.number(line, 1, value)
     first = row + 1 + len(numbers)
     last, total = _computed_terms(sheet, formula, numbers, places, first)
-    sheet.text(last + 1, 0, "sum, as trainlaw computed it [s]")
+    compare_sum(sheet, first, last, total)
+
+
+def compare_sum(sheet: SheetWriter, first: int, last: int, total: float) -> None:
+    """Write below rows `first` to `last` whether their sum in the second column is `total`, in seconds."""
+    sheet.text(last + 1, 0, "sum computed by trainlaw [s]")
     sheet.number(last + 1, 1, total)
     here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
     sheet.text(last + 2, 0, "equal")
     sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
     sheet.define(f"{PREFIX}self_check", last + 2, 1)
+
+
+def _step_cell(start: int, index: int) -> str:
+    return f"$B${start + index + 1}"
 
 
 def _computed_terms(
@@ -332,7 +350,7 @@ def _computed_terms(
     spare: list[tuple[str, str, float]] = []
     for number, term in enumerate(terms, start=1):
         start = row + len(terms) + 4 + len(spare)
-        cells = split_for_excel(term, places, lambda index, start=start: f"$B${start + index + 1}")
+        cells = split_for_excel(term, places, partial(_step_cell, start))
         known = {name: np.array([value]) for name, value in values.items()}
         for (_, text), part in zip(cells.helpers, cells.expressions, strict=True):
             spare.append((f"step of term {number}", text, float(values_of(part, known)[0])))

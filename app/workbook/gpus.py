@@ -80,7 +80,7 @@ class GpuTable:
 
     def letter(self, key: str) -> str:
         """Return the letter of a column."""
-        return xl_col_to_name(next(n for n, column in enumerate(self.columns) if column.key == key))
+        return str(xl_col_to_name(next(n for n, column in enumerate(self.columns) if column.key == key)))
 
     def cell(self, key: str, row: int) -> str:
         """Return the address of a column's cell in a row."""
@@ -169,7 +169,7 @@ def with_facts(model: Model) -> GpuTable:
     complete = np.ones(len(table.rows))
     for name in direct:
         complete *= np.isfinite(table.facts(name))
-    table.add(GpuColumn("known", "facts known", "1 or 0", "general", known, shown(complete)))
+    table.add(GpuColumn("known", "specs known", "1 or 0", "general", known, shown(complete)))
     return table
 
 
@@ -227,8 +227,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
     _add_speed_and_memory(table)
     _add_costs(table)
     sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 18) for column in table.columns])
-    note = f"In the order of sheet GPUs, its first {table.count} rows; sheet Predict shows them best first."
-    sheet.title("The chosen CNN and set-up on every GPU", note)
+    note = f"The first {table.count} rows of sheet GPUs, in its order; sheet Predict shows them best first."
+    sheet.title("The chosen workload on every GPU", note)
     for number, column in enumerate(table.columns):
         head = "head_unit" if column.style == "unit" else "head_right"
         sheet.text(TOP - 2, number, column.title, head if number else "head")
@@ -278,7 +278,7 @@ def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarr
         low, high = ranges.get(name, (-math.inf, math.inf))
         count += ~((values[name] >= low) & (values[name] <= high))
     counted = shown(np.where(table.numbers("known") == 1.0, count, math.nan))
-    table.add(GpuColumn("outside", "quantities outside training", "count", "general", formula, counted))
+    table.add(GpuColumn("outside", "features outside training", "count", "general", formula, counted))
 
 
 def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
@@ -304,7 +304,7 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
 
     for key, title, formula, found in (
         ("single", "time on one GPU", partial(_step, table, own, form, -1), single),
-        ("exchange", "exchange between GPUs", exchange, none),
+        ("exchange", "all-reduce", exchange, none),
         ("time", "iteration time", total, single),
     ):
         table.add(GpuColumn(key, title, "s", "seconds", formula, found))
@@ -371,11 +371,11 @@ def _add_costs(table: GpuTable) -> None:
     by_cost = f'{PREFIX}order="{ORDERS[0]}"'
     key = _where(table, "time", lambda row: f"IF({by_cost},{cell('cost', row)},{cell('time', row)})")
     for column in (
-        GpuColumn("epoch", "time of an epoch", "h", "money", of_epoch, shown(hours)),
-        GpuColumn("price", "price of a GPU", "USD/h", "money", price, [FIRST_PRICE] * len(table.rows)),
-        GpuColumn("cost", "cost of an epoch", "USD", "money", of_cost, shown(cost)),
-        GpuColumn("key", "what the order goes by", "", "seconds", key, shown(cost)),
-        GpuColumn("rank", "place", "", "general", _where(table, "key", partial(_rank, table)), _ranks(cost)),
+        GpuColumn("epoch", "time per epoch", "h", "money", of_epoch, shown(hours)),
+        GpuColumn("price", "GPU price", "USD/h", "money", price, [FIRST_PRICE] * len(table.rows)),
+        GpuColumn("cost", "cost per epoch", "USD", "money", of_cost, shown(cost)),
+        GpuColumn("key", "ranking key", "", "seconds", key, shown(cost)),
+        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(cost)),
     ):
         table.add(column)
 

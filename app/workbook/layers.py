@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
@@ -10,7 +10,14 @@ from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, formula_rows
 from trainlaw.app.models.terms import plain_expression, terms_of, with_named_constants
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
-from trainlaw.app.text.tables import plain_text
+from trainlaw.app.workbook.formula import (
+    UNKNOWN,
+    compare_sum,
+    meaning,
+    provenance_sheet,
+    symbol_heads,
+    unit_text,
+)
 from trainlaw.app.workbook.model import (
     FIRST_CNN,
     PREFIX,
@@ -30,10 +37,10 @@ from trainlaw.formulas import (
     Expression,
     FeatureSpec,
     Formula,
+    InputError,
     TrainlawError,
     Variable,
     substitute,
-    to_text,
     variables,
 )
 from trainlaw.formulas.printers import split_for_excel
@@ -42,10 +49,9 @@ from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 FACTS, LIVE = "Layer facts", "Layers"
 SLOTS = 480  # distinct layers of a network that the sheet has room for
-_RANGES = ("least in training", "most in training", "1: a layer is outside")
+_RANGES = ("training minimum", "training maximum", "1: a layer is outside")
 _SPARE = 2000  # rows of facts for networks that a person adds
 _TOP = 8  # first row of layers on both sheets, counted from 0
-UNKNOWN = "not known"
 _OF_RUNS = {name: Variable(run) for name, run in RUN_FEATURE_NAMES.items()} | {
     "n_passes": Constant(TRAINING_PASSES)
 }
@@ -79,12 +85,19 @@ class LayerModel(Model):
         return formula_rows(self.formula, first_choice(), names)
 
     @cached_property
+    def counts(self) -> np.ndarray:
+        """How many identical layers each row of the first choice stands for, float64, (n_rows,)."""
+        sums = self.rows.sums
+        if sums is None:
+            raise InputError(f"the layers of {FIRST_CNN[0]} are unknown, so no workbook can be written")
+        return sums.count
+
+    @cached_property
     def term_values(self) -> np.ndarray:
-        """The time of each term in each layer of the first choice, its count times, (n_terms, n_rows)."""
+        """The time of each term in all identical layers of each row, in seconds, (n_terms, n_rows)."""
         columns = {**self.rows.columns, **{name: np.array(value) for name, value in self.numbers.items()}}
-        length = len(self.rows.sums.row)
-        found = [np.broadcast_to(values_of(term, columns), length) for term in self.terms]
-        return np.array(found) * self.rows.sums.count
+        found = [np.broadcast_to(values_of(term, columns), len(self.counts)) for term in self.terms]
+        return np.asarray(np.array(found) * self.counts)
 
     @property
     def term_seconds(self) -> list[float]:
@@ -151,10 +164,10 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
     sheet = SheetWriter(book, FACTS, [44, 18, 10, *[16] * len(model.facts)])
     sheet.title(
         "The layers of the CNNs",
-        "Equal layers are one row with their number; the row 'iteration' is what a run has once. "
-        "Add the layers of a CNN of yours below the last row, all under its name on sheet CNNs.",
+        "Identical layers share one row with their count; the row 'iteration' is what occurs once per "
+        "iteration. To add a CNN, append its layers below the last row under its name on sheet CNNs.",
     )
-    sheet.heads(_TOP - 1, ["CNN", "layer", "number", *model.facts])
+    sheet.heads(_TOP - 1, ["CNN", "layer", "count", *model.facts])
     for column, name in enumerate(model.facts, start=3):
         sheet.text(_TOP - 2, column, str(CNN_LAYER_COLUMNS[name].spec.unit), "small")
     places, row = [list(CNN_LAYER_COLUMNS).index(name) for name in model.facts], _TOP
@@ -192,9 +205,10 @@ class _Layers:
         self.total = self.terms[-1] + 1
         self.sheet = SheetWriter(book, LIVE, [12, 18, 10, *[15] * (self.total - 2), 12])
         self.columns = {name: 3 + place for place, name in enumerate(self.names)}
-        self.first = model.rows.sums.count.size
+        self.first = len(model.counts)
         self.forms = {name: cell_form(form) for name, form in model.layer_features.items()}
         self.term_forms = [cell_form(term) for term in model.terms]
+        self.start = 1.0  # row of the first layer of the chosen CNN on the sheet of facts, counted from 1
         self.known = {
             **model.rows.columns,
             **{name: np.array(value) for name, value in model.numbers.items()},
@@ -204,11 +218,12 @@ class _Layers:
         """Write heads, one row a layer, and what of it lies outside the training range."""
         sheet = self.sheet
         sheet.title(
-            "The layers of the chosen CNN", "Each once, with its number; times are of all equal ones."
+            "The layers of the chosen CNN",
+            "Identical layers share one row with their count; times are for all of them.",
         )
         self._place()
         titles = [name.replace("_", " ") for name in self.names]
-        sheet.heads(_TOP - 1, ["row", "layer", "number", *titles], "head_right")
+        sheet.heads(_TOP - 1, ["row", "layer", "count", *titles], "head_right")
         for name in self.names:
             unit = CNN_LAYER_FEATURES[name].spec.unit
             sheet.text(_TOP - 2, self.columns[name], "" if unit.is_dimensionless else str(unit), "small")
@@ -232,7 +247,8 @@ class _Layers:
         before = sum(len(zoo_layers(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
         sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
         found = f'IFERROR(MATCH({PREFIX}cnn,{labels},0),"{UNKNOWN}")'
-        sheet.formula(2, 4, found, float(before + 1))
+        self.start = float(before + 1)
+        sheet.formula(2, 4, found, self.start)
         sheet.define(f"{PREFIX}layer_first", 2, 4)
         sheet.formula(2, 5, f"SUMPRODUCT(1*({labels}={PREFIX}cnn))", float(self.first))
         sheet.define(f"{PREFIX}layer_count", 2, 5)
@@ -245,13 +261,13 @@ class _Layers:
             shown = f'IF({live},"",IFERROR({text},"{UNKNOWN}"))'
             sheet.formula(row, column, shown, value if known else "", style)
 
-        start = float(sheet.plan.cells[2, 4].value) if known else 0.0
+        start = self.start if known else 0.0
         place, begin = f"ROWS($A${_TOP + 1}:$A{row + 1})", f"{PREFIX}layer_first"
         number = f'IF(AND(ISNUMBER({begin}),{place}<={PREFIX}layer_count),{begin}+{place}-1,"")'
         sheet.formula(row, 0, number, start + slot if known else "", "general")
         kinds = zoo_layers(FIRST_CNN).kinds
         write(1, f"INDEX({_fact_name('kind')},$A{row + 1})", kinds[slot] if known else "", "unit")
-        count = float(rows.sums.count[slot]) if known else ""
+        count = float(self.model.counts[slot]) if known else ""
         write(2, f"INDEX({_fact_name('count')},$A{row + 1})", count, "general")
         places = self._places(row)
         for name in self.names:
@@ -259,8 +275,8 @@ class _Layers:
             text = f"INDEX({_fact_name(name)},$A{row + 1})" if is_fact else self._feature(name, places)
             value = float(rows.columns[name][slot]) if known else ""
             write(self.columns[name], text, value, "general" if is_fact else "seconds")
-        for number in range(len(self.terms)):
-            self._term(row, number, places, write)
+        for term in range(len(self.terms)):
+            self._term(row, term, places, write)
         values = self.model.term_values[:, slot] if known else np.zeros(1)
         ends = [f"{xl_col_to_name(column)}{row + 1}" for column in self.terms]
         write(self.total, "+".join(ends), float(values.sum()))
@@ -282,8 +298,8 @@ class _Layers:
         def step(place: int) -> str:
             return f"${xl_col_to_name(first + place)}{row + 1}"
 
-        for place, meaning in enumerate(form.meanings):
-            values = np.broadcast_to(values_of(meaning, self.known), self.first)
+        for place, part in enumerate(form.meanings):
+            values = np.broadcast_to(values_of(part, self.known), self.first)
             value = float(values[slot]) if slot < self.first else ""
             write(first + place, form.filled(place, places, step), value)
         value = float(self.model.term_values[number][slot]) if slot < self.first else ""
@@ -318,67 +334,54 @@ def _first_label() -> str:
     return next(label for label, cnn in cnn_rows().items() if _key(cnn) == FIRST_CNN)
 
 
-_AGREEMENT = "1E-9"
-
-
 def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:
     """Write what the symbols of a layer mean, below what sheet Formula has, and where their warnings are."""
     sheet.book.names[f"{PREFIX}outside"] = model.outside_cells
     row = max(place for place, _ in sheet.plan.cells) + 2
     sheet.text(row, 0, f"Symbols of one layer (values: sheet {LIVE})", "section")
-    titles = ("symbol", "", "unit", "least in training", "most in training", "", "meaning")
-    for column, title in enumerate(titles):
-        style = "head" if column == 0 else "head_unit" if title in ("unit", "meaning") else "head_right"
-        sheet.text(row + 1, column, title, style)
+    titles = ("symbol", "", "unit", "training minimum", "training maximum", "", "meaning")
+    symbol_heads(sheet, row + 1, titles)
     for line, name in enumerate(model.layer_features, start=row + 2):
         _symbol(sheet, line, CNN_LAYER_FEATURES[name].spec, model)
 
 
 def _symbol(sheet: SheetWriter, row: int, spec: FeatureSpec, model: LayerModel) -> None:
     sheet.text(row, 0, f"{spec.name} ({spec.symbol})")
-    sheet.text(row, 2, "" if spec.unit.is_dimensionless else str(spec.unit), "unit")
+    sheet.text(row, 2, unit_text(spec.unit), "unit")
     for column, end in enumerate(model.formula.ranges.get(spec.name, ()), start=3):
         sheet.number(row, column, end, "seconds")
-    written = to_text(model.layer_features[spec.name])
-    text = spec.meaning if written == spec.name else f"{spec.meaning}; computed as {written}"
-    sheet.text(row, 6, text, "unit")
+    sheet.text(row, 6, meaning(spec, model.layer_features[spec.name]), "unit")
 
 
 def write_layer_provenance(book: BookPlan, model: LayerModel) -> None:
-    """Write the sheet Provenance; the self-check is a configuration computed by us and by the application."""
-    sheet = SheetWriter(book, "Provenance", (44, 90))
-    sheet.title("Where this formula comes from")
-    facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
-    _self_check(sheet, model, sheet.table(2, ["fact", "value"], facts) + 1)
+    """Write the sheet Provenance, and check that the application computes as trainlaw does."""
+    sheet, row = provenance_sheet(book, model.formula)
+    _self_check(sheet, model, row)
 
 
 def _self_check(sheet: SheetWriter, model: LayerModel, row: int) -> None:
-    """Plain numbers in, original constants: what differs here differs because of the application."""
-    sheet.text(row, 0, "Self-check: the layers of one network", "section")
+    """Write plain numbers and the original constants: a difference is due to the application."""
+    sheet.text(row, 0, "Self-check: the layers of one CNN", "section")
     names = list(model.layer_features)
-    sheet.heads(row + 1, ["number", "time of all equal layers [s]", *names])
-    expression, rows = plain_expression(model.formula), model.rows
-    law = np.broadcast_to(values_of(expression, rows.columns), len(rows.sums.count)) * rows.sums.count
+    sheet.heads(row + 1, ["count", "time of all identical layers [s]", *names])
+    expression, rows, counts = plain_expression(model.formula), model.rows, model.counts
+    seconds = np.broadcast_to(values_of(expression, rows.columns), len(counts)) * counts
     far = 3 + len(names)  # first column of steps on the way
-    for slot, count in enumerate(rows.sums.count.tolist()):
+    for slot, count in enumerate(counts.tolist()):
         line = row + 2 + slot
         sheet.number(line, 0, count)
         places = {}
         for column, name in enumerate(names, start=2):
             sheet.number(line, column, float(rows.columns[name][slot]))
             places[name] = xl_rowcol_to_cell(line, column)
-        cells = split_for_excel(
-            expression, places, lambda step, line=line: xl_rowcol_to_cell(line, far + step)
-        )
+        cells = split_for_excel(expression, places, partial(_step_cell, line, far))
         for step, (_, text) in enumerate(cells.helpers):
             part = values_of(cells.expressions[step], rows.columns)
-            value = np.broadcast_to(part, len(rows.sums.count))[slot]
+            value = np.broadcast_to(part, len(counts))[slot]
             sheet.formula(line, far + step, text, float(value))
-        sheet.formula(line, 1, f"{xl_rowcol_to_cell(line, 0)}*({cells.formula})", float(law[slot]))
-    last = row + 1 + len(law)
-    sheet.text(last + 1, 0, "sum, as trainlaw computed it [s]")
-    sheet.number(last + 1, 1, float(law.sum()))
-    here = f"SUM({xl_rowcol_to_cell(row + 2, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    sheet.text(last + 2, 0, "equal")
-    sheet.formula(last + 2, 1, f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}", True)
-    sheet.define(f"{PREFIX}self_check", last + 2, 1)
+        sheet.formula(line, 1, f"{xl_rowcol_to_cell(line, 0)}*({cells.formula})", float(seconds[slot]))
+    compare_sum(sheet, row + 2, row + 1 + len(seconds), float(seconds.sum()))
+
+
+def _step_cell(row: int, first: int, step: int) -> str:
+    return str(xl_rowcol_to_cell(row, first + step))

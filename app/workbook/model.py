@@ -200,19 +200,19 @@ def kind_of(name: str) -> str:
 
 
 def cell_form(expression: Expression) -> "CellForm":
-    """Return an expression as cells whose addresses are filled in later, the same number at every place."""
+    """Return an expression as cell formulas without addresses, split where it is too long for one."""
     names = variables(expression)
-    gaps = {name: _gap("name", number) for number, name in enumerate(names)}
-    cells = split_for_excel(expression, gaps, lambda number: _gap("step", number))
+    places = {name: _placeholder("name", number) for number, name in enumerate(names)}
+    cells = split_for_excel(expression, places, lambda number: _placeholder("step", number))
     texts = (*(text for _, text in cells.helpers), cells.formula)
     return CellForm(names, texts, cells.expressions)
 
 
 @dataclass(frozen=True)
 class CellForm:
-    """Cells without addresses: steps, if one cell is not enough, and the result last.
+    """Cell formulas with placeholders for addresses: the steps, if one cell is not enough, and the result.
 
-    names : the variables, by their number. meanings : what each step stands for.
+    names : the variables, by the number of their placeholder. meanings : what each step stands for.
     """
 
     names: tuple[str, ...]
@@ -222,16 +222,23 @@ class CellForm:
     def filled(self, number: int, names: Mapping[str, str], step: Callable[[int], str]) -> str:
         """Return text `number` (-1: the result); names : addresses of variables, step : of step 0, 1, ..."""
 
-        def address(gap: re.Match[str]) -> str:
-            place = int(gap[2])
-            return names[self.names[place]] if gap[1] == "name" else step(place)
+        def address(placeholder: re.Match[str]) -> str:
+            place = int(placeholder["number"])
+            return names[self.names[place]] if placeholder["kind"] == "name" else step(place)
 
-        return _GAP.sub(address, self.texts[number])
-
-
-# As long as an address on another sheet, so that what is filled in is no longer than what was split.
-_GAP = re.compile(r"(name|step)_(\d{6})_{29}")
+        return _PLACEHOLDER.sub(address, self.texts[number])
 
 
-def _gap(kind: str, number: int) -> str:
-    return f"{kind}_{number:06d}{'_' * 29}"
+# What fits into a cell is decided before addresses are known, so a placeholder is as long as the longest
+# address or defined name. Braces occur in no formula of ours: Excel uses them for literal arrays only.
+_LONGEST_ADDRESS = 40
+_PLACEHOLDER = re.compile(r"\{(?P<kind>name|step) (?P<number>\d+) *\}")
+
+
+def _placeholder(kind: str, number: int) -> str:
+    """Return the placeholder of variable or step `number`.
+
+    >>> _placeholder("name", 3)
+    '{name 3                                }'
+    """
+    return f"{{{kind} {number}".ljust(_LONGEST_ADDRESS - 1) + "}"

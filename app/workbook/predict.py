@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trainlaw.app.models.errors import LEVEL, interval_of
+from trainlaw.app.models.errors import LEVEL, held_out_kind, interval_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.memory import (
     LEAST_MEANING,
@@ -35,23 +35,31 @@ from trainlaw.formulas.printers import excel_expression
 
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
-ONE_GPU = "A law of layers is computed for the chosen GPU: for all of them ask trainlaw predict --all-gpus."
+ONE_GPU = (
+    "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
+)
 _CHARTED = 25  # best GPUs in the chart
 INSIDE = "inside the range of the training runs"
-OUTSIDE = " quantities lie outside the training range, see sheet Formula: do not trust this time"
-NO_MEMORY = "memory of the GPU is not known"
-ON_LAYERS, ROUGH = "counted on its layers", "rough, from counts: sheet CNNs has no kept_elements for this CNN"
-WHOLE, BROKEN = "whole numbers, GPUs a multiple of nodes", "enter whole numbers, GPUs as a multiple of nodes"
+OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
+NO_MEMORY = "not known"
+ON_LAYERS, ROUGH = (
+    "from the layers of the CNN",
+    "rough, from totals: sheet CNNs has no kept_elements for this CNN",
+)
+WHOLE, BROKEN = (
+    "whole numbers, GPUs a multiple of nodes",
+    "enter whole numbers; GPUs must be a multiple of nodes",
+)
 _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("#", "", "general"),
     "gpu": ("GPU", "", "unit"),
-    "cost": ("cost of an epoch", "USD", "money"),
-    "epoch": ("time of an epoch", "h", "money"),
+    "cost": ("cost per epoch", "USD", "money"),
+    "epoch": ("time per epoch", "h", "money"),
     "time": ("iteration time", "s", "seconds"),
     "throughput": ("throughput, all GPUs", "images/s", "decimal"),
     "fits": ("fits in memory", "", "unit"),
-    "outside": ("quantities outside training", "count", "general"),
-    "price": ("price of a GPU", "USD/h", "money"),
+    "outside": ("features outside training", "count", "general"),
+    "price": ("GPU price", "USD/h", "money"),
 }
 
 
@@ -70,7 +78,7 @@ class _Result(NamedTuple):
 def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
     """Write the sheet, which was added as the first one; its names are those that the other sheets use.
 
-    ranking : what is known of every GPU; None for a law that is computed for the chosen one only.
+    ranking : results for every GPU; None for a formula that is computed for the chosen GPU only.
     """
     sheet.title(
         "Time and cost of training a CNN",
@@ -78,13 +86,13 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
     )
     row = write_choices(sheet, model) + 1
     row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
-    row = _results(sheet, row + 1, "May this be trusted?", _checks(model)) + 1
+    row = _results(sheet, row + 1, "Checks", _checks(model)) + 1
     if ranking is None:
         sheet.text(row, 0, ONE_GPU, "note")
         return
     labels, values = _RANKED + 1, _RANKED + 2
     first = _ranking(sheet, ranking)
-    title = f"The {_CHARTED} best GPUs: cost of an epoch, USD"
+    title = f"The {_CHARTED} best GPUs: cost per epoch, USD"
     chart = Chart(row, 0, title, "USD", labels, values, first, first + _CHARTED - 1, (1000, 620))
     sheet.plan.charts.append(chart)
 
@@ -108,17 +116,18 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
     total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
-    assumed = "the formula knows several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
+    assumed = "the formula covers several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
     lines = [
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
     ]
     if interval_of(model.formula):
         low, high = _interval(model, "interval", time, seconds, ("s", "result"))
-        note = f"{100 * LEVEL:g} % interval, from runs on one GPU of kinds held out"
+        kind = held_out_kind(model.formula)
+        note = f"{100 * LEVEL:g} % interval, from single-GPU runs on held-out {kind}s"
         lines += [low._replace(note=note), high]
     rate, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus/{time}", FIRST_BATCH / seconds
-    alone, note = f"{PREFIX}single_s/{time}", "time of one GPU alone over this time"
+    alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
     return [
         *lines,
         _Result("", "throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
@@ -139,8 +148,8 @@ def _interval(model: Model, title: str, name: str, value: float, shown: tuple[st
 def _link_used() -> _Result:
     own = _of_chosen_gpu("link")
     link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
-    first, note = str(gpu_table_rows()[FIRST_GPU]["link"]), "used from two GPUs of a node on"
-    return _Result("link_used", "link that applies", link, first, "", "result_text", note)
+    first, note = str(gpu_table_rows()[FIRST_GPU]["link"]), "applies to two or more GPUs in a node"
+    return _Result("link_used", "link in use", link, first, "", "result_text", note)
 
 
 def _costs(model: Model) -> list[_Result]:
@@ -154,15 +163,15 @@ def _costs(model: Model) -> list[_Result]:
     per_epoch = _live(f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used")
     lines = [
         _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
-        _amount("epoch_h", "time of an epoch", epoch, hours, "h"),
-        _amount("total_h", "time of all epochs", _all_epochs("epoch_h"), hours * FIRST_EPOCHS, "h"),
-        _amount("price_used", "price of a GPU that applies", price, FIRST_PRICE, "USD/h"),
-        _amount("epoch_cost", "cost of an epoch", per_epoch, hours * FIRST_PRICE, "USD"),
-        _amount("cost", "cost of all epochs", _all_epochs("epoch_cost"), total, "USD"),
+        _amount("epoch_h", "time per epoch", epoch, hours, "h"),
+        _amount("total_h", "total time", _all_epochs("epoch_h"), hours * FIRST_EPOCHS, "h"),
+        _amount("price_used", "GPU price in use", price, FIRST_PRICE, "USD/h"),
+        _amount("epoch_cost", "cost per epoch", per_epoch, hours * FIRST_PRICE, "USD"),
+        _amount("cost", "total cost", _all_epochs("epoch_cost"), total, "USD"),
     ]
     if interval_of(model.formula):
         shown = ("USD", "result_money")
-        lines += _interval(model, "cost of all epochs", f"{PREFIX}cost", total, shown)
+        lines += _interval(model, "total cost", f"{PREFIX}cost", total, shown)
     return lines
 
 
@@ -192,17 +201,13 @@ def _checks(model: Model) -> list[_Result]:
             "result_text",
         ),
         *_memory(model, memory, held),
-        _Result(
-            "", "numbers of GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"
-        ),
-        _Result(
-            "", "self-check: computed here as by trainlaw", f"{PREFIX}self_check", True, "", "result_text"
-        ),
+        _Result("", "GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
+        _Result("", "self-check: same result as trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
     ]
 
 
 def _memory(model: Model, memory: str, held: float) -> list[_Result]:
-    """The lines on memory; memory : cell formula of the card's, held : its value for the first choice."""
+    """The lines on memory; memory : its cell formula for the GPU, held : its value for the first choice."""
     least, usual = memory_needed(model)
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{kept}))=1"
@@ -210,11 +215,11 @@ def _memory(model: Model, memory: str, held: float) -> list[_Result]:
     how = f'IF({counted},"{ON_LAYERS}","{ROUGH}")'
     sold = f'IF({memory}="","{NO_MEMORY}",{memory})'
     return [
-        _need("memory_least", "memory needed at least", LEAST_NEED, least, LEAST_MEANING),
-        _need("memory_usual", "memory needed in all", USUAL_NEED, usual, USUAL_MEANING),
-        _Result("", "this estimate is", how, ON_LAYERS, "", "result_text"),
-        _Result("", "memory of the GPU", sold, held, "B", "result_count", "as sold, in 1e9 bytes a GB"),
-        _Result("", "enough memory", fits, fits_word(least, usual, held), "", "result_text"),
+        _need("memory_least", "minimum memory", LEAST_NEED, least, LEAST_MEANING),
+        _need("memory_usual", "total memory", USUAL_NEED, usual, USUAL_MEANING),
+        _Result("", "basis of this estimate", how, ON_LAYERS, "", "result_text"),
+        _Result("", "GPU memory", sold, held, "B", "result_count", "as sold: 1 GB is 1e9 bytes"),
+        _Result("", "fits in memory", fits, fits_word(least, usual, held), "", "result_text"),
     ]
 
 
@@ -226,7 +231,7 @@ def _need(name: str, title: str, form: Expression, value: float, note: str) -> _
 def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
     """Write lines under a title; return the next free row."""
     sheet.text(row, 0, title, "section")
-    expected = {"training range": INSIDE, "enough memory": FITS, "numbers of GPUs and nodes": WHOLE}
+    expected = {"training range": INSIDE, "fits in memory": FITS, "GPUs and nodes": WHOLE}
     for number, line in enumerate(lines, start=row + 1):
         sheet.text(number, 0, line.title)
         sheet.formula(number, 1, line.formula, line.value, line.style)
@@ -241,7 +246,7 @@ def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> 
 
 def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
-    sheet.text(2, _RANKED, "Every GPU, best first: the same choice and number of GPUs", "section")
+    sheet.text(2, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section")
     for column, (title, unit, style) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
         text = f"{title}, {unit}" if unit else title
         sheet.text(3, column, text, "head_unit" if style == "unit" else "head_right")
@@ -302,25 +307,31 @@ def _named_choices(model: Model) -> list[_Choice]:
     keys = dict.fromkeys(item.key for item in model.formula.grouped)
     groups = {key: next(item.name for item in model.formula.grouped if item.key == key) for key in keys}
     return [
-        choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add your own as a row of sheet CNNs"),
-        choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add your own as a row of sheet GPUs"),
-        choice("precision", "precision", FIRST_PRECISION, "options_precision", "as used by the GPU"),
+        choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add custom CNNs as rows of sheet CNNs"),
+        choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add custom GPUs as rows of sheet GPUs"),
         choice(
-            "link",
-            "link between the GPUs of a node",
-            OWN_LINK,
-            "links_listed",
-            "add your own as a row of sheet Links",
+            "precision", "precision", FIRST_PRECISION, "options_precision", "of the arithmetic on the GPU"
         ),
         choice(
-            "network", "network between nodes", FIRST_NETWORK, "networks_listed", "used from two nodes on"
+            "link",
+            "link within a node",
+            OWN_LINK,
+            "links_listed",
+            "add custom links as rows of sheet Links",
+        ),
+        choice(
+            "network",
+            "fabric between nodes",
+            FIRST_NETWORK,
+            "networks_listed",
+            "applies to two or more nodes",
         ),
         choice(
             "algorithm",
-            "exchange of gradients",
+            "all-reduce algorithm",
             FIRST_ALGORITHM,
             "options_algorithm",
-            "used from two GPUs on",
+            "applies to two or more GPUs",
         ),
         *(
             _Choice(
@@ -329,18 +340,18 @@ def _named_choices(model: Model) -> list[_Choice]:
                 ANY_OTHER,
                 cell_name(f"options_group_{name}"),
                 "",
-                "group of the constants, sheet Options",
+                "selects constants of sheet Options",
             )
             for key, name in groups.items()
         ),
-        choice("order", "best GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
+        choice("order", "rank GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
     ]
 
 
 def _numbers(model: Model) -> list[_Choice]:
     flags = {
-        "has_optimizer": ("with the optimizer step", 1.0, "1: the time includes the update of the weights"),
-        "has_input_copy": ("with the copy of the images", 0.0, "1: the time includes their copy to the GPU"),
+        "has_optimizer": ("include the optimizer step", 1.0, "1: the time includes the weight update"),
+        "has_input_copy": ("include copying the images", 0.0, "1: the time includes copying them to the GPU"),
     }
     return [
         _Choice(
@@ -351,26 +362,24 @@ def _numbers(model: Model) -> list[_Choice]:
             "images",
             "images per iteration on one GPU",
         ),
-        _Choice("n_gpus", "GPUs in all", 1.0, "", "GPUs", ""),
-        _Choice("n_nodes", "nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
+        _Choice("n_gpus", "number of GPUs", 1.0, "", "GPUs", ""),
+        _Choice("n_nodes", "number of nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
         *(
             _Choice(name, title, value, "", "1 or 0", note)
             for name, (title, value, note) in flags.items()
             if name in model.raw
         ),
         _Choice(
-            "hidden", "exchange hidden by computing", 0.0, "", "%", "0 %: computing and exchange take turns"
+            "hidden", "all-reduce hidden behind computation", 0.0, "", "%", "0 %: the two do not overlap"
         ),
-        _Choice(
-            "images", "images per epoch", FIRST_IMAGES, "", "images", "1,281,167 are those of ImageNet-1k"
-        ),
+        _Choice("images", "images per epoch", FIRST_IMAGES, "", "images", "ImageNet-1k has 1,281,167"),
         _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs", ""),
         _Choice(
             "price",
-            "price of a GPU",
+            "GPU price",
             FIRST_PRICE,
             "",
             "USD/h",
-            "an example: enter yours; a price on sheet GPUs goes first",
+            "an example, enter your own; a price on sheet GPUs takes precedence",
         ),
     ]

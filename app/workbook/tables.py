@@ -26,13 +26,14 @@ from xlsxwriter.utility import xl_col_to_name
 
 SPARE_ROWS = 1000  # rows that look-ups reach, so that a person can add to a table
 HEAD = 3  # row of the header of each table
-OWN_LINK = "own link of the card"
+OWN_LINK = "the GPU's own link"
 NO_LINK = "pcie3-x16"  # of a card without a known link, as `configuration` takes it
 ANY_OTHER = "(any other)"  # group of a grouped constant
 ORDERS = ("cost per epoch", "iteration time")
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
-_ADD = "Change a value, or add a row below the last: predictions follow."
+_NUMBER_WIDTH = 18  # characters of the longest number with separators
+_ADD = "Change a value, or add a row below the last one; predictions follow."
 _UNITS: Mapping[str, str] = {
     "_hz": "1/s",
     "_flop_per_s": "FLOP/s",
@@ -59,7 +60,7 @@ def gpu_table_rows() -> dict[str, dict[str, object]]:
 
 def write_gpus(book: BookPlan) -> None:
     """Write the sheet GPUs: one row a card."""
-    note = f"Facts of the cards, from their makers' sheets. {_ADD} price_usd_per_hour is yours to enter."
+    note = f"GPU specifications from the makers' data sheets. {_ADD} Enter your prices in price_usd_per_hour."
     sheet = SheetWriter(book, "GPUs", ())
     sheet.title("GPUs", note)
     _look_up_table(sheet, "gpu", gpu_table_rows())
@@ -69,7 +70,7 @@ def write_gpus(book: BookPlan) -> None:
 
 def write_cnns(book: BookPlan) -> None:
     """Write the sheet CNNs: counts per image and forward pass."""
-    note = "Counts per image and forward pass; MACs are multiply-accumulates, elements outputs of layers."
+    note = "Counts per image and forward pass; MACs are multiply-accumulates, elements are layer outputs."
     sheet = SheetWriter(book, "CNNs", ())
     sheet.title("CNNs", f"{note} {_ADD}")
     _look_up_table(sheet, "cnn", cnn_rows())
@@ -78,17 +79,20 @@ def write_cnns(book: BookPlan) -> None:
 def write_links(book: BookPlan) -> None:
     """Write the sheet Links: links between the GPUs of a node to the left, networks of nodes to the right."""
     table = link_table().set_index("link")
-    facts = ["effective_byte_per_s", "latency_s", *_others(table.columns)]
+    facts = ["effective_byte_per_s", "latency_s", *_others(list(table.columns))]
     tables = {
-        scope: {str(row.name): row[facts].to_dict() for _, row in table[table["scope"] == scope].iterrows()}
+        scope: {
+            str(row.name): {name: row[name] for name in facts}
+            for _, row in table[table["scope"] == scope].iterrows()
+        }
         for scope in ("node", "network")
     }
     own = {name: math.nan if name in NUMBERS_OF_LINK else "" for name in facts}
-    own["remark"] = "the column link of sheet GPUs"
+    own["remark"] = "column link of sheet GPUs"
     sheet = SheetWriter(book, "Links", ())
-    sheet.title("Links", f"Rates of one direction, as large messages see them. {_ADD}")
+    sheet.title("Links", f"Rates in one direction, for large messages. {_ADD}")
     width = _look_up_table(sheet, "link", {OWN_LINK: own, **tables["node"]})
-    sheet.text(HEAD - 1, 0, "between the GPUs of a node", "section")
+    sheet.text(HEAD - 1, 0, "within a node", "section")
     sheet.text(HEAD - 1, width + 1, "between nodes", "section")
     _look_up_table(sheet, "network", tables["network"], width + 1)
 
@@ -126,8 +130,10 @@ def _look_up_table(
 
 
 def _width(table: Mapping[str, Mapping[str, object]], name: str) -> int:
-    """Characters of a column: numbers with separators fit, long texts are cut by the next cell."""
-    longest = max(len(row[name]) if isinstance(row[name], str) else 18 for row in table.values())
+    """The width of a column in characters; longer texts are cut off by the next cell."""
+    longest = max(
+        len(value) if isinstance(value := row[name], str) else _NUMBER_WIDTH for row in table.values()
+    )
     return max(len(name) + 3, min(longest + 3, 48))
 
 
@@ -164,13 +170,13 @@ def write_options(book: BookPlan, formula: Formula) -> None:
     sheet.text(
         row,
         0,
-        "mpi: a ring whose messages are staged through the host; its closed form is the ring's",
+        "mpi: a ring staged through host memory; it uses the closed form of the ring",
         "note",
     )
     row = _named_table(sheet, row + 2, ["order"], [[order] for order in ORDERS]) + 1
     row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
     for constant in formula.grouped:
-        sheet.text(row, 0, f"{constant.name}: a constant of its own per {constant.key}", "section")
+        sheet.text(row, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
         row = (
             _named_table(
@@ -199,10 +205,12 @@ def write_errors(book: BookPlan, formula: Formula) -> None:
     """Write the sheet Errors: how wrong the formula was on what it had not seen, beside its rivals."""
     sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
-    sheet.title(f"Errors on {kind}s that were held out", f"Absolute percentage errors; {protocol}.")
+    sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
     sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
     sheet.number(2, 1, interval_of(formula) or math.nan, "seconds")
-    sheet.text(2, 2, f"a run on a new {kind} lies from prediction / factor to prediction x factor", "unit")
+    sheet.text(
+        2, 2, f"a run on a new {kind} is expected between prediction / factor and prediction x factor", "unit"
+    )
     sheet.book.names[f"{PREFIX}interval_factor"] = sheet.place(2, 1)
     names = estimators(formula)
     overall = [

@@ -184,7 +184,7 @@ def random_choice(choose):
     numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_n_nodes": float(nodes)}
     cells = numbers | {
         "tl_cnn": cnn_label(**cnn), "tl_gpu": gpu, "tl_precision": precision,
-        "tl_link": link or "own link of the card", "tl_network": network, "tl_algorithm": algorithm,
+        "tl_link": link or "the GPU's own link", "tl_network": network, "tl_algorithm": algorithm,
     }  # fmt: skip
     asked = {
         **cnn, "gpu": gpu, "batch_per_gpu": batch, "precision": precision, "n_gpus": n_gpus, "n_nodes": nodes,
@@ -220,8 +220,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
             assert rows[gpu]["fits in memory"] == fit, (asked, gpu)
         assert named_value(books[name], plan, "tl_memory_least") == expected.memory_least_bytes, asked
         assert named_value(books[name], plan, "tl_memory_usual") == expected.memory_usual_bytes, asked
-        assert value_of(books[name], "enough memory") == expected.fits_in_memory
-        assert value_of(books[name], "self-check: computed here as by trainlaw") is True
+        assert value_of(books[name], "fits in memory") == expected.fits_in_memory
+        assert value_of(books[name], "self-check: same result as trainlaw") is True
 
 
 @needs_libreoffice
@@ -354,12 +354,12 @@ def test_warnings_where_they_belong(small, folder):
     files["unknown.xlsx"] = xlsx_bytes(with_values(plan, {"tl_gpu": "B300", empty: None}))
     books = recalculated(files, folder)
     assert value_of(books["near.xlsx"], "training range") == "inside the range of the training runs"
-    assert value_of(books["near.xlsx"], "enough memory") == "fits"
-    assert value_of(books["far.xlsx"], "enough memory") == "cannot fit"
+    assert value_of(books["near.xlsx"], "fits in memory") == "fits"
+    assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     for name in ("far.xlsx", "half.xlsx"):
-        assert "do not trust" in value_of(books[name], "training range")
-    assert "multiple" in value_of(books["broken.xlsx"], "numbers of GPUs and nodes")
-    assert "enter" in value_of(books["broken.xlsx"], "numbers of GPUs and nodes")
+        assert "unreliable" in value_of(books[name], "training range")
+    assert "multiple" in value_of(books["broken.xlsx"], "GPUs and nodes")
+    assert "enter" in value_of(books["broken.xlsx"], "GPUs and nodes")
     assert value_of(books["unknown.xlsx"], "iteration time") == "not known"
     assert all_gpus(books["unknown.xlsx"])["B300"]["iteration time"] is None
 
@@ -387,7 +387,7 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
         book[sheet].cell(last + 1, 1, own)
         places[sheet] = last + 1
     for row in book["Predict"].iter_rows():
-        choice = {"GPU": "My card", "link between the GPUs of a node": "My link", "GPUs in all": 4}
+        choice = {"GPU": "My card", "link within a node": "My link", "number of GPUs": 4}
         if row[0].value in choice:
             row[1].value = choice[row[0].value]
     buffer = BytesIO()
@@ -422,7 +422,7 @@ def test_the_order_of_gpus_follows_prices_and_keeps_ties(small, folder):
         assert (
             len({row[6] for row in rows})
             == len(rows)
-            == sum(row["place"] is not None for row in all_gpus(books[name]).values())
+            == sum(row["rank"] is not None for row in all_gpus(books[name]).values())
         )
         keys = [row[column] for row in rows]
         assert keys == sorted(keys) and len(set(keys)) < len(keys)  # V100 cards tie
