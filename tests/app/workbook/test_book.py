@@ -35,6 +35,7 @@ from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, GroupedConstant, InputError, UnknownNameError, parse_text
 from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
 SOFFICE = shutil.which("soffice")
 needs_libreoffice = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
@@ -445,7 +446,8 @@ def grouped_formula():
     text = "C[harness] * conv3x3_compute_s + 0.002 + communication_s"
     constant = GroupedConstant("C[harness]", "harness", {"tf=1": 2.0, "mx": 3.0}, 1.5)
     names = ["conv3x3_compute_s", "communication_s"]
-    return Formula(parse_text(text), feature_specs(names), TARGET, grouped=(constant,))
+    specs = feature_specs(names)
+    return Formula(parse_text(text), specs, TARGET, grouped=(constant,), scope=MULTI_GPU_RUN)
 
 
 @needs_libreoffice
