@@ -17,10 +17,10 @@ from trainlaw.validate.baselines.many_core import (
     CLOCK_HZ,
     CORES,
     CYCLES,
-    MANY_CORE_NETS,
+    MANY_CORE_CNNS,
     OPERATION_FACTOR,
     THREADS,
-    ManyCoreNet,
+    ManyCoreCnn,
 )
 
 MODELS = ("a", "b")
@@ -82,7 +82,7 @@ def many_core_formula(model: str) -> Formula:
 def published_cases() -> list[dict[str, str | float]]:
     """Return the 28 published predictions: model, network, inputs by name, `published_min` in minutes."""
     rows = [
-        (model, network, threads, MANY_CORE_NETS[network].epochs, minutes)
+        (model, network, threads, MANY_CORE_CNNS[network].epochs, minutes)
         for (network, model), cells in PUBLISHED_MINUTES.items()
         for threads, minutes in zip(_PUBLISHED_THREADS, cells, strict=True)
     ]
@@ -138,12 +138,12 @@ def _contention() -> str:
 
 def _grouped() -> list[GroupedConstant]:
     """The constants of the networks; the default 0 leaves an unknown network without a time."""
-    names = [field.name for field in fields(ManyCoreNet) if field.name not in ("epochs", "contention_s")]
+    names = [field.name for field in fields(ManyCoreCnn) if field.name not in ("epochs", "contention_s")]
     values = {
-        name: {net: float(getattr(MANY_CORE_NETS[net], name)) for net in MANY_CORE_NETS} for name in names
+        name: {cnn: float(getattr(MANY_CORE_CNNS[cnn], name)) for cnn in MANY_CORE_CNNS} for name in names
     }
     for place, threads in enumerate(THREADS):
         values[f"contention_{threads}"] = {
-            net: float(facts.contention_s[place]) for net, facts in MANY_CORE_NETS.items()
+            cnn: float(facts.contention_s[place]) for cnn, facts in MANY_CORE_CNNS.items()
         }
     return [GroupedConstant(name, NETWORK, of_networks, 0.0) for name, of_networks in values.items()]

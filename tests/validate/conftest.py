@@ -1,4 +1,4 @@
-"""Shared pieces: a small law of training time with known answers, and the built-in runs."""
+"""Shared fixtures: a small table with a known formula of its times, and the built-in runs."""
 
 from types import SimpleNamespace
 
@@ -42,7 +42,7 @@ def few_runs(runs):
 
 @pytest.fixture
 def toy():
-    """Five GPUs x three CNNs x two batches whose time is 2 x compute_s, but for 1 % of noise."""
+    """Five GPUs x three CNNs x two batches with time 2 x compute_s and 1 % of noise."""
     rows = [(gpu, cnn, batch) for gpu in range(5) for cnn in range(3) for batch in (8, 16)]
     gpu, cnn, batch = np.array(rows).T
     random = np.random.default_rng(0)

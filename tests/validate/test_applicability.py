@@ -12,7 +12,7 @@ from trainlaw.validate.applicability import jointly_outside, stored_joint_range
 GROUPS = np.repeat(list("abcdef"), 40)
 
 
-def columns_in_step(seed=0):
+def proportional_columns(seed=0):
     """Two features that rise together over four decades; shape (240,)."""
     random = np.random.default_rng(seed)
     first = 10.0 ** random.uniform(-4, 0, len(GROUPS))
@@ -20,7 +20,7 @@ def columns_in_step(seed=0):
 
 
 def test_an_unusual_combination_within_both_ranges_is_outside():
-    columns = columns_in_step()
+    columns = proportional_columns()
     joint = JointRange.fit(columns, GROUPS)
     corner = {"first": [columns["first"].min()], "second": [columns["second"].max()]}
     assert joint.outside(corner).tolist() == [True]
@@ -29,13 +29,13 @@ def test_an_unusual_combination_within_both_ranges_is_outside():
 
 
 def test_nine_tenths_of_the_training_rows_are_inside():
-    columns = columns_in_step()
+    columns = proportional_columns()
     inside = ~JointRange.fit(columns, GROUPS).outside(columns)
     assert 0.8 <= inside.mean() <= 1.0
 
 
 def test_json_keeps_seven_digits():
-    columns = columns_in_step()
+    columns = proportional_columns()
     joint = JointRange.fit(columns, GROUPS)
     again = JointRange.from_json(json.loads(json.dumps(joint.to_json())))
     assert again.distance(columns) == pytest.approx(joint.distance(columns), rel=1e-4)
@@ -44,14 +44,14 @@ def test_json_keeps_seven_digits():
 
 @given(st.floats(1e-3, 1e3))
 def test_the_unit_of_a_feature_does_not_matter(scale):
-    columns = columns_in_step()
+    columns = proportional_columns()
     scaled = {**columns, "first": columns["first"] * scale}
     usual, other = (JointRange.fit(table, GROUPS).distance(table) for table in (columns, scaled))
     assert other == pytest.approx(usual, rel=1e-6)
 
 
 def test_zeros_have_a_place_and_constant_features_are_left_out():
-    columns = {**columns_in_step(), "flag": np.ones(len(GROUPS))}
+    columns = {**proportional_columns(), "flag": np.ones(len(GROUPS))}
     columns["second"] = np.where(np.arange(len(GROUPS)) % 3 == 0, 0.0, columns["second"])
     joint = JointRange.fit(columns, GROUPS)
     assert joint.names == ("first", "second")

@@ -9,7 +9,7 @@ from trainlaw.validate.baselines import named_baselines
 from trainlaw.validate.calibration import anchor_errors
 
 NAMES = ("total_compute_s", "activation_memory_s", "layer_launch_s")
-LAW = Formula(
+FORMULA = Formula(
     parse_text("2 * total_compute_s + 3 * activation_memory_s + layer_launch_s"), feature_specs(NAMES), TARGET
 )
 
@@ -22,35 +22,35 @@ def columns(n_runs, seed=0):
 def test_many_runs_find_the_factors_of_a_gpu():
     known = columns(200)
     slow = Calibration(compute_factor=1.5, memory_factor=0.7)
-    found = calibrate(LAW.predict, known, LAW.predict(slow.apply(known)))
+    found = calibrate(FORMULA.predict, known, FORMULA.predict(slow.apply(known)))
     assert found.compute_factor == pytest.approx(1.5, rel=0.02)
     assert found.memory_factor == pytest.approx(0.7, rel=0.02)
 
 
 def test_one_run_moves_the_factors_part_of_the_way():
     known = {name: values[:1] for name, values in columns(1).items()}
-    found = calibrate(LAW.predict, known, 1.5 * LAW.predict(known))
-    after = LAW.predict(found.apply(known))[0] / LAW.predict(known)[0]
+    found = calibrate(FORMULA.predict, known, 1.5 * FORMULA.predict(known))
+    after = FORMULA.predict(found.apply(known))[0] / FORMULA.predict(known)[0]
     assert 1.1 < after < 1.5
 
 
-def test_runs_as_predicted_leave_the_data_sheet():
+def test_runs_as_predicted_keep_the_nominal_rates():
     known = columns(20)
-    found = calibrate(LAW.predict, known, LAW.predict(known))
+    found = calibrate(FORMULA.predict, known, FORMULA.predict(known))
     assert (found.compute_factor, found.memory_factor) == pytest.approx((1.0, 1.0), abs=1e-6)
 
 
-def test_a_law_without_an_answer_cannot_be_calibrated():
+def test_a_formula_without_a_time_cannot_be_calibrated():
     with pytest.raises(InputError, match="no finite, positive time"):
-        calibrate(lambda known: -LAW.predict(known), columns(3), np.ones(3))
+        calibrate(lambda known: -FORMULA.predict(known), columns(3), np.ones(3))
 
 
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
-    """A feature that is derived from the rates in a new way must be taught to `Calibration`; this tells."""
-    card = {"cnn": "resnet50", "batch_per_gpu": 32}
+    """Fails for a feature that is derived from rates in a way that `Calibration` does not know."""
+    run = {"cnn": "resnet50", "batch_per_gpu": 32}
     names = [name for name in FEATURES if name != SINGLE_GPU_TIME]  # which is measured, not derived
-    plain = configuration(gpu="T4", **card).features(names)
-    other = configuration(gpu="T4 with 0.5x peak, 4x bandwidth", **card).features(names)
+    plain = configuration(gpu="T4", **run).features(names)
+    other = configuration(gpu="T4 with 0.5x peak, 4x bandwidth", **run).features(names)
     calibrated = Calibration(compute_factor=2.0, memory_factor=0.25).apply(plain)
     for name in names:
         assert calibrated[name] == pytest.approx(other[name].to_numpy(), rel=1e-9), name
@@ -73,7 +73,7 @@ def test_measured_runs_lower_the_error_on_a_new_gpu(few_runs, study):
     assert zero.to_dict() == pytest.approx(alone.to_dict(), rel=1e-9)
 
 
-def test_anchors_are_never_judged_and_draws_are_repeatable(few_runs, study):
+def test_anchors_are_never_evaluated_and_draws_are_repeatable(few_runs, study):
     tables = [
         anchor_errors(study, "cf9", few_runs.X, n_anchors=(5,), draws=2, seed=seed) for seed in (1, 1, 2)
     ]

@@ -6,7 +6,7 @@ from trainlaw.validate.baselines.closed_forms import cf5
 
 @pytest.fixture(scope="module")
 def study(few_runs):
-    """A study in which each GPU reaches its own share of its data sheet's rates."""
+    """A study in which each GPU reaches a different share of its nominal rates."""
     groups = few_runs.labels["gpu_group"].to_numpy(dtype=str)
     names = np.unique(groups)
     slower = dict(zip(names, np.geomspace(0.5, 2.0, len(names)), strict=True))

@@ -59,7 +59,7 @@ def test_ninety_percent_needs_nine_groups(n_groups, is_finite):
     assert interval.n_groups == n_groups
 
 
-def test_an_invalid_prediction_is_an_error_without_limit():
+def test_an_invalid_prediction_is_an_infinite_error():
     groups = range(20)
     predicted = np.full(20, 1.1)
     assert ConformalInterval.fit(np.ones(20), predicted, groups).factor == pytest.approx(1.1)
@@ -85,7 +85,7 @@ def test_an_interval_survives_json(factor):
     "value",
     [{}, {"factor": 0.5, "level": 0.9, "n_groups": 3}, {"factor": "x", "level": 0.9, "n_groups": 3}, None],
 )
-def test_what_is_no_interval_is_refused(value):
+def test_json_of_no_interval_is_refused(value):
     with pytest.raises(InputError):
         ConformalInterval.from_json(value)
 
@@ -95,7 +95,7 @@ def test_level_is_a_share():
         ConformalInterval.fit([1.0], [1.0], ["a"], level=90)
 
 
-def test_coverage_is_judged_without_the_group_itself():
+def test_coverage_is_evaluated_without_the_group_itself():
     measured, predicted, groups = two_layers(1)
     predicted[groups == "3"] *= 10.0
     table = conformal_coverage(measured, predicted, groups).set_index("group")

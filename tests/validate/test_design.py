@@ -1,4 +1,4 @@
-"""Designs of runs, against what a linear model of known constants says exactly."""
+"""Designs of runs, compared with the exact results of a linear model."""
 
 from itertools import combinations
 
@@ -38,15 +38,15 @@ def test_deviations_are_those_of_the_posterior(design, slopes):
 
 @given(rows=st.lists(st.integers(0, 39), max_size=6, unique=True))
 @settings(max_examples=30, deadline=None)
-def test_what_a_set_removes_and_tells(rows):
+def test_variance_removed_and_information_of_a_set(rows):
     generator = np.random.default_rng(5)
     slopes = generator.normal(size=(6, 3)), generator.normal(size=(40, 3))
     design = Design(*standardised_slopes(*slopes, np.array([NOISE]))[1:])
     before, after = posterior(*slopes, []), posterior(*slopes, rows)
     means = [np.einsum("ij,jk,ik->i", slopes[1], part, slopes[1]).mean() for part in (before, after)]
     assert design.variance_removed(rows) == pytest.approx(1 - means[1] / means[0], abs=1e-9)
-    told = 0.5 * (np.linalg.slogdet(before)[1] - np.linalg.slogdet(after)[1])
-    assert design.information(rows) == pytest.approx(told, abs=1e-9)
+    gained = 0.5 * (np.linalg.slogdet(before)[1] - np.linalg.slogdet(after)[1])
+    assert design.information(rows) == pytest.approx(gained, abs=1e-9)
 
 
 @pytest.mark.parametrize("information", [False, True])
@@ -60,7 +60,7 @@ def test_greedy_takes_the_best_each_time(design, information):
 
 
 def test_twice_the_same_row_is_not_as_good_as_two():
-    """Batch diversity: the second of two equal candidates tells less than one of another kind."""
+    """Batch diversity: the second of two equal candidates is worth less than one of another kind."""
     design = Design(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.9]]), NOISE)
     assert sorted(design.greedy(2)) == [0, 2]
 
@@ -69,11 +69,11 @@ def test_a_good_fit_is_not_trusted_beyond_repeats():
     assert standardised_slopes(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2))[2] == 0.05
 
 
-def test_a_formula_that_is_sure_has_nothing_to_remove():
+def test_a_certain_formula_has_no_variance_to_remove():
     assert Design(np.zeros((3, 2)), NOISE).variance_removed([1]) == 0.0
 
 
-def test_what_is_not_finite_is_refused():
+def test_slopes_that_are_not_finite_are_refused():
     with pytest.raises(InputError, match="no finite, positive time"):
         standardised_slopes(np.ones((2, 1)), np.array([[np.nan]]), np.zeros(2))
 
@@ -86,7 +86,7 @@ def test_space_filling_goes_to_the_corners():
 
 
 def nearest_mean(measured, candidates, rows):
-    """Mean squared distance of candidates to the nearest of what is measured then, pair by pair."""
+    """Mean squared distance of candidates to the nearest measured run, pair by pair."""
     known = [*measured, *candidates[list(rows)]]
     return np.mean([min(np.sum((row - other) ** 2) for other in known) for row in candidates])
 
@@ -100,24 +100,24 @@ def test_share_that_a_set_represents(rows):
     assert Representation.of(measured, candidates).share(rows) == pytest.approx(expected, abs=1e-12)
 
 
-def test_exchange_is_no_worse_than_greedy_and_no_better_than_the_best():
+def test_swaps_are_no_worse_than_greedy_and_no_better_than_the_best():
     generator = np.random.default_rng(7)
-    own = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(14, 2)))
-    greedy = own.greedy(4)
-    exchanged = own.exchanged(greedy)
-    best = max(own.share(rows) for rows in combinations(range(14), 4))
-    assert own.share(greedy) <= own.share(exchanged) <= best + 1e-12
-    assert own.share(exchanged) > 0.97 * best
-    assert len(set(exchanged)) == 4
+    found = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(14, 2)))
+    greedy = found.greedy(4)
+    swapped = found.exchanged(greedy)
+    best = max(found.share(rows) for rows in combinations(range(14), 4))
+    assert found.share(greedy) <= found.share(swapped) <= best + 1e-12
+    assert found.share(swapped) > 0.97 * best
+    assert len(set(swapped)) == 4
 
 
 def test_many_candidates_are_represented_by_some_of_them():
     generator = np.random.default_rng(8)
-    own = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(2500, 2)))
-    assert own.distances.shape == (2500, 1000)
-    assert own.nearest.shape == (1000,)
+    found = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(2500, 2)))
+    assert found.distances.shape == (2500, 1000)
+    assert found.nearest.shape == (1000,)
 
 
-def test_what_is_measured_already_represents_itself():
-    own = Representation.of(np.eye(2), np.eye(2))
-    assert own.share([0]) == 0.0
+def test_measured_runs_represent_themselves():
+    found = Representation.of(np.eye(2), np.eye(2))
+    assert found.share([0]) == 0.0

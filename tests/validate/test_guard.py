@@ -7,7 +7,7 @@ from trainlaw.validate.guard import IDENTITY_COLUMNS, check_features, check_fold
 
 
 class Line:
-    """Honest: time in proportion to the first column, scaled by statistics of the training rows."""
+    """No leak: time in proportion to the first column, scaled by statistics of the training rows."""
 
     def fit(self, X, y, groups):
         self.centre_ = X.to_numpy().mean(axis=0)
@@ -36,7 +36,7 @@ def test_identity_columns_never_pass_as_features(toy, name):
 
 def test_names_and_the_target_never_pass_as_features(toy):
     with pytest.raises(InputError, match="expected numbers"):
-        study(toy, Line, X=toy.X.assign(card="A100"))
+        study(toy, Line, X=toy.X.assign(gpu_name="A100"))
     for disguise in (toy.seconds, 3.0 * toy.seconds, 1.0 / toy.seconds):
         with pytest.raises(LeakError, match="measured time in disguise"):
             check_features(pd.DataFrame({"speed": disguise}), toy.seconds)
@@ -51,7 +51,7 @@ def test_columns_scaled_over_all_rows_are_caught(toy, ddof):
 
 
 class PrefittedScaler(Line):
-    """Planted leak: its scaler was fitted on the table from which the folds are cut."""
+    """Planted leak: its scaler was fitted to all rows."""
 
     table = None
 
@@ -79,7 +79,7 @@ def test_sklearns_scaler_fitted_on_all_rows_is_caught_in_a_closure(toy):
 
 
 class KnowsAll(Line):
-    """Planted leak: a constant per GPU, the held-out one included."""
+    """Planted leak: a constant per GPU, including the held-out one."""
 
     def fit(self, X, y, groups):
         self.factor_of_gpu_ = {f"gpu{index}": 1.0 for index in range(5)}
@@ -92,7 +92,7 @@ def test_a_grouped_constant_of_the_held_out_gpu_is_caught(toy):
 
 
 class Transductive(Line):
-    """Planted leak: scales by the rows that it should predict."""
+    """Planted leak: scales by the rows to predict."""
 
     def predict(self, X):
         return super().predict(X) * (1.0 + 1e-3 * X.iloc[:, 0].mean())
@@ -124,7 +124,7 @@ def test_a_split_that_leaves_its_key_in_training_is_caught(toy):
 
 
 def procedure(prepare):
-    """A whole study of one's own: `prepare` sees everything, then a line is fitted to the training rows."""
+    """A custom study: `prepare` sees everything, then a line is fitted to the training rows."""
 
     def run(X, seconds, labels, split):
         table, target = prepare(X, seconds, labels, split)
@@ -146,11 +146,11 @@ def weighted_by_all_times(X, seconds, labels, split):
     return X, seconds / seconds.mean()
 
 
-def told_by_labels(X, seconds, labels, split):
+def shifted_by_labels(X, seconds, labels, split):
     return X + (labels["gpu_group"] == split.held_out[0]).sum(), seconds
 
 
-@pytest.mark.parametrize("leak", [scaled_on_all, weighted_by_all_times, told_by_labels])
+@pytest.mark.parametrize("leak", [scaled_on_all, weighted_by_all_times, shifted_by_labels])
 def test_a_leaky_procedure_is_not_blind(toy, leak):
     split = leave_one_group_out(toy.labels["gpu_group"])[0]
     with pytest.raises(LeakError, match="replaced by nonsense"):

@@ -1,4 +1,4 @@
-"""No baseline may know a secret that only the held-out key tells."""
+"""No baseline may know a secret that follows from the held-out key alone."""
 
 import hashlib
 

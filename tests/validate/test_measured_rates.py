@@ -6,7 +6,7 @@ from trainlaw.formulas.errors import UnknownNameError
 from trainlaw.validate import MeasuredRates, read_rates
 
 
-def test_csv_and_json_say_the_same(tmp_path):
+def test_csv_and_json_are_equivalent(tmp_path):
     (tmp_path / "rates.csv").write_text(
         "gpu,achieved_matmul_flop_per_s,achieved_copy_byte_per_s,launch_latency_s\nT4,4e12,2.4e11,\nK80,1e12,,5e-6\n"
     )

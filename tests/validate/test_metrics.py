@@ -80,7 +80,7 @@ def test_macro_counts_each_group_once():
         macro(mape_percent, measured, predicted, ["a"])
 
 
-def test_faster_gpu_is_judged_within_a_configuration_only():
+def test_faster_gpu_is_counted_within_a_configuration_only():
     measured, gpus, work = [1.0, 2.0, 10.0, 20.0], ["A", "B", "A", "B"], ["x", "x", "y", "y"]
     assert faster_gpu_percent(measured, [1.0, 3.0, 5.0, 4.0], gpus, work) == 50.0
     assert faster_gpu_percent(measured, [1.0, 1.0, 5.0, 6.0], gpus, work) == 75.0

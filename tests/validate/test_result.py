@@ -72,7 +72,7 @@ def test_a_result_survives_json(few_runs):
 @pytest.mark.parametrize(
     "value", [{}, {"predictions": {}}, {"predictions": 3, "estimators": [], "formulas": []}, []]
 )
-def test_what_is_no_result_is_refused(value):
+def test_json_of_no_result_is_refused(value):
     with pytest.raises(InputError, match="no study result"):
         StudyResult.from_json(value)
 

@@ -35,7 +35,7 @@ def test_k_fold_holds_out_every_group_whole_and_once(groups, k, seed):
         assert set(np.array(groups)[split.test]) == set(split.held_out)
 
 
-def test_k_fold_deals_groups_evenly_and_is_decided_by_the_seed():
+def test_k_fold_assigns_groups_evenly_and_by_seed():
     groups = [
         name for name, size in zip("abcdefgh", (8, 8, 8, 8, 4, 4, 4, 4), strict=True) for _ in range(size)
     ]
@@ -67,7 +67,7 @@ def test_newest_out_needs_a_year_of_every_group():
         newest_out(["K80", "V100"], [2014, float("nan")], 2018)
 
 
-def test_own_list_of_groups():
+def test_listed_groups_are_held_out():
     splits = listed_splits(["a", "b", "c"], {"first two": ["a", "b"]})
     assert [(split.name, split.train.tolist()) for split in splits] == [("first two", [2])]
     with pytest.raises(UnknownNameError, match="did you mean 'V100'"):

@@ -11,7 +11,7 @@ from trainlaw.validate.study import configuration_labels
 
 
 class Recorder:
-    """Keeps what it was given; predicts the first feature."""
+    """Keeps its input; predicts the first feature."""
 
     seen: ClassVar[list] = []
 
@@ -51,7 +51,7 @@ def test_an_estimator_sees_only_training_rows_and_features(toy, gpu_splits):
         assert labels == {}
 
 
-def test_labels_that_it_may_have_are_given_on_request(toy, gpu_splits):
+def test_shareable_labels_are_given_on_request(toy, gpu_splits):
     Recorder.seen = []
     run(toy, gpu_splits, {"recorder": WithHarness})
     labels = Recorder.seen[0][3]["labels"]
@@ -105,12 +105,12 @@ def test_a_factory_that_cannot_travel_is_refused_at_once(toy, gpu_splits):
 
 
 def test_progress_counts_up_and_time_left_runs_out(toy, gpu_splits):
-    told = []
-    run(toy, gpu_splits, {"a": model, "b": model}, progress=told.append)
-    assert [progress.done for progress in told] == list(range(1, 11))
-    assert {progress.total for progress in told} == {10}
-    assert told[0].remaining_seconds > 0 == told[-1].remaining_seconds
-    assert (told[0].split, told[0].estimator) == ("gpu0", "a")
+    seen = []
+    run(toy, gpu_splits, {"a": model, "b": model}, progress=seen.append)
+    assert [progress.done for progress in seen] == list(range(1, 11))
+    assert {progress.total for progress in seen} == {10}
+    assert seen[0].remaining_seconds > 0 == seen[-1].remaining_seconds
+    assert (seen[0].split, seen[0].estimator) == ("gpu0", "a")
 
 
 def interrupting(after):
@@ -139,7 +139,7 @@ def test_an_interrupt_before_the_first_split_leaves_an_empty_result(toy, gpu_spl
         part.summary()
 
 
-def test_a_fit_that_was_cut_short_does_not_count(toy, gpu_splits):
+def test_an_interrupted_fit_does_not_count(toy, gpu_splits):
     class CutShort(Recorder):
         fits = 0
 
@@ -151,7 +151,7 @@ def test_a_fit_that_was_cut_short_does_not_count(toy, gpu_splits):
     assert run(toy, gpu_splits, {"search": CutShort}).missing_splits == ("gpu2", "gpu3", "gpu4")
 
 
-def test_a_missing_package_is_told_before_anything_is_fitted(toy, gpu_splits):
+def test_a_missing_package_is_reported_before_anything_is_fitted(toy, gpu_splits):
     def needs_a_package():
         raise MissingDependencyError("get it")
 

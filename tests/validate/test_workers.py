@@ -45,7 +45,7 @@ def test_tasks_are_made_only_as_they_are_needed():
         running.close()
 
 
-def test_a_dead_worker_is_told():
+def test_a_dead_worker_is_reported():
     with pytest.raises(TrainlawError, match="worker process died"):
         list(run_tasks(os._exit, [3], workers=2))
 

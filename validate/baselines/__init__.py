@@ -128,7 +128,7 @@ TABLE: tuple[Baseline, ...] = (
 
 
 def index_by_name(rows: Iterable[Baseline]) -> Mapping[str, Baseline]:
-    """Return the baselines by name; InputError if two have one name, UnknownNameError for an unknown scope."""
+    """Return the baselines by name; InputError for two of one name, UnknownNameError for an unknown scope."""
     index: dict[str, Baseline] = {}
     for row in rows:
         check_scope_name(row.scope)

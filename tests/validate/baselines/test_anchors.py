@@ -1,4 +1,4 @@
-"""Baselines of pairs of GPUs, and of single layers."""
+"""Baselines of a target GPU from measurements on an anchor GPU."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,8 @@ import pytest
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
 from trainlaw.validate import run_pair_study
-from trainlaw.validate.baselines import baseline, baselines_for, named_baselines
-from trainlaw.validate.baselines.anchors import group_names, grouped_profile
+from trainlaw.validate.baselines import baseline, named_baselines
+from trainlaw.validate.baselines.anchors import AnchorLine, PolynomialScaler, group_names, grouped_profile
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +53,6 @@ def test_grouping_keeps_the_total():
     assert grouped_profile(X).tolist() == [[3.0, 4.0]]
 
 
-@pytest.mark.parametrize("name", baselines_for("measured_layer"))
-def test_layers_in_sample(name):
-    table = load("cde-layers")
-    some = np.random.default_rng(0).permutation(len(table))[:1500]
-    X, seconds = table.features().iloc[some].reset_index(drop=True), table.seconds[some]
-    groups = table.labels()["gpu_group"].to_numpy(dtype=str)[some]
-    predicted = baseline(name).make().fit(X, seconds, groups).predict(X)
-    assert (predicted > 0).all()
-    errors = np.abs(np.log(predicted / seconds))
-    assert np.median(errors) < (1.0 if name == "layer_null" else 0.35)
-
-
 def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
     pairs = load("profet-pairs")
     X = pairs.features(
@@ -78,9 +66,27 @@ def test_ratios_of_rates_find_the_planted_constant_from_pairs_alone():
         ("anchor_bandwidth_ratio", "bandwidth_byte_per_s"),
     ):
         seconds = (1.7 * X["anchor_time_s"] * X[f"anchor_{rate}"] / X[rate]).to_numpy(copy=True)
-        own = X.assign(**{f"anchor_{rate}": X[rate]})  # runs that are their own anchors say nothing
-        both, times = pd.concat([X, own]), np.concatenate([seconds, X["anchor_time_s"].to_numpy()])
+        alone = X.assign(**{f"anchor_{rate}": X[rate]})  # each run is its own anchor
+        both, times = pd.concat([X, alone]), np.concatenate([seconds, X["anchor_time_s"].to_numpy()])
         fitted = baseline(name).make().fit(both, times, np.zeros(len(both)))
         assert fitted.predict(X) == pytest.approx(seconds)
     with pytest.raises(InputError, match="anchor_peak_flop_per_s"):
         fitted = baseline("anchor_peak_ratio").make().fit(X[["anchor_time_s"]], seconds, seconds)
+
+
+def test_the_scaler_finds_a_planted_parabola_and_ignores_series_without_growth():
+    position = np.linspace(0.0, 1.0, 9)
+    X = pd.DataFrame({"low_time_s": 1.0, "high_time_s": 3.0, "position": position})
+    seconds = 1.0 + 2.0 * (position + 0.3 * position * (1.0 - position))
+    flat = X.assign(high_time_s=1.005)
+    both, times = pd.concat([X, flat]), np.concatenate([seconds, np.full(9, 5.0)])
+    fitted = PolynomialScaler().fit(both, times, np.zeros(len(both)))
+    assert fitted.bend_ == pytest.approx(0.3)
+    assert fitted.predict(X) == pytest.approx(seconds)
+
+
+def test_a_line_through_the_anchor_times_is_recovered():
+    X = pd.DataFrame({"anchor_time_s": [0.1, 0.2, 0.4]})
+    fitted = AnchorLine().fit(X, np.array([0.25, 0.45, 0.85]), np.zeros(3))
+    assert fitted.constants_ == pytest.approx([0.05, 2.0])
+    assert fitted.predict(pd.DataFrame({"anchor_time_s": [1.0]})) == pytest.approx([2.05])

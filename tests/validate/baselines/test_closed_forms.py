@@ -21,7 +21,7 @@ def test_the_forms_have_the_terms_of_their_names(name):
 
 
 def planted(X, constants, clock, wide_compute, wide_memory):
-    """The law of the docstring, written out anew."""
+    """The formula of the docstring, written out."""
     rho, kappa = X["clock_ratio"].to_numpy(), X["wide_sm"].to_numpy()
     total = np.zeros(len(X))
     for term, constant in zip(CF9_TERMS, constants, strict=True):
@@ -34,7 +34,7 @@ def planted(X, constants, clock, wide_compute, wide_memory):
     return total
 
 
-def test_a_planted_law_is_recovered(runs):
+def test_a_planted_formula_is_recovered(runs):
     constants = np.array([1.5, 60.0, 900.0, 30.0, 8.0, 15.0, 70.0, 10.0, 1.0])
     seconds = planted(runs.X, constants, clock=0.3, wide_compute=0.7, wide_memory=0.5)
     form = cf9().fit(runs.X, seconds, groups_of(runs))
@@ -78,7 +78,7 @@ def test_a_term_that_no_run_has_stays_out_of_the_way(few_runs):
     assert form.constants_[[t.feature for t in CF21_TERMS].index("grouped_conv_compute_s")] < 10
 
 
-def test_a_form_of_one_kind_of_term_is_fine(few_runs):
+def test_a_form_with_terms_of_one_kind_works(few_runs):
     memory_only = partial(ClosedForm, [term for term in CF9_TERMS if term.over == "memory"])
     splits = leave_one_group_out(few_runs.labels["generation"])
     result = run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, {"memory": memory_only})

@@ -16,10 +16,10 @@ PUBLISHED_MINUTES = {
 }
 
 
-@pytest.mark.parametrize(("net", "model"), PUBLISHED_MINUTES)
-def test_published_predictions(net, model):
-    minutes = [many_core_seconds(net, threads, model) / 60 for threads in THREADS]
-    assert minutes == pytest.approx(PUBLISHED_MINUTES[net, model], abs=0.06)
+@pytest.mark.parametrize(("cnn", "model"), PUBLISHED_MINUTES)
+def test_published_predictions(cnn, model):
+    minutes = [many_core_seconds(cnn, threads, model) / 60 for threads in THREADS]
+    assert minutes == pytest.approx(PUBLISHED_MINUTES[cnn, model], abs=0.06)
 
 
 def test_published_epochs():

@@ -1,30 +1,15 @@
-"""What every baseline must do, whichever it is; a newcomer in the registries is tested without an edit."""
+"""Requirements on every baseline of runs, and on the table: a new row is tested without an edit."""
 
-import builtins
 import pickle
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw import datasets
-from trainlaw.formulas import InputError, MissingDependencyError, UnknownNameError
-from trainlaw.validate import run_study, splits_by_name
+from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate.baselines import TABLE, Baseline, baseline, baselines_for, index_by_name
 
 RUN = baselines_for("run")
-SEVERAL_GPUS = baselines_for("multi_gpu")
 LEARNED = {name for name in RUN if "forest" in name or "boosting" in name or "perceptron" in name}
-
-
-@pytest.fixture(scope="module")
-def many_gpus():
-    """Features with the measured single-GPU time, seconds and labels of runs on several GPUs."""
-    table = datasets.load("multi")
-    known = table.frame["single_gpu_time_s"].notna().to_numpy()
-    X = table.features().assign(single_gpu_time_s=table.frame["single_gpu_time_s"])[known]
-    labels = table.labels().assign(algorithm=table.frame["algorithm"].astype(str))[known]
-    return X, table.seconds[known], labels
 
 
 def fitted(name, few_runs):
@@ -86,55 +71,3 @@ def test_time_measured_in_other_units_changes_the_unit_only(name, few_runs):
 def test_a_missing_feature_is_named(name):
     with pytest.raises(InputError, match=r"needs the features .*_.*not among the 1 given"):
         RUN[name]().fit(pd.DataFrame({"other": [1.0, 2.0]}), np.ones(2), np.array(["a", "b"]))
-
-
-@pytest.mark.parametrize("name", sorted(LEARNED))
-def test_without_scikit_learn_the_extra_is_named(name, monkeypatch):
-    original = builtins.__import__
-
-    def without_sklearn(module, *arguments, **options):
-        if module.partition(".")[0] == "sklearn":
-            raise ImportError(module)
-        return original(module, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without_sklearn)
-    for module in [module for module in sys.modules if module.partition(".")[0] == "sklearn"]:
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[sklearn\]'"):
-        RUN[name]()
-
-
-@pytest.mark.parametrize("name", SEVERAL_GPUS)
-def test_several_gpus_are_predicted_from_the_time_on_one(name, many_gpus):
-    X, seconds, labels = many_gpus
-    asked = {"labels": labels} if name == "mg13" else {}
-    groups = labels["gpu_group"].to_numpy(dtype=str)
-    predicted = SEVERAL_GPUS[name]().fit(X, seconds, groups, **asked).predict(X, **asked)
-    limits = {"perfect_scaling": 20.6, "ring_scaling": 16.5, "mg13": 13.5}
-    limit = {**limits, "gradient_boosting_on_perfect_scaling": 4.0}[name]
-    assert limit - 1.5 < 100 * np.abs(predicted / seconds - 1).mean() < limit
-
-
-def test_a_time_on_one_gpu_is_not_read_where_it_is_to_be_predicted(many_gpus):
-    alone = datasets.load("precisions").where(gpu=["K80", "P40", "V100-PCIE-16GB", "P100-PCIE-16GB"])
-    X, seconds, labels = many_gpus
-    own = alone.features().assign(single_gpu_time_s=np.nan)
-    rows = pd.concat([own, X.iloc[::4]], ignore_index=True)
-    times = np.concatenate([alone.seconds, seconds[::4]])
-    groups = np.concatenate([alone.labels()["gpu_group"], labels["gpu_group"].to_numpy()[::4]]).astype(str)
-    model = baseline("composed_scaling").make().fit(rows, times, groups)
-    predicted = model.predict(X)
-    assert (predicted > 0).all()
-    np.testing.assert_array_equal(predicted, model.predict(X.assign(single_gpu_time_s=1.0)))
-
-
-def test_more_is_known_the_better_several_gpus_are_predicted(many_gpus):
-    splits = splits_by_name("source", many_gpus[2])
-    table = run_study(*many_gpus, splits, SEVERAL_GPUS).summary().set_index("estimator")
-    errors = [table.loc[name, "mape_percent"] for name in ("perfect_scaling", "ring_scaling", "mg13")]
-    assert errors == pytest.approx([20.5, 16.8, 14.5], abs=0.5)
-
-
-def test_mg13_needs_the_algorithm(many_gpus):
-    with pytest.raises(InputError, match="label column 'algorithm'"):
-        SEVERAL_GPUS["mg13"]().fit(many_gpus[0], many_gpus[1], many_gpus[2]["gpu_group"].to_numpy())

@@ -1,0 +1,60 @@
+"""Learned baselines: the missing package is named; scaling and bases do what they claim."""
+
+import builtins
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.formulas import MissingDependencyError
+from trainlaw.validate.baselines import baselines_for
+from trainlaw.validate.baselines.learned import GradientBoosting, ScaledPerceptron, safe_logarithms
+
+RUN = baselines_for("run")
+LEARNED = {name for name in RUN if "forest" in name or "boosting" in name or "perceptron" in name}
+
+
+@pytest.mark.parametrize("name", sorted(LEARNED))
+def test_without_scikit_learn_the_extra_is_named(name, monkeypatch):
+    original = builtins.__import__
+
+    def without_sklearn(module, *arguments, **options):
+        if module.partition(".")[0] == "sklearn":
+            raise ImportError(module)
+        return original(module, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without_sklearn)
+    for module in [module for module in sys.modules if module.partition(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[sklearn\]'"):
+        RUN[name]()
+
+
+class Exact:
+    """A base that knows the answer."""
+
+    def fit(self, X, y, groups):
+        return self
+
+    def predict(self, X):
+        return 3.0 * X["x"].to_numpy()
+
+
+def test_boosting_on_an_exact_base_changes_nothing():
+    pytest.importorskip("sklearn")
+    X = pd.DataFrame({"x": np.geomspace(1e-3, 1.0, 80)})
+    fitted = GradientBoosting(Exact).fit(X, 3.0 * X["x"].to_numpy(), np.zeros(80))
+    assert fitted.predict(X) == pytest.approx(3.0 * X["x"].to_numpy(), rel=1e-9)
+
+
+def test_a_constant_column_has_no_influence():
+    pytest.importorskip("sklearn")
+    table = np.column_stack([np.linspace(0.0, 1.0, 40), np.ones(40)])
+    fitted = ScaledPerceptron(hidden_layer_sizes=(4,), max_iter=5, random_state=0).fit(table, table[:, 0])
+    other = np.add(table, [0.0, 5.0])
+    assert fitted.predict(other).tolist() == fitted.predict(table).tolist()
+
+
+def test_logarithms_of_zeros_are_bounded():
+    assert safe_logarithms(np.array([0.0, 1.0])).tolist() == [np.log(1e-12), 0.0]
+    assert safe_logarithms(np.array([0.0]), 1e-7)[0] == np.log(1e-7)
