@@ -1,1 +1,171 @@
-"""The Python facade: study, predict, load a formula, export it."""
+"""The Python facade: fit a formula, load one, predict by it and export it, as `trainlaw.study` and so on."""
+
+from pathlib import Path
+
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+from trainlaw.app.models.builtin import SCALING_FORMULA
+from trainlaw.app.predictions.predict import Prediction, find_formula, predict_runs
+from trainlaw.app.report.run_files import write_run_files
+from trainlaw.app.studies.definition import definition_of, read_study_table
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.studies.study import study_table
+from trainlaw.formulas import Formula
+
+
+def study(
+    table: str | Path = "default",
+    *,
+    into: str | Path | None = None,
+    overwrite: bool = False,
+    workers: int = 2,
+    **options: object,
+) -> StudyOutcome:
+    """Fit a formula to measured runs and estimate its held-out error, as `trainlaw study` does.
+
+    Parameters
+    ----------
+    table : str or Path
+        Name of a built-in table (`trainlaw data list`) or a CSV file of runs.
+    into : str, Path or None
+        Folder for formula.json, report.html, the workbook and the tables; None writes nothing.
+    overwrite : bool
+        Whether to replace `into` if it is a run folder.
+    workers : int
+        Number of worker processes. More than one needs `if __name__ == "__main__":` in a script.
+    **options : object
+        Further entries of study.toml, such as `split="cnn"`, `seed=1`, `folds=17`, `evaluations=10_000`,
+        `against=("null_compute", "cf9")`.
+
+    Returns
+    -------
+    StudyOutcome
+        `formula` with its held-out errors, `front`, `result` with the prediction of every held-out run.
+
+    Raises
+    ------
+    InputError
+        If the table or an option is faulty, or `into` exists.
+    """
+    definition = definition_of({"table": str(table), **options}, "the arguments of study")
+    if into is not None:
+        check_target(Path(into), overwrite)
+    outcome = study_table(
+        read_study_table(definition), definition, workers, lambda signals, total: None, lambda progress: None
+    )
+    if into is not None:
+        with new_run_folder(Path(into), overwrite) as folder:
+            write_run_files(outcome, folder, {"command": "trainlaw.study", "workers": workers})
+    return outcome
+
+
+def load_formula(name: str | Path = "built-in") -> Formula:
+    """Load a formula by its built-in name, from a formula.json or from a run folder.
+
+    Parameters
+    ----------
+    name : str or Path
+        Such as "built-in" (the default), "multi", "trainlaw-run" or "trainlaw-run/formula.json".
+
+    Returns
+    -------
+    Formula
+        With units, training ranges, held-out errors and provenance.
+
+    Raises
+    ------
+    InputError
+        If there is no such formula, or the file is faulty.
+
+    Examples
+    --------
+    >>> load_formula().scope
+    'run'
+    """
+    return find_formula(Path(name), Path.cwd())[0]
+
+
+def predict(
+    cnn: str,
+    gpu: str,
+    batch: int,
+    *,
+    pixels: int | None = None,
+    precision: str = "fp32",
+    n_gpus: int = 1,
+    n_nodes: int = 1,
+    formula: Formula | str | Path | None = None,
+) -> Prediction:
+    """Predict the time of one training iteration.
+
+    Parameters
+    ----------
+    cnn : str
+        Name of a CNN (`trainlaw cnn list`) or a file with one (.onnx, layer table, Keras JSON).
+    gpu : str
+        Name of a GPU (`trainlaw gpus list`), as drivers print it.
+    batch : int
+        Images per GPU and iteration.
+    pixels : int or None
+        Side of the square input image; None for the CNN's usual one.
+    precision : str
+        "fp32", "tf32", "amp" or "fp16".
+    n_gpus, n_nodes : int
+        GPUs in all, and nodes that hold them; several are predicted by the built-in scaling formula.
+    formula : Formula, str, Path or None
+        The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
+
+    Returns
+    -------
+    Prediction
+        `time_s` in seconds, its interval, the memory needed in bytes, and warnings.
+
+    Raises
+    ------
+    UnknownNameError
+        If the CNN, the GPU or the precision is unknown; the message suggests names.
+
+    Examples
+    --------
+    >>> prediction = predict("resnet50", "V100-SXM2-16GB", 64)
+    >>> 0.1 < prediction.time_s < 0.4
+    True
+    """
+    chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
+    runs = one_run(cnn, gpu, batch, pixels, precision, n_gpus=n_gpus, n_nodes=n_nodes)
+    (prediction,) = predict_runs(chosen, runs, load_formula(SCALING_FORMULA))
+    return prediction
+
+
+def export(formula: Formula, path: str | Path, overwrite: bool = False) -> Path:
+    """Write a formula in the format of the file's suffix.
+
+    Parameters
+    ----------
+    formula : Formula
+        Any formula, such as that of `load_formula`.
+    path : str or Path
+        File to write: .py, .js, .c, .sql, .tex, .onnx, .json, .csv, .xlsx, .html, .gsheet.xlsx, .gsheet.tsv.
+    overwrite : bool
+        Whether to replace the file if it exists.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InputError
+        If the suffix names no format, the formula has no such form, or the file exists.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(load_formula(), Path(folder) / "iteration_time.py").name
+    'iteration_time.py'
+    """
+    export_formula(formula, Path(path), overwrite)
+    return Path(path)
