@@ -137,10 +137,16 @@ class CnnBuilder:
         return x if activation is None else self.activation(x, activation)
 
     def depthwise_bn(
-        self, x: int, kernel: Size, stride: Size = 1, activation: str | None = "relu", **options: Padding
+        self,
+        x: int,
+        kernel: Size,
+        stride: Size = 1,
+        activation: str | None = "relu",
+        *,
+        padding: Padding = "half",
     ) -> int:
         """A depthwise convolution, its batch normalisation, and an activation where one is named."""
-        x = self.batchnorm(self.depthwise(x, kernel, stride, **options))
+        x = self.batchnorm(self.depthwise(x, kernel, stride, padding=padding))
         return x if activation is None else self.activation(x, activation)
 
     def dense(self, x: int, features: int, bias: bool = True) -> int:
@@ -270,7 +276,8 @@ class CnnBuilder:
     def with_bias(self, x: int) -> int:
         """The last layer, which has weights and no bias, given one."""
         # Graphs of other programs add a bias after the product that it belongs to.
-        return self._amend(x, vector_parameters=self.channels(x))
+        self._layers[x] = replace(self._layers[x], vector_parameters=self.channels(x))
+        return x
 
     def fuse_last(self, count: int, kind: str) -> int:
         """The last `count` layers, a chain that keeps the shape, as one layer of a kind."""
@@ -297,10 +304,6 @@ class CnnBuilder:
         )
         self._layers.append(layer)
         return len(self._layers) - 1
-
-    def _amend(self, x: int, **fields: int) -> int:
-        self._layers[x] = replace(self._layers[x], **fields)
-        return x
 
     def _window(
         self,

@@ -11,7 +11,7 @@ from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
-from trainlaw.datasets.files.storage import read_data_table
+from trainlaw.datasets.files.storage import read_data_table, records
 from trainlaw.formulas.errors import unknown_name
 
 COUNT_COLUMNS = tuple(name for name, _, _ in explain())
@@ -81,7 +81,7 @@ def cnn_table() -> pd.DataFrame:
 @cache
 def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
     """Return the facts of the shipped networks by name, input size in pixels and number of classes."""
-    rows = (_facts_of_row(row) for row in cnn_table().to_dict("records"))
+    rows = (_facts_of_row(row) for row in records(cnn_table()))
     return MappingProxyType({facts.key: facts for facts in rows})
 
 

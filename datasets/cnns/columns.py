@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -18,29 +22,29 @@ class LayerColumns:
     """
 
     cnn: Cnn
-    group: Mapping[str, np.ndarray]
-    depthwise: np.ndarray
-    grouped: np.ndarray
-    macs: np.ndarray
-    parameters: np.ndarray
-    input_elements: np.ndarray
-    output_elements: np.ndarray
-    read: np.ndarray
-    kernel_height: np.ndarray
-    kernel_width: np.ndarray
-    stride: np.ndarray
-    out_channels: np.ndarray
-    rows: np.ndarray
-    reduction: np.ndarray
-    columns: np.ndarray
-    unfolded: np.ndarray
+    group: Mapping[str, Mask]
+    depthwise: Mask
+    grouped: Mask
+    macs: Numbers
+    parameters: Numbers
+    input_elements: Numbers
+    output_elements: Numbers
+    read: Numbers
+    kernel_height: Numbers
+    kernel_width: Numbers
+    stride: Numbers
+    out_channels: Numbers
+    rows: Numbers
+    reduction: Numbers
+    columns: Numbers
+    unfolded: Numbers
 
     @classmethod
     def of(cls, cnn: Cnn) -> "LayerColumns":
         """The columns of a network."""
         layers = cnn.layers
 
-        def column(value: Callable[[Layer], float]) -> np.ndarray:
+        def column(value: Callable[[Layer], float]) -> Numbers:
             return np.array([value(layer) for layer in layers], dtype=np.float64)
 
         groups = np.array([layer.group for layer in layers])
@@ -67,22 +71,22 @@ class LayerColumns:
         )
 
     @property
-    def layers(self) -> np.ndarray:
+    def layers(self) -> Mask:
         """All layers but the inputs, bool, shape (n_layers,)."""
         return ~self.group["input"]
 
     @property
-    def heavy(self) -> np.ndarray:
+    def heavy(self) -> Mask:
         """Layers with MACs: convolutions and dense layers, bool, shape (n_layers,)."""
         return self.group["convolution"] | self.group["dense"]
 
     @property
-    def conv(self) -> np.ndarray:
+    def conv(self) -> Mask:
         """Convolutions that are not depthwise, bool, shape (n_layers,)."""
         return self.group["convolution"] & ~self.depthwise
 
     @property
-    def single_conv(self) -> np.ndarray:
+    def single_conv(self) -> Mask:
         """Convolutions of one group, bool, shape (n_layers,)."""
         return self.conv & ~self.grouped
 
@@ -91,9 +95,10 @@ class LayerColumns:
         """Largest sum of MACs on a way from an input to an output, MAC."""
         return longest_path(self.cnn, self.macs.tolist())
 
-    def kernel(self, side: int) -> np.ndarray:
+    def kernel(self, side: int) -> Mask:
         """Convolutions of one group whose kernel is `side` pixels high and wide, bool, shape (n_layers,)."""
-        return self.single_conv & (self.kernel_height == side) & (self.kernel_width == side)
+        square: Mask = (self.kernel_height == side) & (self.kernel_width == side)
+        return self.single_conv & square
 
 
 def _matrix_product(layer: Layer) -> tuple[int, int, int, int]:

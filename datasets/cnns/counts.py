@@ -1,7 +1,7 @@
 """Aggregate counts of a CNN, per image and forward pass: one row a column."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
@@ -30,8 +30,9 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
-class Column(NamedTuple):
-    """One aggregate column: its name, unit, definition in words, and the function that counts it."""
+@dataclass(frozen=True)
+class Column:
+    """One aggregate column: its name, unit, definition as text, and the function that counts it."""
 
     name: str
     unit: str
@@ -341,4 +342,4 @@ def counts(cnn: Cnn) -> dict[str, float]:
 
 def explain() -> tuple[tuple[str, str, str], ...]:
     """Name, unit and definition of each aggregate column, in the order of `counts`."""
-    return tuple(column[:3] for column in COLUMNS)
+    return tuple((column.name, column.unit, column.definition) for column in COLUMNS)

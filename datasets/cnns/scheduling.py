@@ -163,7 +163,8 @@ class _Running:
         """Begin at 0 s with all streams free."""
         self.tasks, self.streams, self.event_s = tasks, streams, event_s
         count = self.left = len(tasks)
-        self.now, self.running = 0.0, {}  # task of each busy stream
+        self.now = 0.0
+        self.running: dict[int, int] = {}  # task of each busy stream
         self.start_s, self.stream, self.end_s = [0.0] * count, [0] * count, [math.inf] * count
         self.followers: list[list[int]] = [[] for _ in range(count)]
         for task, waits_for in enumerate(tasks.waits_for):

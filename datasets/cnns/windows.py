@@ -49,7 +49,7 @@ def window_output(
     if padding == "same":
         out = -(-side // stride)
         return out, max((out - 1) * stride + reach - side, 0) // 2
-    before, after = pair({"half": reach // 2, "valid": 0}.get(padding, padding))
+    before, after = _both_sides(padding, reach)
     room = side + before + after - reach
     if room < 0:
         return 0, before
@@ -58,6 +58,12 @@ def window_output(
     if ceil and room % stride and out * stride < side + before:
         out += 1
     return out, before
+
+
+def _both_sides(padding: AxisPadding, reach: int) -> tuple[int, int]:
+    if isinstance(padding, str):
+        return pair({"half": reach // 2, "valid": 0}[padding])
+    return pair(padding)
 
 
 def transposed_output(
@@ -71,5 +77,5 @@ def transposed_output(
     # Keras: "same" gives stride times the input, the surplus cut off on both sides.
     if padding == "same":
         return side * stride, max(reach - stride, 0) // 2
-    before, after = pair({"half": reach // 2, "valid": 0}.get(padding, padding))
+    before, after = _both_sides(padding, reach)
     return (side - 1) * stride + reach - before - after + extra, before

@@ -126,9 +126,18 @@ def _once(name: str, definition: str) -> Feature:
     return Feature(FEATURES[name].spec, definition)
 
 
-_SAME = ("batch", "bytes_per_element", "n_passes", "has_optimizer", "compute_s", "output_compute_s")
-_SAME += ("weight_compute_s", "input_memory_s", "output_memory_s", "weight_memory_s")
-_SAME += (
+# Features of measured layers that need no other definition inside a CNN.
+_SAME = (
+    "batch",
+    "bytes_per_element",
+    "n_passes",
+    "has_optimizer",
+    "compute_s",
+    "output_compute_s",
+    "weight_compute_s",
+    "input_memory_s",
+    "output_memory_s",
+    "weight_memory_s",
     "clock_drop",
     "is_fast",
     "tile_ratio",

@@ -11,6 +11,7 @@ from trainlaw.formulas.errors import TrainlawError
 
 # So many faults of one kind in one column are listed; a million equal lines help nobody.
 MAX_FAULTS = 20
+_EMPTY = ", got an empty cell"
 
 
 def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.DataFrame, list[Fault]]:
@@ -88,10 +89,10 @@ def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Faul
 
 
 def _checks(column: Column) -> list[pandera.Check]:
-    options = {"n_failure_cases": MAX_FAULTS + 1, "raise_warning": False}
-    checks = [pandera.Check(lambda values: _fits(values, column), ignore_na=True, **options)]
+    listed = MAX_FAULTS + 1
+    checks = [pandera.Check(lambda values: _fits(values, column), ignore_na=True, n_failure_cases=listed)]
     if not column.may_be_empty:
-        checks.append(pandera.Check(lambda values: values.notna(), ignore_na=False, **options))
+        checks.append(pandera.Check(lambda values: values.notna(), ignore_na=False, n_failure_cases=listed))
     return checks
 
 
@@ -115,13 +116,11 @@ def _is_text(value: object) -> bool:
 
 def _faults(column: Column, values: pd.Series) -> list[Fault]:
     listed = [
-        Fault(int(row) + 1, column.name, None if pd.isna(value) else value, _wanted(column, value))
-        for row, value in values.iloc[:MAX_FAULTS].items()
+        Fault(row + 1, column.name, None if empty else value, f"{column.expected}{_EMPTY if empty else ''}")
+        for row, value, empty in zip(
+            values.index[:MAX_FAULTS].tolist(), values.iloc[:MAX_FAULTS], values.isna(), strict=False
+        )
     ]
     if len(values) > MAX_FAULTS:
         listed.append(Fault(None, column.name, None, f"{column.expected}; more such rows follow"))
     return listed
-
-
-def _wanted(column: Column, value: object) -> str:
-    return f"{column.expected}, got an empty cell" if pd.isna(value) else column.expected

@@ -3,8 +3,24 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isinf
+from typing import TypedDict
 
 MAX_TEXT_LENGTH = 300
+
+
+class Range(TypedDict):
+    """Unit and bounds that several columns share, given as `Column(..., **range)`."""
+
+    unit: str
+    low: float
+    high: float
+
+
+class Optional(TypedDict):
+    """What columns share whose cells may be missing, given as `Column(..., **optional)`."""
+
+    default: str | float | None
+    may_be_empty: bool
 
 
 @dataclass(frozen=True)
@@ -22,7 +38,7 @@ class Column:
     low: float = -inf
     high: float = inf
     allowed: tuple[str, ...] = ()
-    default: object = None
+    default: str | float | None = None
     may_be_empty: bool = False
 
     @property
@@ -57,5 +73,10 @@ def _field(column: Column) -> dict[str, object]:
     if column.allowed:
         constraints["enum"] = list(column.allowed)
     kind = {"text": "string"}.get(column.kind, column.kind)
-    field = {"name": column.name, "type": kind, "description": column.meaning, "constraints": constraints}
+    field: dict[str, object] = {
+        "name": column.name,
+        "type": kind,
+        "description": column.meaning,
+        "constraints": constraints,
+    }
     return field | ({"unit": column.unit} if column.unit else {})

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any, Literal
 
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 
 # From pandas 3.1 on, read_csv is exact by itself and warns about the option that older ones need.
-EXACT_FLOATS: Mapping[str, str] = MappingProxyType(
-    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-)
+_IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+FLOAT_PRECISION: Literal["round_trip"] | None = None if _IS_EXACT else "round_trip"
 _FOLDER = "trainlaw.datasets.data"
 
 
@@ -23,6 +23,11 @@ def registered_files() -> Mapping[str, str]:
     """Return the sha256 of each shipped data file, by file name."""
     text = files(_FOLDER).joinpath("registry.json").read_text(encoding="utf-8")
     return MappingProxyType(json.loads(text))
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries by column name."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def read_data_file(name: str) -> bytes:
@@ -61,5 +66,5 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
         keep_default_na=False,
         na_values=[""],
         dtype=dict.fromkeys(text_columns, str),
-        **EXACT_FLOATS,
+        float_precision=FLOAT_PRECISION,
     )

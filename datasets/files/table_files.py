@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
-from trainlaw.datasets.files.storage import EXACT_FLOATS
+from trainlaw.datasets.files.storage import FLOAT_PRECISION
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 MAX_BYTES = 512 * 2**20
@@ -79,7 +79,7 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
                 na_values=[""],
                 index_col=False,
                 low_memory=False,
-                **EXACT_FLOATS,
+                float_precision=FLOAT_PRECISION,
             )
     except pd.errors.ParserWarning:
         raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
@@ -177,7 +177,7 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
                 raise InputError(
                     f"expected at most {MAX_ROWS} rows in {place}, got {rows} and {columns} columns"
                 )
-            frame = file.read().to_pandas()
+            frame: pd.DataFrame = file.read().to_pandas()
     except InputError:
         raise
     # pyarrow raises its own, OSError and ValueError, by what is broken.

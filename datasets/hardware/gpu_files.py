@@ -3,11 +3,13 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from trainlaw.datasets.files.checks import typed_frame, value_faults
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.mapping import absence_faults
+from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, gpu_from_row
@@ -42,7 +44,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     faults += value_faults(typed, _FILLED) + _missing(new)
     if faults:
         raise FaultsError(name, tuple(sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))))
-    for row in typed.to_dict("records"):
+    for row in records(typed):
         catalog = catalog.with_gpu(_card(row, known.get(str(row["gpu"])), name))
     return catalog
 
@@ -57,7 +59,7 @@ def _missing(new: pd.DataFrame) -> list[Fault]:
     ]
 
 
-def _card(row: dict[str, object], known: Gpu | None, file: str) -> Gpu:
+def _card(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
     filled = {name: value for name, value in row.items() if pd.notna(value)}
     source = str(filled.get("source", f"file {file}"))
     if known is None:

@@ -1,12 +1,12 @@
 """The GPU schema: one row a card, unit in each column name, empty where unknown."""
 
-from trainlaw.datasets.files.columns import Column, table_schema
+from trainlaw.datasets.files.columns import Column, Optional, Range, table_schema
 
-_RATE = {"unit": "FLOP/s", "low": 1e9, "high": 1e18}
-_CLOCK = {"unit": "Hz", "low": 1e7, "high": 1e11}
-_MEMORY = {"unit": "B", "low": 1e7, "high": 1e14}
-_BANDWIDTH = {"unit": "B/s", "low": 1e8, "high": 1e15}
-_UNKNOWN = {"default": "", "may_be_empty": True}
+_RATE: Range = {"unit": "FLOP/s", "low": 1e9, "high": 1e18}
+_CLOCK: Range = {"unit": "Hz", "low": 1e7, "high": 1e11}
+_MEMORY: Range = {"unit": "B", "low": 1e7, "high": 1e14}
+_BANDWIDTH: Range = {"unit": "B/s", "low": 1e8, "high": 1e15}
+_UNKNOWN: Optional = {"default": "", "may_be_empty": True}
 
 GPU_COLUMNS: tuple[Column, ...] = (
     Column("gpu", "text", "name of the card; memory size in it where cards differ by that"),

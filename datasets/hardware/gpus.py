@@ -9,7 +9,7 @@ from math import isnan, nan
 
 import pandas as pd
 from trainlaw.datasets.files.mapping import joined_name
-from trainlaw.datasets.files.storage import read_data_table
+from trainlaw.datasets.files.storage import read_data_table, records
 from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
 
 # Words that say who made or sells the card, not which card it is; "Quadro", "RTX", "Radeon" do say which.
@@ -281,7 +281,7 @@ def gpu_from_row(row: Mapping[str, object]) -> Gpu:
 def built_in_gpus() -> GpuCatalog:
     """Return the shipped catalog of cards."""
     table = read_data_table("gpus.csv", text_columns=("compute_capability",))
-    cards = [gpu_from_row(row) for row in table.to_dict("records")]
+    cards = [gpu_from_row(row) for row in records(table)]
     sources = _sources(gpu.gpu for gpu in cards)
     return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in cards))
 
@@ -289,7 +289,7 @@ def built_in_gpus() -> GpuCatalog:
 def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the sources that differ from the row's, by card and column; a later line overrides."""
     sources: dict[str, dict[str, str]] = {name: {} for name in names}
-    for line in read_data_table("gpu_sources.csv").to_dict("records"):
+    for line in records(read_data_table("gpu_sources.csv")):
         cards = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
         for card in cards:
             sources[card] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))

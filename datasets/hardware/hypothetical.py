@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu, GpuCatalog, built_in_gpus
 from trainlaw.formulas.errors import InputError, shown, unknown_name
@@ -45,7 +46,9 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
         changes |= _changed(card, change)
     name = f"{card.gpu} with " + ", ".join(f"{fact}={value:g}" for fact, value in changes.items())
     sources = {**card.sources, **dict.fromkeys(changes, "hypothetical")}
-    return replace(card, gpu=name, aliases=(), sources=sources, **changes)
+    # Names and texts stay, so that only numbers are replaced.
+    numbers: Any = changes
+    return replace(card, gpu=name, aliases=(), sources=sources, **numbers)
 
 
 def _changed(card: Gpu, change: str) -> dict[str, float]:

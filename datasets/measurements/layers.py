@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pandas as pd
 from trainlaw.datasets.features.feature import feature_block
 from trainlaw.datasets.features.layer_features import LAYER_FEATURES, LAYER_NUMBERS, LAYER_RULES
-from trainlaw.datasets.files.columns import Column, table_schema
+from trainlaw.datasets.files.columns import Column, Range, table_schema
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.tables.joins import GpuJoin, LazyColumns
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
-_SIDE = {"unit": "px", "low": 1, "high": 65536}
-_CHANNELS = {"low": 1, "high": 1e7}
-_TIME = {"unit": "s", "low": 1e-9, "high": 1e7}
+_SIDE: Range = {"unit": "px", "low": 1, "high": 65536}
+_CHANNELS: Range = {"unit": "", "low": 1, "high": 1e7}
+_TIME: Range = {"unit": "s", "low": 1e-9, "high": 1e7}
 
 LAYER_COLUMNS: tuple[Column, ...] = (
     Column("gpu", "text", "name of the GPU, as in the GPU table"),

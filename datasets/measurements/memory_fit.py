@@ -27,8 +27,9 @@ def memory_needs(table: RunTable) -> pd.DataFrame:
     rows = [needs[key] for key in keys.itertuples(index=False, name=None)]
     found = pd.DataFrame(rows, columns=["least_bytes", "usual_bytes"])
     found["held_bytes"] = held
-    conditions = [np.isnan(held), found["least_bytes"] > MARGIN * held, found["usual_bytes"] > held]
-    return found.assign(fits=np.select(conditions, [NOT_KNOWN, CANNOT_FIT, MAY_NOT_FIT], FITS))
+    fits = np.where(found["usual_bytes"] > held, MAY_NOT_FIT, FITS)
+    fits = np.where(found["least_bytes"] > MARGIN * held, CANNOT_FIT, fits)
+    return found.assign(fits=np.where(np.isnan(held), NOT_KNOWN, fits))
 
 
 def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:

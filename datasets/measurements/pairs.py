@@ -36,7 +36,7 @@ class PairTable(MeasuredTable):
     @property
     def operations(self) -> tuple[str, ...]:
         """Names of the profile columns: `device_*_s` and `host_*_s`."""
-        return tuple(name for name in self._rows if name.startswith(("device_", "host_")))
+        return tuple(name for name in map(str, self._rows) if name.startswith(("device_", "host_")))
 
     def profile(self) -> pd.DataFrame:
         """Return the seconds of each operation in one step on the anchor, shape (n_pairs, n_operations)."""

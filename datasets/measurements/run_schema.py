@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.files.columns import Column, table_schema
+from trainlaw.datasets.files.columns import Column, Range, table_schema
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 
@@ -14,7 +14,7 @@ LAYOUTS = ("nchw", "channels_last", "unknown")
 COMPILATIONS = ("eager", "xla", "inductor", "unknown")
 DATA_KINDS = ("synthetic", "real", "unknown")
 TIMED_PARTS = ("forward", *_PARTS, *(part + "+copy" for part in _PARTS))
-_TIME_LIMITS = {"unit": "s", "low": 1e-9, "high": 1e7}
+_TIME_LIMITS: Range = {"unit": "s", "low": 1e-9, "high": 1e7}
 _MAX_COUNT = 1e7
 
 RUN_COLUMNS: tuple[Column, ...] = (
@@ -107,7 +107,7 @@ RUN_COLUMNS: tuple[Column, ...] = (
     ),
 )
 # Columns that tables lacked at first. At their defaults they do not change the identity of a table.
-OPTIONAL_COLUMNS: Mapping[str, object] = MappingProxyType(
+OPTIONAL_COLUMNS: Mapping[str, str | float | None] = MappingProxyType(
     {
         column.name: column.default
         for column in RUN_COLUMNS[[column.name for column in RUN_COLUMNS].index("pool_reason") :]
@@ -136,5 +136,5 @@ def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.drop(columns=plain)
 
 
-def _holds_only(values: pd.Series, default: object) -> bool:
+def _holds_only(values: pd.Series, default: str | float | None) -> bool:
     return bool((values.isna() if pd.isna(default) else values == default).all())

@@ -106,7 +106,10 @@ def _pairs(runs: pd.DataFrame) -> Iterator[tuple[str, str, str, bool, float]]:
     for _, rows in runs.groupby(list(_CONFIGURATION), sort=False):
         if len(rows) == 1:
             continue
-        programs = dict(list(rows.groupby(["harness", "timed_parts"], sort=True)))
+        programs = {
+            (str(program[0]), str(program[1])): part
+            for program, part in rows.groupby(["harness", "timed_parts"], sort=True)
+        }
         gpu = str(rows["gpu"].iloc[0])
         for first, second in combinations_with_replacement(programs, 2):
             if first == second:

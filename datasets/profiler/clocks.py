@@ -80,7 +80,7 @@ class EventClock:
 
     def seconds(self, earlier: Any, later: Any) -> float:
         """Return the seconds between two events."""
-        return earlier.elapsed_time(later) / 1000.0
+        return float(earlier.elapsed_time(later)) / 1000.0
 
 
 def check_clock(spans: Sequence[tuple[float, float]]) -> None:

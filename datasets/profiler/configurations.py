@@ -10,9 +10,10 @@ import pandas as pd
 from trainlaw.datasets.cnns.catalog import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.datasets.files.checks import typed_frame, value_faults
-from trainlaw.datasets.files.columns import Column
+from trainlaw.datasets.files.columns import Column, Range
 from trainlaw.datasets.files.faults import Fault, refuse
 from trainlaw.datasets.files.mapping import absence_faults
+from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
 
@@ -58,7 +59,7 @@ class Configuration:
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
 
-_COUNT = {"low": 1, "high": 1e7}
+_COUNT: Range = {"unit": "", "low": 1, "high": 1e7}
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
     Column("batch_per_gpu", "integer", "images per iteration and process", **_COUNT),
@@ -129,7 +130,7 @@ def read_plan(
     if not 0 < len(typed) <= MAX_CONFIGURATIONS:
         refuse(name, [Fault(None, "", len(typed), f"1 to {MAX_CONFIGURATIONS} configurations")])
     planned: dict[Configuration, None] = {}
-    for number, row in enumerate(typed.to_dict("records"), start=1):
+    for number, row in enumerate(records(typed), start=1):
         given = {key: value for key, value in row.items() if not pd.isna(value)}
         try:
             found = _of_row(given, device, threads, processes, nodes)

@@ -346,4 +346,5 @@ def _measured(configuration: Configuration, setup: Setup, host: MeasuredDevice, 
         detail_rows(cnn, times, configuration, host.gpu),
         operation_row(cnn, times, configuration, host.gpu, step_s),
     )
-    return step_s[0]
+    whole_s: float = step_s[0]
+    return whole_s

@@ -155,8 +155,9 @@ def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progr
     devices = dict.fromkeys((each.device, each.threads) for each in left)
     hosts = {key: measured_device(*key, setup, machine) for key in devices}
 
-    def measured(configuration: Configuration) -> object:
-        return torch_part("torch_measure").measure(configuration, setup.rule)
+    def measured(configuration: Configuration) -> Measurement:
+        found: Measurement = torch_part("torch_measure").measure(configuration, setup.rule)
+        return found
 
     for (device, processes, nodes), members in groupby(left, lambda c: (c.device, c.processes, c.nodes)):
         if processes == 1:

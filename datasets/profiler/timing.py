@@ -99,7 +99,9 @@ def _block(
     starts = range(0, 3 * size, 3)
     return [
         (
-            *(clock.seconds(marks[i + k], marks[i + k + 1]) for k in range(3)),
+            clock.seconds(marks[i], marks[i + 1]),
+            clock.seconds(marks[i + 1], marks[i + 2]),
+            clock.seconds(marks[i + 2], marks[i + 3]),
             clock.seconds(marks[i], marks[i + 3]),
         )
         for i in starts

@@ -61,7 +61,7 @@ _TF_CNN_BENCHMARKS: Mapping[str, str] = {
 }
 _CIFAR: Mapping[str, str] = {"alexnet_cifar": "alexnet_cifar", "resnet56_cifar": "resnet56_cifar"}
 # Sources of runs that ship already: layout, compilation and images, where their programs fix them.
-_FIXED: Mapping[str, Row] = {
+_FIXED: Mapping[str, Mapping[str, str | int]] = {
     "pytorch-gpu-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
     "cnn-benchmarks": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
     # tf_cnn_benchmarks: --data_format=NCHW and --xla=False are its defaults.
@@ -370,7 +370,7 @@ def _is_same_figure(runs: pd.DataFrame, first: int, second: int) -> bool:
 def _name_second_source(runs: pd.DataFrame, kept: int, dropped: int) -> None:
     place, other = str(runs["source_path"].iloc[kept]), str(runs["source"].iloc[dropped])
     if other not in place:
-        runs.iloc[kept, runs.columns.get_loc("source_path")] = f"{place}; also {other}"
+        runs.iloc[kept, list(runs).index("source_path")] = f"{place}; also {other}"
 
 
 def _with_names(runs: pd.DataFrame) -> pd.DataFrame:

@@ -48,7 +48,7 @@ class MeasuredTable:
 
     def __eq__(self, other: object) -> bool:
         """Return whether both tables hold the same rows."""
-        return type(self) is type(other) and self.sha256 == other.sha256  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.sha256 == other.sha256
 
     def __hash__(self) -> int:
         """Return a hash that agrees with equality."""

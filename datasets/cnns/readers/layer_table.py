@@ -34,6 +34,7 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     """
     with foreign_faults(str(path)):
         facts: Mapping[str, Any] = {}
+        rows: Iterable[Mapping[str, Any]]
         if str(path).lower().endswith(".json"):
             facts, rows = _json_rows(read_json(path))
         else:

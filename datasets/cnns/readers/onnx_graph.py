@@ -120,11 +120,8 @@ def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
     shape = _checked_shape(tuple(tensor.dims))
     stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
     # Values matter where a shape, an axis or a limit is computed from them; those are small.
-    if (
-        prod(shape) > MAX_VALUES
-        or (prod(shape) and not stored)
-        or tensor.data_type == onnx.TensorProto.STRING
-    ):
+    size = prod(shape)
+    if size > MAX_VALUES or (size and not stored) or tensor.data_type == onnx.TensorProto.STRING:
         return ConstantTensor(shape)
     return ConstantTensor(shape, onnx.numpy_helper.to_array(tensor))
 

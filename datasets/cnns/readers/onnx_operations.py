@@ -16,9 +16,10 @@ Operation = Callable[[GraphTracer, Node, Arguments], Argument | tuple[Tensor, ..
 
 
 def _data(arguments: Arguments, position: int = 0) -> Tensor:
-    if not isinstance(arguments[position], Tensor):
+    value = arguments[position]
+    if not isinstance(value, Tensor):
         raise InputError(f"expected data as input {position}, got a constant")
-    return arguments[position]
+    return value
 
 
 def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
@@ -217,7 +218,8 @@ def _concat(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
 
 def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
     x = _data(arguments)
-    constants = [_given(arguments, position) for position in range(1, len(arguments))]
+    given = [_given(arguments, position) for position in range(1, len(arguments))]
+    constants = [constant for constant in given if constant is not None]
     shape = list(x.shape)
     for axis, first, last, step in slices(node, [ConstantTensor(x.shape), *constants], len(shape)):
         shape[axis] = len(range(*slice(first, last, step).indices(shape[axis])))

@@ -117,21 +117,24 @@ class _Reader:
         if absent:
             raise InputError(f"reads {shown(absent[0])}, which nothing before it makes")
         arguments = [self._values[label] if label else None for label in node.inputs]
+        constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
+        results: Sequence[Value | None]
         if node.operation == "Constant":
             results = (_constant_of(node),)
-        elif node.operation == "Shape":
+        elif node.operation == "Shape" and arguments[0] is not None:
             # A shape is known even where the data are not.
             results = (constant_result(node, [ConstantTensor(arguments[0].shape)]),)
         elif not any(isinstance(argument, Tensor) for argument in arguments):
-            results = (constant_result(node, [argument for argument in arguments if argument is not None]),)
+            results = (constant_result(node, constants),)
         elif node.operation in OPERATIONS:
-            results = OPERATIONS[node.operation](self._tracer, node, arguments)
-            results = results if isinstance(results, tuple) else (results,)
+            made = OPERATIONS[node.operation](self._tracer, node, arguments)
+            results = made if isinstance(made, tuple) else (made,)
             if node.operation in {"Conv", "ConvTranspose"} and _folded_by_name(node):
-                self._folded.append(results[0].layer)
+                self._folded += [value.layer for value in results if isinstance(value, Tensor)]
         else:
             raise InputError(f"operation {shown(node.operation)} is not supported")
-        self._values.update(zip(node.outputs, results, strict=False))
+        known = zip(node.outputs, results, strict=False)
+        self._values.update({label: value for label, value in known if value is not None})
 
 
 def _constant_of(node: Node) -> ConstantTensor:

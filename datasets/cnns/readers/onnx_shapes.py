@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from trainlaw.datasets.cnns.readers.onnx_graph import MAX_VALUES, ConstantTensor, Node
@@ -11,7 +12,8 @@ Arguments = Sequence[ConstantTensor]
 
 
 def _array(constant: ConstantTensor) -> np.ndarray:
-    constant.numbers()
+    if constant.values is None:
+        raise InputError(f"expected known values, got a constant of shape {constant.shape} without any")
     return constant.values
 
 
@@ -71,13 +73,14 @@ def _shape(node: Node, arguments: Arguments) -> np.ndarray:
     return np.array(arguments[0].shape, dtype=np.int64)[part]
 
 
-def _numeric(rule: Callable[..., np.ndarray]) -> Callable[[Node, Arguments], np.ndarray]:
-    return lambda _, arguments: rule(*(_array(argument) for argument in arguments))
+def _numeric(rule: Callable[..., Any]) -> Callable[[Node, Arguments], np.ndarray]:
+    return lambda _, arguments: np.asarray(rule(*(_array(argument) for argument in arguments)))
 
 
 # ONNX divides integers as C does; shapes are never negative, so rounding down is the same.
 def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a // b if np.issubdtype(a.dtype, np.integer) else a / b
+    quotient: np.ndarray = a // b if np.issubdtype(a.dtype, np.integer) else a / b
+    return quotient
 
 
 # Numbers of the integer and boolean types in onnx.TensorProto.
@@ -132,11 +135,10 @@ def constant_result(node: Node, arguments: Arguments) -> ConstantTensor:
 def slices(node: Node, arguments: Arguments, rank: int) -> list[tuple[int, int, int, int]]:
     """Axis, first, last and step of each part of a Slice; `arguments` begin with what is sliced."""
     if "starts" in node.attributes:
-        given = [node.attributes.get(name) for name in ("starts", "ends", "axes")]
+        given = [list(node.attributes.get(name) or ()) for name in ("starts", "ends", "axes")]
     else:
         given = [argument.integers() for argument in arguments[1:]]
     firsts, lasts = given[0], given[1]
     axes = given[2] if len(given) > 2 and given[2] else range(len(firsts))
     steps = given[3] if len(given) > 3 else [1] * len(firsts)
-    axes = [axis % rank for axis in axes]
-    return list(zip(axes, firsts, lasts, steps, strict=True))
+    return list(zip((axis % rank for axis in axes), firsts, lasts, steps, strict=True))

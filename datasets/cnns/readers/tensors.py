@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.windows import Padding, Size
+from trainlaw.datasets.cnns.windows import Size
 from trainlaw.formulas.errors import InputError
 
 MAX_SIDE_PX = 65_536
@@ -55,15 +56,15 @@ class GraphTracer:
         """Remember what was assumed."""
         self.notes.append(text)
 
-    def conv(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
+    def conv(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """A convolution; options are those of `CnnBuilder.conv`."""
         return self._image(self.net.conv(self._channels_first(x), channels, kernel, **options), x)
 
-    def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Padding | bool) -> Tensor:
+    def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """A transposed convolution; options are those of `CnnBuilder.conv_transpose`."""
         return self._image(self.net.conv_transpose(self._channels_first(x), channels, kernel, **options), x)
 
-    def pool(self, x: Tensor, kind: str, kernel: Size, **options: Padding | bool) -> Tensor:
+    def pool(self, x: Tensor, kind: str, kernel: Size, **options: Any) -> Tensor:
         """A pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
         pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
         return self._image(pool(self._channels_first(x), kernel, **options), x)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from math import ceil
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
@@ -18,7 +18,7 @@ class Stage(NamedTuple):
     kernel: int
     stride: int
     channels: int
-    count: int
+    blocks: int
     fused: bool = False
 
 
@@ -98,7 +98,7 @@ def efficientnet(
     x = cnn.conv_bn(image, round_to_eight(stem * width), 3, 2, activation="silu")
     for stage in stages:
         channels = round_to_eight(stage.channels * width)
-        for position in range(ceil(stage.count * depth)):
+        for position in range(ceil(stage.blocks * depth)):
             stride = 1 if position else stage.stride
             x = _block(cnn, x, stage, channels, stride=stride, wide_gate=wide_gate)
     x = cnn.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
@@ -118,7 +118,7 @@ _SCALES = (
 )
 
 
-def _entry(scale: int, **options: bool) -> Entry:
+def _entry(scale: int, **options: Any) -> Entry:
     width, depth, size = _SCALES[scale]
     return Entry(
         partial(efficientnet, width=width, depth=depth, **options), "efficientnet", "efficientnet", size

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from trainlaw.datasets.cnns.builder import CnnBuilder, Size
+from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.cnns.windows import Size
 from trainlaw.datasets.cnns.zoo.entry import Entry
 
 Step = tuple[int, Size] | tuple[int, Size, int]
@@ -44,7 +45,7 @@ def _module35(cnn: CnnBuilder, x: int, pooled: int, one: int = 64) -> int:
 
 
 def _module17(cnn: CnnBuilder, x: int, width: int) -> int:
-    long = [(width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7))]
+    long: list[Step] = [(width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7))]
     return cnn.concat(
         _path(cnn, x, (192, 1)),
         _path(cnn, x, (width, 1), (width, (1, 7)), (192, (7, 1))),

@@ -47,7 +47,7 @@ class Stage(NamedTuple):
 
     expansion: int
     channels: int
-    count: int
+    blocks: int
     stride: int
     kernel: int = 3
 
@@ -66,7 +66,7 @@ def inverted_residual(cnn: CnnBuilder, x: int, stage: Stage, channels: int, stri
 
 def _stages(cnn: CnnBuilder, x: int, stages: tuple[Stage, ...], width: float) -> int:
     for stage in stages:
-        for position in range(stage.count):
+        for position in range(stage.blocks):
             channels = round_to_eight(stage.channels * width)
             x = inverted_residual(cnn, x, stage, channels, 1 if position else stage.stride)
     return x

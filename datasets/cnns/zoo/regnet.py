@@ -79,7 +79,9 @@ _Y = MappingProxyType(
 )
 
 
-def _entries(kind: str, table: Mapping[str, tuple], squeeze: bool) -> dict[str, Entry]:
+def _entries(
+    kind: str, table: Mapping[str, tuple[tuple[int, ...], tuple[int, ...], int]], squeeze: bool
+) -> dict[str, Entry]:
     return {
         f"regnet_{kind}_{size}": Entry(
             partial(regnet, widths=widths, depths=depths, group_width=group_width, squeeze=squeeze),

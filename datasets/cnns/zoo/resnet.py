@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.zoo.entry import Entry
@@ -88,16 +89,21 @@ def cifar_stem(cnn: CnnBuilder, x: int) -> int:
     return cnn.conv_bn(x, 64, 3)
 
 
+def _bottleneck(options: dict[str, Any]) -> Callable[[CnnBuilder, int, int, int], int]:
+    return partial(bottleneck_block, **options)
+
+
 def resnet(
     cnn: CnnBuilder,
     image: int,
     n_classes: int,
     depth: int,
     start: Callable[[CnnBuilder, int], int] = stem,
-    **block: int | bool,
+    **block: Any,
 ) -> int:
     """A residual network of four stages; `block` are options of `bottleneck_block`."""
-    one = basic_block if depth < 50 else partial(bottleneck_block, **block)
+    one: Callable[[CnnBuilder, int, int, int], int]
+    one = basic_block if depth < 50 else _bottleneck(block)
     x = start(cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
@@ -145,7 +151,7 @@ def small_resnet(cnn: CnnBuilder, image: int, n_classes: int) -> int:
     return cnn.dense(cnn.global_average_pool(x), n_classes)
 
 
-def _entry(depth: int, **options) -> Entry:
+def _entry(depth: int, **options: Any) -> Entry:
     return Entry(partial(resnet, depth=depth, **options), f"resnet{depth}", "resnet")
 
 
@@ -155,7 +161,7 @@ def _preactivation(depth: int, early_stride: bool) -> Entry:
     )
 
 
-def _aggregated(depth: int, base: str, family: str = "resnext", **block) -> Entry:
+def _aggregated(depth: int, base: str, family: str = "resnext", **block: Any) -> Entry:
     return Entry(partial(resnet, depth=depth, **block), base, family)
 
 

@@ -1,6 +1,6 @@
 """VGG (Simonyan and Zisserman 2014, arXiv:1409.1556): plain, normalised, and PROFET's Keras form."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -41,7 +41,9 @@ def profet_vgg(cnn: CnnBuilder, image: int, n_classes: int, depth: int) -> int:
     return cnn.dense(x, n_classes)
 
 
-def _entry(architecture, depth: int, size: int = 224, n_classes: int = 1000, **options: bool) -> Entry:
+def _entry(
+    architecture: Callable[..., int], depth: int, size: int = 224, n_classes: int = 1000, **options: bool
+) -> Entry:
     return Entry(partial(architecture, depth=depth, **options), f"vgg{depth}", "vgg", size, n_classes)
 
 
