@@ -217,7 +217,7 @@ def _primitive_set(
 ) -> gp.PrimitiveSetTyped:
     """Return DEAP's primitive set, with constants within the ranges of the settings."""
     ranges = {name: (low, high) for name, low, high in settings.constant_ranges}
-    primitive_set = gp.PrimitiveSetTyped("law", [], goal)
+    primitive_set = gp.PrimitiveSetTyped("formula", [], goal)
     # DEAP's own methods take functions and values; nodes are added as they are.
     for operation in operations:
         primitive_set._add(operation)

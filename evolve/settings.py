@@ -184,7 +184,7 @@ class SearchSettings:
     # Regularisation.
     exponent_limit: float = 2.0
     shrinkage: float = 1e-3
-    # Structure demanded by the user.
+    # Structure required by the user.
     required_features: tuple[str, ...] = ()
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()

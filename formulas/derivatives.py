@@ -9,11 +9,25 @@ from trainlaw.formulas.tidying import ONE, ZERO, tidy
 
 
 def derivative(expression: Expression, name: str) -> Expression:
-    """Return the derivative with respect to the variable `name`; zero where it does not occur.
+    """Return the exact derivative with respect to one variable.
 
     At a kink of abs, min or max it is the mean of both sides; the jump of a step has no derivative and counts
     as zero.
 
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    name : str
+        Name of the variable.
+
+    Returns
+    -------
+    Expression
+        The derivative, simplified; zero where the variable does not occur.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import to_text
     >>> to_text(derivative(parse_text("3 * x^2 + exp(y)"), "x"))
     '6 * x'

@@ -23,7 +23,7 @@ class UnitError(TrainlawError, ValueError):
 
 
 class MissingDependencyError(TrainlawError, ImportError):
-    """An optional package is needed and not installed; the message names the extra that brings it."""
+    """An optional package is needed and not installed; the message names the extra that provides it."""
 
 
 def optional_package(module: str, extra: str) -> ModuleType:

@@ -12,13 +12,34 @@ from trainlaw.formulas.operators import OPERATORS
 def evaluate(
     expression: Expression, columns: Mapping[str, NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return values, float64, shape (n,), and which are valid, bool, shape (n,); never raises on numbers.
+    """Return the values of an expression and whether each is valid; numbers never raise.
 
-    columns : one float64 array of shape (n,) per variable name; without any column n is 1.
     A row is valid where EVERY node is finite, not only the root: 1/exp(1000) is invalid, as it is in a
     spreadsheet and in Python, though IEEE arithmetic would make it 0.
-    Raises UnknownNameError for a variable without a column, InputError for columns of different lengths.
 
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    columns : mapping of str to ndarray, shape (n_rows,)
+        Values per variable name, in the variable's unit; without any column n_rows is 1.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (n_rows,)
+        Values, also where they are not valid.
+    valid : ndarray of bool, shape (n_rows,)
+        Whether every node is finite.
+
+    Raises
+    ------
+    UnknownNameError
+        If a variable has no column.
+    InputError
+        If the columns differ in length.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text
     >>> values, valid = evaluate(parse_text("inv(x)"), {"x": np.array([2.0, 0.0])})
     >>> values, valid

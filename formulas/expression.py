@@ -1,4 +1,4 @@
-"""A closed form as a tree of three frozen kinds of node, and the one fold that all questions about it use."""
+"""Expressions: trees of three kinds of immutable nodes, and the fold that all functions of them use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,25 +15,45 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number."""
+    """A number.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    """
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A column of numbers, by the name of its feature or grouped constant."""
+    """A column of numbers.
+
+    Parameters
+    ----------
+    name : str
+        Name of a feature or of a grouped constant.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operator of the table, by name, applied to as many arguments as its arity."""
+    """An operator applied to as many arguments as its arity.
+
+    Parameters
+    ----------
+    operator : str
+        Name in the operator table.
+    arguments : tuple of Expression
+        One expression per argument.
+    """
 
     operator: str
     arguments: tuple["Expression", ...]
-    # Kept, since trees are looked up in dictionaries a lot and hashing one anew walks through all of it.
+    # Stored, since trees are often dictionary keys, and computing the hash visits the whole tree.
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -41,11 +61,11 @@ class Apply:
         object.__setattr__(self, "_hash", hash((self.operator, self.arguments)))
 
     def __hash__(self) -> int:
-        """Return the kept hash."""
+        """Return the stored hash."""
         return self._hash
 
     def __reduce__(self) -> tuple[type["Apply"], tuple[str, tuple["Expression", ...]]]:
-        """Rebuild when unpickled: hashes of texts differ from process to process."""
+        """Rebuild when unpickled, since hashes of strings differ between processes."""
         return Apply, (self.operator, self.arguments)
 
 
@@ -109,12 +129,34 @@ def nodes(expression: Expression) -> list[Expression]:
 
 
 def variables(expression: Expression) -> tuple[str, ...]:
-    """Return the names that occur, each once, sorted."""
+    """Return the names of the variables, each once, sorted.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+
+    Returns
+    -------
+    tuple of str
+        Names of features and grouped constants.
+    """
     return tuple(sorted({node.name for node in nodes(expression) if isinstance(node, Variable)}))
 
 
 def constants(expression: Expression) -> tuple[float, ...]:
-    """Return the values of the constants as they occur from left to right (prefix order)."""
+    """Return the values of the constants in prefix order, which is from left to right in text.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+
+    Returns
+    -------
+    tuple of float
+        One value per occurrence.
+    """
     return tuple(node.value for node in reversed(nodes(expression)) if isinstance(node, Constant))
 
 
@@ -131,7 +173,20 @@ def with_constants(expression: Expression, values: Sequence[float]) -> Expressio
 
 
 def substitute(expression: Expression, mapping: Mapping[str, Expression]) -> Expression:
-    """Return the expression with each variable named in `mapping` replaced by its expression there."""
+    """Return the expression with variables replaced by expressions.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    mapping : mapping of str to Expression
+        Replacement per variable name; other variables stay.
+
+    Returns
+    -------
+    Expression
+        The new expression.
+    """
     return rebuilt(expression, variable=lambda node: mapping.get(node.name, node))
 
 
@@ -141,17 +196,28 @@ def count_nodes(expression: Expression) -> int:
 
 
 def depth(expression: Expression) -> int:
-    """Return the number of nodes on the longest way from the root to a leaf."""
+    """Return the number of nodes on the longest path from the root to a leaf."""
     return fold(expression, lambda node: 1, lambda node: 1, lambda node, depths: 1 + max(depths))
 
 
 def complexity(expression: Expression) -> int:
-    """Return the sum of the operators' costs plus one per leaf."""
+    """Return the sum of the operators' costs plus one per leaf.
+
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+
+    Returns
+    -------
+    int
+        Complexity, at least 1.
+    """
     return sum(OPERATORS[node.operator].cost if isinstance(node, Apply) else 1 for node in nodes(expression))
 
 
 def additive_terms(expression: Expression) -> list[Expression]:
-    """Return expressions whose sum is `expression`, each no sum itself, from left to right.
+    """Return expressions whose sum is `expression`, none of them a sum, from left to right.
 
     >>> additive_terms(Apply("sub", (Variable("x"), Variable("y"))))
     [Variable(name='x'), Apply(operator='neg', arguments=(Variable(name='y'),))]

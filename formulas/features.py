@@ -1,4 +1,4 @@
-"""What a column of numbers is: its name, symbol, unit and meaning."""
+"""Specifications of features: name, symbol, unit and meaning of a column of numbers."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -11,10 +11,30 @@ from trainlaw.formulas.units import Unit
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpec:
-    """One feature or target: `low` and `high` bound its possible values, in `unit`.
+    """Description of a feature or of a target.
 
-    Raises InputError when the name is empty or `low` exceeds `high`.
+    Parameters
+    ----------
+    name : str
+        Name of the column; not empty.
+    symbol : str
+        Symbol in printed formulas, such as "W_conv" or "rho".
+    unit : Unit
+        Unit of the values.
+    meaning : str
+        Human-readable description.
+    source : str
+        Where the values come from.
+    low, high : float
+        Bounds of the possible values, in `unit`.
 
+    Raises
+    ------
+    InputError
+        If the name is empty, or `low` exceeds `high`.
+
+    Examples
+    --------
     >>> FeatureSpec("batch", "b", Unit.parse("sample"), "images per iteration", low=1).high
     inf
     """
@@ -37,7 +57,13 @@ class FeatureSpec:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain JSON; an infinite bound is null."""
+        """Return the fields as plain JSON; an infinite bound is null.
+
+        Returns
+        -------
+        dict of str to object
+            What `from_json` reads.
+        """
         return {
             "name": self.name,
             "symbol": self.symbol,
@@ -50,7 +76,25 @@ class FeatureSpec:
 
     @classmethod
     def from_json(cls, value: object) -> "FeatureSpec":
-        """Return the spec of what `to_json` gave; raises InputError or UnitError, naming the field."""
+        """Return the spec that `to_json` wrote.
+
+        Parameters
+        ----------
+        value : object
+            A JSON object.
+
+        Returns
+        -------
+        FeatureSpec
+            The spec.
+
+        Raises
+        ------
+        InputError
+            If a field is missing, unknown or of the wrong kind.
+        UnitError
+            If the unit cannot be read.
+        """
         fields = JsonFields(value, "feature")
         spec = cls(
             name=fields.take("name", str),

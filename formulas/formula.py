@@ -1,4 +1,4 @@
-"""A formula: an expression together with all that is needed to use and to trust it."""
+"""Formulas: expressions with features, units, provenance and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,10 +23,18 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class GroupedConstant:
-    """A constant with one value per group, such as one per harness; it occurs as a variable called `name`.
+    """A constant with one value per group, such as one per harness; it occurs as a variable.
 
-    key : the label column that tells the group of a run. values : the value of each known group.
-    default : the value of every other group.
+    Parameters
+    ----------
+    name : str
+        Name of the variable.
+    key : str
+        Label column that contains the group of a run.
+    values : mapping of str to float
+        Value of each known group.
+    default : float
+        Value of every other group.
     """
 
     name: str
@@ -35,19 +43,54 @@ class GroupedConstant:
     default: float
 
     def column(self, labels: Mapping[str, ArrayLike] | None, length: int) -> NDArray[np.float64]:
-        """Return the constant's value per run, shape (length,); the default without a label column."""
+        """Return the constant's value per run.
+
+        Parameters
+        ----------
+        labels : mapping of str to array_like, shape (length,), or None
+            Label columns; without the constant's own, every run gets the default.
+        length : int
+            Number of runs.
+
+        Returns
+        -------
+        ndarray of float64, shape (length,)
+            Values.
+        """
         if labels is None or self.key not in labels:
             return np.full(length, self.default)
         return np.array([self.values.get(str(label), self.default) for label in np.asarray(labels[self.key])])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain JSON."""
+        """Return the fields as plain JSON.
+
+        Returns
+        -------
+        dict of str to object
+            What `from_json` reads.
+        """
         values = {group: float(value) for group, value in self.values.items()}
         return {"name": self.name, "key": self.key, "values": values, "default": float(self.default)}
 
     @classmethod
     def from_json(cls, value: object) -> "GroupedConstant":
-        """Return the constant of what `to_json` gave; raises InputError, naming the field."""
+        """Return the constant that `to_json` wrote.
+
+        Parameters
+        ----------
+        value : object
+            A JSON object.
+
+        Returns
+        -------
+        GroupedConstant
+            The constant.
+
+        Raises
+        ------
+        InputError
+            If a field, which the message names, is missing, unknown or of the wrong kind.
+        """
         fields = JsonFields(value, "grouped constant")
         constant = cls(
             name=fields.take("name", str),
@@ -61,14 +104,34 @@ class GroupedConstant:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A closed form of `target` in `features`, in the units that they state.
+    """An expression together with all that is needed to use and to trust it.
 
-    grouped : constants that differ by group. ranges : smallest and largest value of a feature in training,
-    in its unit. provenance : data sha256, versions, seed, settings. errors : held-out errors. These
-    two are plain JSON. scope : what the formula models, one of `SCOPES`, such as "run"; of scope "layer" the
-    expression is of one layer, and features and labels have a row per layer.
-    Raises UnknownNameError when a variable is neither a feature nor a grouped constant, or for an unknown
-    scope, InputError for two features of one name.
+    Parameters
+    ----------
+    expression : Expression
+        The closed form.
+    features : tuple of FeatureSpec
+        Features that may occur in it.
+    target : FeatureSpec
+        What it computes.
+    grouped : tuple of GroupedConstant
+        Constants that differ by group.
+    ranges : mapping of str to (float, float)
+        Smallest and largest value of a feature in training, in its unit.
+    provenance : mapping of str to object
+        Data sha256, versions, seed and settings, as plain JSON.
+    errors : mapping of str to object
+        Held-out errors, as plain JSON.
+    scope : str
+        What the formula models, one of `SCOPES`. With scope "layer" the expression is of one layer, and
+        features and labels have a row per layer.
+
+    Raises
+    ------
+    UnknownNameError
+        If a variable is neither a feature nor a grouped constant, or the scope is unknown.
+    InputError
+        If two features have the same name.
     """
 
     expression: Expression
@@ -107,12 +170,27 @@ class Formula:
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
     ) -> NDArray[np.float64]:
-        """Return the target per run, float64, shape (n_runs,), in the target's unit; nan where invalid.
+        """Return the target in its unit, nan where the formula is not valid.
 
-        columns : the used features by name (mapping or data frame), each of shape (n_rows,), in their units;
-        a row is a run, or a layer where the formula is of scope "layer". labels : the label columns of
-        the grouped constants, each of shape (n_rows,). sums : which rows make up each run; None gives the
-        value per row. Raises UnknownNameError for a missing column.
+        Parameters
+        ----------
+        columns : mapping of str to array_like, shape (n_rows,)
+            The used features by name (mapping or data frame), in their units. A row is a run, or a layer
+            for a formula of scope "layer".
+        labels : mapping of str to array_like, shape (n_rows,), optional
+            Label columns of the grouped constants.
+        sums : RowSums, optional
+            Which rows add up to each run; by default the value of each row is returned.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_runs,)
+            Predicted target.
+
+        Raises
+        ------
+        UnknownNameError
+            If a column is missing.
         """
         needed = {spec.name: _column(columns, spec.name) for spec in self.used_features}
         length = len(next(iter(needed.values()))) if needed else _length(columns, labels)
@@ -122,9 +200,17 @@ class Formula:
         return rows.copy() if sums is None else sums.apply(rows)
 
     def out_of_range(self, columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
-        """Return, per used feature with a training range, where a run lies outside it: bool, shape (n_runs,).
+        """Return where each used feature lies outside its training range.
 
-        columns : as for `predict`.
+        Parameters
+        ----------
+        columns : mapping of str to array_like, shape (n_rows,)
+            As for `predict`.
+
+        Returns
+        -------
+        dict of str to ndarray of bool, shape (n_rows,)
+            Per used feature with a known range; nan counts as outside.
         """
         found = {}
         for spec in self.used_features:
@@ -135,15 +221,38 @@ class Formula:
         return found
 
     def text(self, digits: int | None = 3) -> str:
-        """Return the expression as text, constants rounded to `digits` significant digits (None: exact)."""
+        """Return the expression as text.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits of the constants; None for exact text.
+
+        Returns
+        -------
+        str
+            One line.
+        """
         return to_text(self.expression, digits)
 
     def terms(self) -> list[Expression]:
-        """Return the expressions whose sum the formula is."""
+        """Return the additive terms.
+
+        Returns
+        -------
+        list of Expression
+            Expressions whose sum is the formula.
+        """
         return additive_terms(self.expression)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the formula as plain JSON; `text` repeats `expression` for people."""
+        """Return the formula as plain JSON; `text` repeats `expression` for human readers.
+
+        Returns
+        -------
+        dict of str to object
+            What `from_json` reads.
+        """
         return {
             "format": FORMAT,
             "scope": self.scope,
@@ -159,9 +268,22 @@ class Formula:
 
     @classmethod
     def from_json(cls, value: object) -> "Formula":
-        """Return the formula of what `to_json` gave.
+        """Return the formula that `to_json` wrote.
 
-        Raises InputError for a missing, unknown or wrong field, and where text and expression differ.
+        Parameters
+        ----------
+        value : object
+            A JSON object.
+
+        Returns
+        -------
+        Formula
+            The formula.
+
+        Raises
+        ------
+        InputError
+            If a field is missing, unknown or wrong, or `text` and `expression` differ.
         """
         fields = JsonFields(value, "formula")
         version = fields.take("format", str)
@@ -195,7 +317,7 @@ def _column(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:
 
 
 def _length(columns: Mapping[str, ArrayLike], labels: Mapping[str, ArrayLike] | None) -> int:
-    """Return the number of runs where no feature tells it."""
+    """Return the number of rows where no feature is used."""
     for mapping in (columns, labels or NOTHING):
         for name in mapping:
             return int(np.size(mapping[name]))

@@ -10,9 +10,19 @@ from trainlaw.formulas.formula import Formula
 
 
 def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:
-    """Write the formula as a JSON file, whole or not at all; the same formula gives the same bytes.
+    """Write a formula as a JSON file, whole or not at all; the same formula gives the same bytes.
 
-    Raises InputError where a field is no JSON or not finite, or the file cannot be written.
+    Parameters
+    ----------
+    formula : Formula
+        The formula.
+    path : str or path-like
+        File to write; an existing one is replaced.
+
+    Raises
+    ------
+    InputError
+        If a field is not plain, finite JSON, or the file cannot be written.
     """
     try:
         text = json.dumps(formula.to_json(), indent=1, allow_nan=False, ensure_ascii=False)
@@ -22,10 +32,24 @@ def save_formula(formula: Formula, path: str | os.PathLike[str]) -> None:
 
 
 def load_formula(path: str | os.PathLike[str]) -> Formula:
-    """Return the formula of the file at `path`, which `save_formula` wrote.
+    """Return the formula in a file that `save_formula` wrote.
 
-    Raises InputError, naming the file, when it is none: too large, no JSON, a number that is not finite, a
-    field that is wrong; UnknownNameError for an unknown operator.
+    Parameters
+    ----------
+    path : str or path-like
+        File to read; it may come from anyone.
+
+    Returns
+    -------
+    Formula
+        The formula.
+
+    Raises
+    ------
+    InputError
+        If the file is too large, no JSON, or has a wrong field; the message names the file.
+    UnknownNameError
+        If an operator is unknown.
     """
     text = read_text(path)
     try:

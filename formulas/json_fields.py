@@ -1,4 +1,4 @@
-"""Reading one JSON object strictly: each field once, each of its kind, none left over."""
+"""Read a JSON object strictly: every field is present, has the right type, and is known."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
 """The operator table: one row per operator, and the only place where an operator is described.
 
 No operator is protected: outside its domain it gives no finite value, and that is invalid. `scalar` is the
-same value as `function`, as source text of `math` in the arguments a and b, for machines that are generated.
+same value as `function`, as source text of `math` in the arguments a and b, for generated machines.
 `partials` are the derivatives in a and b, in the language of `trainlaw.formulas.text`.
 """
 
@@ -37,7 +37,7 @@ class Operator:
     called with the sympy module and the arguments. cost : its share of the complexity. partials : one text
     per argument. monotonicity : +1 rises, -1 falls, 0 depends, per argument. interval : bounds of the result
     from those of the arguments; without one, `monotonicity` gives it. definition : the same in other
-    operators, for printers that have no form of their own for it.
+    operators, for printers without a form for it.
     """
 
     name: str
@@ -67,7 +67,7 @@ _HALF, _THIRD = Fraction(1, 2), Fraction(1, 3)
 
 
 def _cube_root(sympy: Any, a: Any) -> Any:
-    """sympy's own cbrt is complex below zero: the real one stays opaque unless the sign is known."""
+    """Return sympy's cbrt where the sign is known, since it is complex below zero; else a function."""
     return sympy.cbrt(a) if a.is_nonnegative else sympy.Function("cbrt", real=True)(a)
 
 

@@ -1,4 +1,4 @@
-"""The formulas that nothing simpler beats."""
+"""Pareto fronts: the formulas that no simpler one beats."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,19 @@ from trainlaw.formulas.formula import Formula
 
 @dataclass(frozen=True, slots=True)
 class ScoredFormula:
-    """A formula with its training loss, complexity and, where measured, its loss on held-out groups."""
+    """A formula with its scores.
+
+    Parameters
+    ----------
+    formula : Formula
+        The formula.
+    loss : float
+        Training loss.
+    complexity : int
+        Complexity of the expression.
+    validation_loss : float, optional
+        Mean loss on held-out groups, where it was measured.
+    """
 
     formula: Formula
     loss: float
@@ -22,9 +34,17 @@ class ScoredFormula:
 
 @dataclass(frozen=True, slots=True)
 class ParetoFront:
-    """Scored formulas from simple to complex: complexity rises and loss strictly falls from one to the next.
+    """Scored formulas from simple to complex: complexity rises and loss strictly falls.
 
-    Raises InputError when they do not.
+    Parameters
+    ----------
+    members : tuple of ScoredFormula
+        The formulas in this order.
+
+    Raises
+    ------
+    InputError
+        If the order is violated.
     """
 
     members: tuple[ScoredFormula, ...]
@@ -40,7 +60,18 @@ class ParetoFront:
 
     @classmethod
     def of(cls, candidates: Iterable[ScoredFormula]) -> "ParetoFront":
-        """Return the front of the candidates; those with a loss that is not finite are left out."""
+        """Return the front of the candidates; those whose loss is not finite are excluded.
+
+        Parameters
+        ----------
+        candidates : iterable of ScoredFormula
+            Formulas in any order.
+
+        Returns
+        -------
+        ParetoFront
+            Those that no simpler or equally complex one matches in loss.
+        """
         members: list[ScoredFormula] = []
         finite = (candidate for candidate in candidates if isfinite(candidate.loss))
         for candidate in sorted(finite, key=lambda item: (item.complexity, item.loss)):
@@ -61,7 +92,13 @@ class ParetoFront:
         return self.members[position]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row per member: complexity, loss, validation_loss (None if unknown), formula (exact)."""
+        """Return a row per member, for tables and JSON.
+
+        Returns
+        -------
+        list of dict
+            Keys: complexity, loss, validation_loss (None if unknown), formula (exact text).
+        """
         return [
             {
                 "complexity": member.complexity,
@@ -73,10 +110,25 @@ class ParetoFront:
         ]
 
     def choose(self, rule: str = "validation") -> ScoredFormula:
-        """Return one member: by "validation" the lowest loss on held-out groups, by "loss" the lowest loss.
+        """Return one member.
 
-        Where no member has a validation loss, "validation" takes the training loss instead.
-        Raises InputError for an empty front, UnknownNameError for another rule.
+        Parameters
+        ----------
+        rule : {"validation", "loss"}
+            Lowest loss on held-out groups, or lowest training loss, which is also the fallback where no
+            member has a validation loss.
+
+        Returns
+        -------
+        ScoredFormula
+            The chosen member.
+
+        Raises
+        ------
+        InputError
+            If the front is empty.
+        UnknownNameError
+            If the rule is unknown.
         """
         if rule not in ("validation", "loss"):
             raise unknown_name("rule", rule, ("validation", "loss"))

@@ -22,14 +22,24 @@ from trainlaw.formulas.simplification import simplify
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+# Random points and corners that are tried before the bisection: most false claims fail at one of them.
 SAMPLES = 1024
-STEPS = (1.0, 0.1, 0.001)
 MAX_CORNERS = 256
+# A fall is looked for over these shares of the distance to the top of the range.
+STEPS = (1.0, 0.1, 0.001)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The outcome, with the points that refute the claim: one for a sign, two for monotonicity."""
+    """Outcome of a proof.
+
+    Parameters
+    ----------
+    status : {"proved", "refuted", "undecided"}
+        The outcome.
+    witness : tuple of mapping
+        Points that refute the claim: one for a sign, two for monotonicity.
+    """
 
     status: Literal["proved", "refuted", "undecided"]
     witness: tuple[Mapping[str, float], ...] = ()
@@ -46,13 +56,36 @@ def prove_sign(
     max_boxes: int = 4096,
     simplify_seconds: float = 5.0,
 ) -> Proof:
-    """Return whether the expression is valid and never negative (sign = 1) or never positive (-1) in the box.
+    """Prove or refute that the expression is valid and never negative (or never positive) in a box.
 
-    box : (low, high) per variable. max_boxes : after so many boxes of the bisection a try is given up.
-    simplify_seconds : limit of the child process that rewrites the expression for a second try where the
-    first was undecided; 0 does without. Raises UnknownNameError for a variable without a range, InputError
-    for a range that is none.
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    box : mapping of str to (float, float)
+        Lowest and highest value per variable.
+    sign : {1, -1}
+        1: never negative; -1: never positive.
+    max_boxes : int
+        A try is given up after this number of boxes of the bisection.
+    simplify_seconds : float
+        Limit of the child process that simplifies the expression for a second try, in seconds; 0: no second
+        try.
 
+    Returns
+    -------
+    Proof
+        The outcome.
+
+    Raises
+    ------
+    UnknownNameError
+        If a variable has no range.
+    InputError
+        If a range is empty.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text
     >>> prove_sign(parse_text("x^2 - 2 * x + 1.5"), {"x": (0, 3)}).status
     'proved'
@@ -70,10 +103,38 @@ def prove_monotone(
     max_boxes: int = 4096,
     simplify_seconds: float = 5.0,
 ) -> Proof:
-    """Return whether the expression is valid and never falls (direction = 1) or never rises (-1) in `name`.
+    """Prove or refute that the expression is valid and never falls (or never rises) in one variable.
 
-    box, max_boxes, simplify_seconds and errors : as for `prove_sign`.
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    name : str
+        Name of the variable.
+    box : mapping of str to (float, float)
+        Lowest and highest value per variable.
+    direction : {1, -1}
+        1: never falls; -1: never rises.
+    max_boxes : int
+        A try is given up after this number of boxes of the bisection.
+    simplify_seconds : float
+        Limit of the child process that simplifies the expression for a second try, in seconds; 0: no second
+        try.
 
+    Returns
+    -------
+    Proof
+        The outcome.
+
+    Raises
+    ------
+    UnknownNameError
+        If a variable has no range.
+    InputError
+        If a range is empty.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text
     >>> prove_monotone(parse_text("x / (x + c)"), "x", {"x": (0, 9), "c": (1, 2)}).status
     'proved'
@@ -96,7 +157,7 @@ class _SignClaim:
         plain, form = enclose(self.expression, boxes), enclose(self.form, boxes)
         return np.where(plain.total, np.fmax(plain.low, form.low), -np.inf)
 
-    def judge(self, points: Mapping[str, Array]) -> Proof | None:
+    def decide(self, points: Mapping[str, Array]) -> Proof | None:
         """Return the outcome where points decide it: one refutes the claim, or has no valid value."""
         values = _enclose_points(self.expression, points)
         if np.any(values.high < 0):
@@ -129,7 +190,7 @@ class _RisingClaim:
         )
         return any(self.name in variables(node) for node in steps)
 
-    def judge(self, points: Mapping[str, Array]) -> Proof | None:
+    def decide(self, points: Mapping[str, Array]) -> Proof | None:
         """Return the outcome where points decide it: a pair refutes the claim, or one is not valid."""
         here = _enclose_points(self.expression, points)
         for share in STEPS:
@@ -144,9 +205,9 @@ class _RisingClaim:
 def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify_seconds: float) -> Proof:
     """Return the outcome from sampled points, from a bisection, or from one with a simpler form."""
     samples = _samples(ends)
-    judged = claim.judge(samples)
-    if judged:
-        return judged
+    decided = claim.decide(samples)
+    if decided:
+        return decided
     outcome = _bisect(claim, ends, max_boxes)
     if outcome.status == "undecided" and simplify_seconds > 0:
         shorter = _shorter(claim.form, ends, samples, simplify_seconds)
@@ -213,9 +274,9 @@ def _bisect(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int) -> Proo
         if not np.any(still_open):
             return Proof("proved")
         boxes = {name: (low[still_open], high[still_open]) for name, (low, high) in boxes.items()}
-        judged = claim.judge({name: _middle(*sides) for name, sides in boxes.items()})
-        if judged or examined > max_boxes or not boxes:
-            return judged or UNDECIDED
+        decided = claim.decide({name: _middle(*sides) for name, sides in boxes.items()})
+        if decided or examined > max_boxes or not boxes:
+            return decided or UNDECIDED
         boxes = _halved(claim, boxes)
 
 
@@ -227,7 +288,7 @@ def _middle(low: Array, high: Array) -> Array:
 
 
 def _halved(claim: _SignClaim | _RisingClaim, boxes: Ranges) -> Ranges:
-    """Return both halves of each box, cut across the variable that brings the claim nearest to a proof."""
+    """Return both halves of each box, cut across the variable that leads nearest to a proof."""
     halves = [_cut(boxes, name) for name in boxes]
     gains = np.array([np.minimum(claim.margin(lower), claim.margin(upper)) for lower, upper in halves])
     widths = np.array([_relative_width(*sides) for sides in boxes.values()])
@@ -301,7 +362,7 @@ def _slope_signs(operator: str, index: int, intervals: list[Interval]) -> tuple[
     """Return where an operator never falls, and never rises, in one of arguments within `intervals`.
 
     Where the operator is valid all over a box it is continuous there, steps apart, which have a monotonicity
-    of their own in the table: the sign of the partial derivative decides, also if that is undefined at an
+    in the table: the sign of the partial derivative decides, also if that is undefined at an
     end.
     """
     monotone = OPERATORS[operator].monotonicity[index]

@@ -1,4 +1,4 @@
-"""Constants with the fewest digits that cost no more than a given share of the error."""
+"""Round constants to the fewest digits within a limit on the error."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,11 +9,20 @@ from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, constants, with_constants
 from trainlaw.formulas.row_sums import RowSums
 
+# 17 significant digits identify every float64.
 MAX_DIGITS = 17
 
 
 class RoundedExpression(NamedTuple):
-    """An expression with readable constants, and its mean absolute percentage error before and after."""
+    """An expression with readable constants, and what the rounding costs.
+
+    Parameters
+    ----------
+    expression : Expression
+        The expression with rounded constants.
+    exact_error_percent, rounded_error_percent : float
+        Mean absolute percentage error before and after.
+    """
 
     expression: Expression
     exact_error_percent: float
@@ -29,11 +38,29 @@ def round_constants(
 ) -> RoundedExpression:
     """Return the expression with constants of the fewest significant digits.
 
-    columns : float64, shape (n_rows,), per variable. target : the measured values, shape (n_runs,), above
-    zero. limit_points : by how many percentage points the mean absolute percentage error may rise in all.
-    sums : which rows, such as layers, make up each run; None where each row is a run.
-    First one number of digits for all, the smallest that keeps the limit; then fewer for each in turn.
+    First one number of digits for all constants, the smallest that keeps the limit; then fewer for each in
+    turn.
 
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    columns : mapping of str to ndarray, shape (n_rows,)
+        Values per variable.
+    target : array_like, shape (n_runs,)
+        Measured values, above zero.
+    limit_points : float
+        By how many percentage points the mean absolute percentage error may rise in all.
+    sums : RowSums, optional
+        Which rows, such as layers, add up to each run; by default each row is a run.
+
+    Returns
+    -------
+    RoundedExpression
+        The expression with its errors.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text, to_text
     >>> x = np.array([1.0, 2.0, 3.0])
     >>> rounded = round_constants(parse_text("2.000012345 * x"), {"x": x}, 2 * x)

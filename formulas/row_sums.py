@@ -1,4 +1,4 @@
-"""Sums over rows: which rows of a table, how often, make up each observation."""
+"""Sums over rows: which rows of a table, and how often, add up to each observation."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,26 @@ from trainlaw.formulas.errors import InputError
 
 @dataclass(frozen=True)
 class RowSums:
-    """Observation i is the sum of `count` times the law's value over `row[start[i] : start[i + 1]]`.
+    """Sums of rows: observation i is the sum of `count` times the value of `row[start[i] : start[i + 1]]`.
 
-    start : int64 (n_observations + 1,), from 0 to the number of entries, rising. row : int64 (n_entries,),
-    rows of the table. count : float64 (n_entries,), how often each counts. So a network is the sum of its
-    layers, and equal layers are one row with its number. Raises InputError where they do not fit together.
+    So the time of a CNN is the sum over its layers, and equal layers are one row with a count.
 
+    Parameters
+    ----------
+    start : ndarray of int64, shape (n_observations + 1,)
+        From 0 to n_entries, rising.
+    row : ndarray of int64, shape (n_entries,)
+        Rows of the table.
+    count : ndarray of float64, shape (n_entries,)
+        How often each row counts.
+
+    Raises
+    ------
+    InputError
+        If an observation has no row, or the arrays do not fit together.
+
+    Examples
+    --------
     >>> sums = RowSums(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([2.0, 1.0, 3.0]))
     >>> sums.apply(np.array([10.0, 1.0])).tolist()
     [21.0, 3.0]
@@ -40,11 +54,33 @@ class RowSums:
         return self.start.size - 1
 
     def apply(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sums (n_observations,) of `values` (n_rows,), in their unit."""
+        """Return the sums of some values.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_rows,)
+            Values of the rows, in any unit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_observations,)
+            Sums in the same unit.
+        """
         return np.add.reduceat(self.count * values[self.row], self.start[:-1])
 
     def of(self, observations: NDArray[np.int64]) -> "RowSums":
-        """The sums of some observations (n,), in this order."""
+        """Return the sums of some observations, in this order.
+
+        Parameters
+        ----------
+        observations : ndarray of int64, shape (n,)
+            Indices of observations.
+
+        Returns
+        -------
+        RowSums
+            Sums over the same rows.
+        """
         sizes = np.diff(self.start)[observations]
         start = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(self.start[observations] - start[:-1], sizes) + np.arange(start[-1])

@@ -12,8 +12,14 @@ from trainlaw.formulas.errors import InputError, unknown_name
 class Scope:
     """What the value of a formula stands for.
 
-    name : as `Formula.scope` stores it. title : human-readable description. part : what the expression is
-    evaluated on where the target is a sum over such parts; empty where it is evaluated once.
+    Parameters
+    ----------
+    name : str
+        Name as stored in `Formula.scope`.
+    title : str
+        Human-readable description.
+    part : str
+        What the expression is evaluated on where the target is a sum over such parts; empty otherwise.
     """
 
     name: str
@@ -74,7 +80,7 @@ def inferred_scope(features: Iterable[str], summed_over: str, provenance: Mappin
     """Return the scope of a formula file that does not store it.
 
     features : names of the features that the formula uses. summed_over : a field that files had instead,
-    "layer" or empty. provenance : of the formula; worked cases (`cases`) came with custom features only.
+    "layer" or empty. provenance : of the formula; only custom features have worked examples (`cases`).
     Raises InputError for a sum over anything but layers.
 
     >>> inferred_scope(["single_gpu_time_s", "network_transfer_s"], "", {})

@@ -1,4 +1,4 @@
-"""A shorter expression of the same values: own rules in process, then sympy's rewrites in a child process."""
+"""Simplify expressions: cheap rules in this process, then sympy's rewrites in a child process."""
 
 import json
 import os
@@ -31,11 +31,24 @@ def simplify(
 ) -> Expression:
     """Return an expression of the same values and at most the same complexity.
 
-    columns : float64, shape (n,), per variable name: the rows on which the values must agree to 1e-9 relative
-    wherever the expression is valid, beside random points within their ranges; without columns, random points
-    from 0.1 to 10 of either sign. limit_seconds : after this time the child process is killed, and what it
-    has found by then is used. The result is the same in every run that does not hit that limit.
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    columns : mapping of str to ndarray, shape (n_rows,), optional
+        Rows on which the values must agree to 1e-9 relative wherever the expression is valid, in addition to
+        random points within their ranges; by default random points from 0.1 to 10 of either sign.
+    limit_seconds : float
+        After this time the child process is killed, and what it has found by then is used. The result is
+        the same in every run that does not reach the limit.
 
+    Returns
+    -------
+    Expression
+        The simplest form found.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text, to_text
     >>> to_text(simplify(parse_text("(x * y + x * z) / x")))
     'y + z'

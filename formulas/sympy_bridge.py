@@ -1,4 +1,4 @@
-"""Expressions as sympy's, and back; sympy itself is imported when first needed."""
+"""Conversion to and from sympy expressions; sympy is imported when first needed."""
 
 import importlib
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, check_size, fold
 from trainlaw.formulas.operators import OPERATORS
 
-# A power that has an operator of its own, by the text of sympy's exponent.
+# Powers with a separate operator, by the text of sympy's exponent.
 POWER_OPERATORS = {"-1": "inv", "1/2": "sqrt", "2": "square", "3": "cube"}
 
 

@@ -1,7 +1,7 @@
-"""The child process that lets sympy rewrite expressions: JSON lines in, JSON lines out, no pickle.
+"""The child process in which sympy rewrites expressions: JSON lines in, JSON lines out, no pickle.
 
 Input: one object {"expressions": [JSON form, ...], "positive": [names]}. Output: one line [index, JSON form]
-per candidate as soon as it is found, so that a parent that loses patience keeps what there is.
+per candidate as soon as it is found, so that a parent that stops waiting can use what was found.
 """
 
 import importlib
@@ -59,7 +59,7 @@ class _CountedCalls:
 
 
 def rewrites() -> tuple[Callable[[Any], Any], ...]:
-    """Return the functions of sympy that are tried, from cheap to dear."""
+    """Return the functions of sympy that are tried, from cheap to expensive."""
     sympy = importlib.import_module("sympy")
     return (
         lambda form: form,

@@ -1,4 +1,4 @@
-"""An expression as a line of text, and the exact reader of such lines."""
+"""Write expressions as text, and read such text exactly."""
 
 import math
 import re
@@ -37,9 +37,21 @@ class _Written(NamedTuple):
 def to_text(expression: Expression, digits: int | None = None) -> str:
     """Return the expression as text that `parse_text` reads.
 
-    With `digits` None the text is exact: it reads back as an equal tree. With a number, constants are rounded
-    to that many significant digits, for reading.
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    digits : int, optional
+        Significant digits of the constants, for reading; by default the text is exact and reads back as an
+        equal tree.
 
+    Returns
+    -------
+    str
+        One line.
+
+    Examples
+    --------
     >>> to_text(Apply("add", (Constant(0.5), Apply("mul", (Constant(2.0), Variable("x"))))))
     '0.5 + 2 * x'
     """
@@ -68,7 +80,7 @@ def number_text(value: float, digits: int | None = None) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return the name of a variable as it stands in a text, between backticks unless it is a plain name."""
+    """Return the name of a variable as written in text, between backticks unless it is a plain name."""
     return name if re.fullmatch(_NAME, name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -93,12 +105,30 @@ def _write_operator(node: Apply, arguments: tuple[_Written, ...]) -> _Written:
 
 
 def parse_text(text: str) -> Expression:
-    """Return the expression that `text` writes: + - * / ^ (or **), a minus sign, operators as functions.
+    """Return the expression that a text describes; no text is ever executed.
 
-    Names are letters, digits and underscores, with an optional part in brackets: C[harness]; any other name
-    stands between backticks. No text is ever executed. Raises InputError that says where (UnknownNameError
-    for a function that is no operator); also for more than MAX_NODES nodes or MAX_DEPTH levels.
+    Infix operators are + - * / ^ (or **), all others are functions. Names are letters, digits and
+    underscores, with an optional index in brackets: C[harness]; any other name is quoted by backticks.
 
+    Parameters
+    ----------
+    text : str
+        One line.
+
+    Returns
+    -------
+    Expression
+        The expression.
+
+    Raises
+    ------
+    InputError
+        If the text cannot be read (the message says where), or has too many nodes or levels.
+    UnknownNameError
+        If a function is no operator.
+
+    Examples
+    --------
     >>> parse_text("2 * x")
     Apply(operator='mul', arguments=(Constant(value=2.0), Variable(name='x')))
     """
@@ -126,7 +156,7 @@ class _Pending:
 
 
 class _Parser:
-    """Reads by operator precedence with a stack of its own (Dijkstra's shunting yard): no recursion."""
+    """Operator-precedence parser with an explicit stack (Dijkstra's shunting yard): no recursion."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -54,6 +54,18 @@ def folded(operator: str, arguments: tuple[Expression, ...]) -> Expression:
 def tidy(expression: Expression) -> Expression:
     """Return an equal expression of at most the same complexity, with like terms and like factors merged.
 
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+
+    Returns
+    -------
+    Expression
+        Equal wherever `expression` is valid.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text, to_text
     >>> to_text(tidy(parse_text("2 * x * y + y * x / 4 - 0 * z")))
     '2.25 * x * y'
@@ -117,7 +129,7 @@ def _merged_sum(node: Apply) -> Expression:
 
 
 def _sum(terms: list[Factors]) -> Expression:
-    """Return the sum of the terms, a positive one first: then a difference needs no minus sign of its own."""
+    """Return the sum of the terms, a positive one first, so that a difference needs no minus sign."""
     ordered = sorted(terms, key=lambda term: term[0] < 0)
     return reduce(_plus, ordered[1:], product(*ordered[0])) if ordered else ZERO
 

@@ -1,4 +1,4 @@
-"""The unit of an expression whose constants take the units that their places demand.
+"""The unit of an expression whose constants may have any unit.
 
 Every constant has an unknown unit. A node's unit is then a known unit times rational powers of the unknown
 ones; sums, functions and the target give equations, which are solved by elimination over the fractions.
@@ -16,11 +16,29 @@ from trainlaw.formulas.units import DIMENSIONLESS, Unit
 
 
 def infer_unit(expression: Expression, units: Mapping[str, Unit]) -> Unit | None:
-    """Return the unit of the expression, or None where its constants leave it free.
+    """Return the unit of an expression whose constants may have any unit.
 
-    units : the unit of each variable. Raises UnitError that names the sub-expression whose units do not
-    agree, UnknownNameError for a variable without a unit.
+    Parameters
+    ----------
+    expression : Expression
+        Any expression.
+    units : mapping of str to Unit
+        Unit of each variable.
 
+    Returns
+    -------
+    Unit or None
+        None where the constants leave the unit open.
+
+    Raises
+    ------
+    UnitError
+        If the units of a sub-expression, which the message names, are inconsistent.
+    UnknownNameError
+        If a variable has no unit.
+
+    Examples
+    --------
     >>> from trainlaw.formulas.text import parse_text
     >>> units = {"work": Unit.parse("FLOP"), "rate": Unit.parse("FLOP/s")}
     >>> str(infer_unit(parse_text("work / rate + 3"), units))
@@ -123,7 +141,7 @@ def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, 
 
 
 def _result(system: _System, node: Apply, powers: tuple[_Power, ...]) -> _Power:
-    """Return the unit of one node and add the equations that its operator asks for."""
+    """Return the unit of one node and add the equations of its operator."""
     rule = OPERATORS[node.operator].unit_rule
     if rule.kind == "product":
         result = NO_UNIT
@@ -153,6 +171,6 @@ def _power_result(system: _System, node: Apply, base: _Power, exponent: _Power) 
 
 
 def exact_fraction(value: float) -> Fraction:
-    """Return the fraction that a person means by `value`: 0.48 is 12/25, and 0.3333333333333333 is 1/3."""
+    """Return the fraction that `value` stands for: 0.48 is 12/25, and 0.3333333333333333 is 1/3."""
     simple = Fraction(value).limit_denominator(24)
     return simple if float(simple) == value else Fraction(repr(value))

@@ -13,10 +13,17 @@ _TOKEN = re.compile(r"\s*(?:([A-Za-z]+)|(-?\d+(?:/\d+)?)|([*/^()]))")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A product of powers of `BASES`; `exponents` holds one fraction per base, in their order.
+    """A product of powers of `BASES`.
 
-    A MAC (multiply-accumulate) is a base of its own, so that the 2 FLOP of one MAC is a constant with a unit.
+    A MAC (multiply-accumulate) is a separate base, so that the 2 FLOP of one MAC are a constant with a unit.
 
+    Parameters
+    ----------
+    exponents : tuple of Fraction
+        One exponent per base, in the order of `BASES`.
+
+    Examples
+    --------
     >>> print(Unit.parse("FLOP") / Unit.parse("FLOP/s"))
     s
     """
@@ -25,9 +32,22 @@ class Unit:
 
     @classmethod
     def parse(cls, text: str) -> "Unit":
-        """Return the unit that `text` names, such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
+        """Return the unit that a text describes.
 
-        Raises UnitError when the text is no such product.
+        Parameters
+        ----------
+        text : str
+            Such as "FLOP/s", "B/(element*s)", "s^(1/2)" or "1".
+
+        Returns
+        -------
+        Unit
+            The unit.
+
+        Raises
+        ------
+        UnitError
+            If the text is no product of powers of the bases.
         """
         if len(text) > MAX_LENGTH:
             raise UnitError(f"expected a unit of at most {MAX_LENGTH} characters, got {shown(text)}")

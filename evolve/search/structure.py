@@ -1,4 +1,4 @@
-"""The form that the user demands of every formula: a template with holes, and limits of nesting."""
+"""The form that the user requires of every formula: a template with holes, and limits of nesting."""
 
 import random
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ HOLE = "hole"
 
 @dataclass(frozen=True)
 class Structure:
-    """The structural demands of one search.
+    """The structural requirements of one search.
 
     template : nodes in prefix order, holes as leaves named `hole...`, or empty. nesting : triples (outer,
     inner, most), as in `SearchSettings.nesting_limits`.
@@ -46,7 +46,7 @@ class Structure:
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
-    """Return the structure that the settings demand.
+    """Return the structure that the settings require.
 
     Raises InputError for a template outside the grammar, or one without a hole.
     """

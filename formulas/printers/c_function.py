@@ -76,8 +76,8 @@ def print_c_function(formula: Formula | Expression, name: str = "predict") -> st
     Grouped constants take the group's label as a further argument, a string. The function returns NAN where
     the formula is not valid. Not for -ffast-math, which takes NAN and infinity out of the language.
     """
-    law = as_formula(formula)
-    layout = lay_out(law, C, name)
+    formula = as_formula(formula)
+    layout = lay_out(formula, C, name)
     arguments = [f"double {place}" for place in layout.inputs.values()]
     arguments += [f"const char *{place}" for place in layout.labels.values()]
     checks = " && ".join(f"isfinite({place})" for place in layout.inputs.values())
@@ -87,7 +87,7 @@ def print_c_function(formula: Formula | Expression, name: str = "predict") -> st
     lines += [f"const double {step} = {text};" for step, text in layout.steps]
     lines.append(f"return finite_or_nan({layout.result});")
     helpers = "".join(C.used_helpers("\n".join(lines)))
-    comments = "".join(f"// {line}\n" for line in header(law))
+    comments = "".join(f"// {line}\n" for line in header(formula))
     includes = "#include <math.h>\n" + ("#include <string.h>\n" if layout.labels else "")
     body = "".join(f"    {line}\n" for line in lines)
     return f"{comments}{includes}\n{helpers}\ndouble {name}({', '.join(arguments) or 'void'}) {{\n{body}}}\n"

@@ -146,7 +146,7 @@ def _levels(text: str) -> int:
 
 
 def _cuts(expression: Expression, names: Mapping[str, str]) -> set[tuple[Apply, int]]:
-    """Return the arguments, as node and place, that need a cell of their own to keep within the limits.
+    """Return the arguments, as node and place, that need a separate cell to stay within the limits.
 
     An argument that a form repeats is one of them; else the longest and the deepest of a node that gets too
     large.
@@ -185,11 +185,14 @@ def print_excel(formula: Formula | Expression) -> str:
     The inputs are defined names, the features' names in lower case with the prefix in_, since names such as
     FP32 or L2 are cell addresses.
     """
-    law = as_formula(formula)
-    inputs = [*(spec.name for spec in law.used_features), *(constant.name for constant in law.grouped)]
+    formula = as_formula(formula)
+    inputs = [
+        *(spec.name for spec in formula.used_features),
+        *(constant.name for constant in formula.grouped),
+    ]
     names = {name: f"in_{plain.lower()}" for name, plain in identifiers(inputs, ()).items()}
-    cells = split_for_excel(law.expression, names, lambda index: f"step_{index + 1}")
-    target = identifiers([law.target.name], ())[law.target.name].lower()
+    cells = split_for_excel(formula.expression, names, lambda index: f"step_{index + 1}")
+    target = identifiers([formula.target.name], ())[formula.target.name].lower()
     lines = [*cells.helpers, (f"out_{target}", cells.formula)]
-    comments = "".join(f"# {line}\n" for line in header(law))
+    comments = "".join(f"# {line}\n" for line in header(formula))
     return comments + "".join(f"{name} ={text}\n" for name, text in lines)

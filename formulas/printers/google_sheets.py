@@ -39,18 +39,20 @@ def print_google_sheets(formula: Formula | Expression) -> str:
 
     Raises InputError for a function that Google Sheets may not have.
     """
-    law = as_formula(formula)
-    comments = [f"# {line}" for line in [*header(law), "enter the values of column B, in their units"]]
+    formula = as_formula(formula)
+    comments = [f"# {line}" for line in [*header(formula), "enter the values of column B, in their units"]]
     names = identifiers(
-        [*(spec.name for spec in law.used_features), *(item.name for item in law.grouped)], ()
+        [*(spec.name for spec in formula.used_features), *(item.name for item in formula.grouped)], ()
     )
     places = {name: f"$B${len(comments) + 1 + line}" for line, name in enumerate(names)}
-    rows = [[names[spec.name], "", str(spec.unit), spec.meaning] for spec in law.used_features]
-    rows += [[names[item.name], repr(item.default), "", f"a value per {item.key}"] for item in law.grouped]
+    rows = [[names[spec.name], "", str(spec.unit), spec.meaning] for spec in formula.used_features]
+    rows += [
+        [names[item.name], repr(item.default), "", f"a value per {item.key}"] for item in formula.grouped
+    ]
     first = len(comments) + len(rows) + 1
-    cells = split_for_excel(law.expression, places, lambda index: f"$B${first + index}")
+    cells = split_for_excel(formula.expression, places, lambda index: f"$B${first + index}")
     rows += [[f"step {line}", f"={text}", "", ""] for line, (_, text) in enumerate(cells.helpers, start=1)]
-    rows.append([law.target.name, f"={cells.formula}", str(law.target.unit), law.target.meaning])
+    rows.append([formula.target.name, f"={cells.formula}", str(formula.target.unit), formula.target.meaning])
     missing = missing_functions("".join(row[1] for row in rows))
     if missing:
         raise InputError(

@@ -63,8 +63,8 @@ def print_javascript(formula: Formula | Expression, name: str = "predict") -> st
     features : an object with a number per feature name, in its unit. labels : an object with the group's
     label per label column, for grouped constants. The function returns NaN where the formula is not valid.
     """
-    law = as_formula(formula)
-    layout = lay_out(law, JAVASCRIPT, name)
+    formula = as_formula(formula)
+    layout = lay_out(formula, JAVASCRIPT, name)
     lines = [
         f"const {place} = finite(features[{JAVASCRIPT.text_literal(key)}]);"
         for key, place in layout.inputs.items()
@@ -82,6 +82,6 @@ def print_javascript(formula: Formula | Expression, name: str = "predict") -> st
     lines += [f"const {step} = {text};" for step, text in layout.steps]
     lines.append(f"return finite({layout.result});")
     helpers = "".join(JAVASCRIPT.used_helpers("\n".join(lines)))
-    comments = "".join(f"// {line}\n" for line in header(law))
+    comments = "".join(f"// {line}\n" for line in header(formula))
     body = "".join(f"  {line}\n" for line in lines)
     return f"{comments}{helpers}function {name}(features, labels = {{}}) {{\n{body}}}\n"

@@ -1,4 +1,4 @@
-"""What all printers share: a table of forms, and how an expression is written with it."""
+"""The base of all printers: a table of forms per language, and how an expression is written with it."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def plain_number(write: Callable[[float], str]) -> Callable[[float], Piece]:
 class Language:
     """How one language writes formulas.
 
-    forms : per operator a text with {a} and {b}; {a:atom} asks for parentheses around all that is not atomic.
+    forms : per operator a text with {a} and {b}; {a:atom} puts all that is not atomic in parentheses.
     What has no form is infix. form_strengths : of forms that are not atomic. infix : the symbols of infix
     operators. constant_power : the form of a power to a given constant, where that differs from the form of
     "pow". finite : a form that gives the language's invalid value where {a} is not finite; empty where the
@@ -134,10 +134,9 @@ class _Place(NamedTuple):
     piece: Piece
     parentheses: tuple[str, str]
 
-    def __format__(self, wish: str) -> str:
-        return (
-            self.piece.text.join(self.parentheses) if wish and self.piece.strength < ATOM else self.piece.text
-        )
+    def __format__(self, specification: str) -> str:
+        bare = not specification or self.piece.strength >= ATOM
+        return self.piece.text if bare else self.piece.text.join(self.parentheses)
 
 
 PROBES = (-1.7e308, -2.0, -0.5, 0.0, 5e-324, 0.5, 1.0, 3.0, 1.7e308)

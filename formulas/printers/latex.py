@@ -22,7 +22,7 @@ SPECIAL = {
 
 
 def latex_language(digits: int | None) -> Language:
-    """Return how LaTeX writes formulas, with constants of so many significant digits (None: exact)."""
+    """Return how LaTeX writes formulas, with constants of `digits` significant digits (None: exact)."""
     return Language(
         forms={
             "div": r"\frac{{{a}}}{{{b}}}",
@@ -82,7 +82,7 @@ def latex_symbol(symbol: str) -> str:
     if len(symbol) == 1 and symbol.isascii() and symbol.isalpha():
         return symbol
     words = unicodedata.name(symbol, "").split() if len(symbol) == 1 else []
-    # omicron and the capitals that look Latin have no command of their own.
+    # omicron and the capitals that look Latin have no command.
     if words[:3] == ["GREEK", "SMALL", "LETTER"] and len(words) == 4 and words[3] != "OMICRON":
         return "\\" + words[3].lower().replace("lamda", "lambda")
     return f"\\mathrm{{{escaped(symbol)}}}"
@@ -103,12 +103,13 @@ def latex_expression(expression: Expression, symbols: Mapping[str, str], digits:
 
 def print_latex(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a displayed equation and a table of its symbols with units and meanings."""
-    law = as_formula(formula)
-    symbols = {spec.name: latex_symbol(spec.symbol) for spec in law.used_features}
-    symbols |= {constant.name: latex_symbol(indexed(constant.name)) for constant in law.grouped}
-    comments = "".join(f"% {line}\n" for line in header(law))
-    equation = f"{latex_symbol(law.target.symbol)} = {latex_expression(law.expression, symbols, digits)}"
-    rows = "".join(_row(spec) for spec in (law.target, *law.used_features))
+    formula = as_formula(formula)
+    symbols = {spec.name: latex_symbol(spec.symbol) for spec in formula.used_features}
+    symbols |= {constant.name: latex_symbol(indexed(constant.name)) for constant in formula.grouped}
+    comments = "".join(f"% {line}\n" for line in header(formula))
+    right = latex_expression(formula.expression, symbols, digits)
+    equation = f"{latex_symbol(formula.target.symbol)} = {right}"
+    rows = "".join(_row(spec) for spec in (formula.target, *formula.used_features))
     return f"{comments}\\[\n{equation}\n\\]\n\\begin{{tabular}}{{lll}}\n{rows}\\end{{tabular}}\n"
 
 

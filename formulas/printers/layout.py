@@ -1,4 +1,4 @@
-"""The parts that a function in any language consists of: inputs, labels, steps, result, helpers."""
+"""The parts of a function in any language: inputs, labels, steps, result, helpers."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ class Layout(NamedTuple):
     """The parts of one function.
 
     inputs, labels : identifier per feature and per label column. grouped : identifier and grouped constant.
-
     steps : identifier and text of each step, finite or the language's invalid value. result : text of the
     value. helpers : source of the helper functions that the texts call.
     """

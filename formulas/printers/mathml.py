@@ -16,7 +16,7 @@ def _call(name: str, arguments: str = "{a}") -> str:
 
 
 def mathml_language(digits: int | None) -> Language:
-    """Return how MathML writes formulas, with constants of so many significant digits (None: exact)."""
+    """Return how MathML writes formulas, with constants of `digits` significant digits (None: exact)."""
     both = "{a}<mo>,</mo>{b}"
     base = "<mrow>{a:atom}</mrow>"
     return Language(
@@ -87,11 +87,11 @@ def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits
 
 def print_mathml(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a math element for a page: the target's symbol, an equals sign and the formula."""
-    law = as_formula(formula)
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in law.used_features}
-    symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in law.grouped}
-    comments = "".join(f"<!-- {line} -->\n" for line in header(law))
-    right = mathml_expression(law.expression, symbols, digits)
-    left = mathml_symbol(law.target.symbol)
+    formula = as_formula(formula)
+    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
+    symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
+    comments = "".join(f"<!-- {line} -->\n" for line in header(formula))
+    right = mathml_expression(formula.expression, symbols, digits)
+    left = mathml_symbol(formula.target.symbol)
     namespace = "http://www.w3.org/1998/Math/MathML"
     return f'{comments}<math xmlns="{namespace}" display="block">{left}<mo>=</mo>{right}</math>\n'

@@ -1,4 +1,4 @@
-"""Names and comments in other languages: whatever a user calls things, it must come out inert."""
+"""Names and comments in other languages: no name or text of the user can end a comment or start code."""
 
 import json
 import re

@@ -52,8 +52,8 @@ def print_numpy_function(formula: Formula | Expression, name: str = "predict") -
     Grouped constants take an array of the groups' labels as a further argument. The function gives nan where
     the formula is not valid; arrays broadcast as in numpy.
     """
-    law = as_formula(formula)
-    layout = lay_out(replace(law, expression=known_constants(law.expression)), NUMPY, name)
+    formula = as_formula(formula)
+    layout = lay_out(replace(formula, expression=known_constants(formula.expression)), NUMPY, name)
     arguments = [*layout.inputs.values(), *(f'{label}=""' for label in layout.labels.values())]
     lines = [f"{place} = finite(np.asarray({place}, dtype=float))" for place in layout.inputs.values()]
     for place, constant in layout.grouped:
@@ -64,7 +64,7 @@ def print_numpy_function(formula: Formula | Expression, name: str = "predict") -
     lines.append(f"return finite({layout.result})")
     body = "".join(f"        {line}\n" for line in lines)
     used = NUMPY.used_helpers("\n".join(lines))
-    comments = "".join(f"# {line}\n" for line in header(law))
+    comments = "".join(f"# {line}\n" for line in header(formula))
     helpers = "".join(f"\n\n{source}" for source in used)
     start = f'def {name}({", ".join(arguments)}):\n    with np.errstate(all="ignore"):\n'
     return f"{comments}import numpy as np\n{helpers}\n\n{start}{body}"

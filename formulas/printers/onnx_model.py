@@ -14,7 +14,7 @@ from trainlaw.formulas.printers.naming import as_formula, header, identifiers, i
 OPSET, IR_VERSION = 19, 9
 ROWS = "n_runs"
 
-# Operators that ONNX has under a name of its own; the others are written in these.
+# Operators that ONNX has; the others are written in terms of these.
 OPERATIONS = {
     "add": "Add",
     "sub": "Sub",
@@ -41,18 +41,18 @@ def print_onnx(formula: Formula | Expression) -> bytes:
     the formula is not valid. The model's documentation says what every printed form says in its header.
     Raises MissingDependencyError without the package onnx.
     """
-    law, onnx = as_formula(formula), _onnx()
-    writer = _Writer(law, onnx)
+    formula, onnx = as_formula(formula), _onnx()
+    writer = _Writer(formula, onnx)
     writer.write()
     graph = onnx.helper.make_graph(
-        writer.nodes, "formula", writer.inputs, [writer.output], doc_string=inert(law.text(None))
+        writer.nodes, "formula", writer.inputs, [writer.output], doc_string=inert(formula.text(None))
     )
     model = onnx.helper.make_model(
         graph,
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="trainlaw",
-        doc_string="\n".join(header(law)),
+        doc_string="\n".join(header(formula)),
     )
     onnx.checker.check_model(model)
     data: bytes = model.SerializeToString(deterministic=True)
@@ -68,28 +68,28 @@ def _onnx() -> ModuleType:
 class _Writer:
     """Collects the nodes of a graph; every value has a name, equal expressions share one."""
 
-    def __init__(self, law: Formula, onnx: ModuleType) -> None:
-        self.law, self.helper, self.kinds = law, onnx.helper, onnx.TensorProto
+    def __init__(self, formula: Formula, onnx: ModuleType) -> None:
+        self.formula, self.helper, self.kinds = formula, onnx.helper, onnx.TensorProto
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.known: dict[tuple[str, ...], str] = {}
         self.infinite: set[str] = set()
-        self.names = identifiers([spec.name for spec in law.used_features], ())
-        self.label_names = identifiers([constant.key for constant in law.grouped], self.names.values())
+        self.names = identifiers([spec.name for spec in formula.used_features], ())
+        self.label_names = identifiers([constant.key for constant in formula.grouped], self.names.values())
         taken = [*self.names.values(), *self.label_names.values()]
-        self.target_name = identifiers([law.target.name], taken)[law.target.name]
+        self.target_name = identifiers([formula.target.name], taken)[formula.target.name]
 
     def write(self) -> None:
         """Write the whole formula."""
-        self.places = {spec.name: self.input(spec) for spec in self.law.used_features}
-        self.places |= {constant.name: self.choice(constant) for constant in self.law.grouped}
+        self.places = {spec.name: self.input(spec) for spec in self.formula.used_features}
+        self.places |= {constant.name: self.choice(constant) for constant in self.formula.grouped}
         result = fold(
-            self.law.expression,
+            self.formula.expression,
             lambda node: self.number(node.value),
             lambda node: self.places[node.name],
             self.apply,
         )
-        self.output = self.value(self.target_name, self.kinds.DOUBLE, self.law.target)
+        self.output = self.value(self.target_name, self.kinds.DOUBLE, self.formula.target)
         self.nodes.append(self.helper.make_node("Identity", [self.finite(result)], [self.target_name]))
 
     def value(self, name: str, kind: int, spec: FeatureSpec | None) -> Any:

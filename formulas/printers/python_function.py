@@ -45,10 +45,10 @@ def print_python_function(formula: Formula | Expression, name: str = "predict") 
     """Return the source of a module with one function: features (numbers, in their units) in, target out.
 
     Grouped constants take the group's label as a further argument. The function returns nan where the formula
-    is not valid. The module needs Python 3.11 and nothing else.
+    is not valid. The module only needs Python 3.11.
     """
-    law = as_formula(formula)
-    layout = lay_out(law, PYTHON, name)
+    formula = as_formula(formula)
+    layout = lay_out(formula, PYTHON, name)
     arguments = [*layout.inputs.values(), *(f'{label}=""' for label in layout.labels.values())]
     checks = ", ".join(layout.inputs.values())
     lines = [f"if not all(map(math.isfinite, [{checks}])):", "    return math.nan"] if checks else []
@@ -62,7 +62,7 @@ def print_python_function(formula: Formula | Expression, name: str = "predict") 
         "except (ArithmeticError, ValueError):",
         "    return math.nan",
     ]
-    comments = "".join(f"# {line}\n" for line in header(law))
+    comments = "".join(f"# {line}\n" for line in header(formula))
     helpers = "".join(f"\n\n{source}" for source in PYTHON.used_helpers("finite(" + "".join(layout.helpers)))
     body = "".join(f"    {line}\n" for line in lines)
     return f"{comments}import math\n{helpers}\n\ndef {name}({', '.join(arguments)}):\n{body}"

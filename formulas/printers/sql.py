@@ -85,20 +85,20 @@ def print_sql(formula: Formula | Expression, table: str = "runs") -> str:
 
     The table has a column per feature, in its unit, and per label column of grouped constants.
     """
-    law = as_formula(formula)
-    steps = named_steps(known_constants(SQL.known(law.expression)), _needs_a_step)
-    features = [spec.name for spec in law.used_features]
+    formula = as_formula(formula)
+    steps = named_steps(known_constants(SQL.known(formula.expression)), _needs_a_step)
+    features = [spec.name for spec in formula.used_features]
     own = [step for step, _ in steps.assignments]
-    names = identifiers([*features, *(constant.name for constant in law.grouped), *own], SQL.reserved)
-    stages, checks = [_inputs(law, names, table)], [names[feature] for feature in features]
+    names = identifiers([*features, *(constant.name for constant in formula.grouped), *own], SQL.reserved)
+    stages, checks = [_inputs(formula, names, table)], [names[feature] for feature in features]
     for step, part in steps.assignments:
         stages.append(_stage(f"*, {SQL.write(part, names)} AS {names[step]}", len(stages), checks))
         checks = [names[step]]
     stages.append(_stage(f"{SQL.write(steps.result, names)} AS value", len(stages), checks))
     parts = ",\n".join(f"{STAGE}{number} AS ({stage})" for number, stage in enumerate(stages))
     query = f"WITH {parts}\n{_stage('value', len(stages), ['value'])}"
-    comments = "".join(f"-- {line}\n" for line in header(law))
-    target = quoted(law.target.name)
+    comments = "".join(f"-- {line}\n" for line in header(formula))
+    target = quoted(formula.target.name)
     return f"{comments}SELECT {quoted(table)}.*, (\n{query}\n) AS {target}\nFROM {quoted(table)};\n"
 
 
@@ -114,13 +114,13 @@ def _needs_a_step(node: Apply, place: int) -> bool:
     return isinstance(node.arguments[place], Apply) and checked
 
 
-def _inputs(law: Formula, names: Mapping[str, str], table: str) -> str:
+def _inputs(formula: Formula, names: Mapping[str, str], table: str) -> str:
     """Return the query of the inputs as numbers."""
     columns = [
         f"CAST({quoted(table)}.{quoted(spec.name)} AS DOUBLE PRECISION) AS {names[spec.name]}"
-        for spec in law.used_features
+        for spec in formula.used_features
     ]
-    for constant in law.grouped:
+    for constant in formula.grouped:
         choices = "".join(
             f" WHEN {SQL.text_literal(str(group))} THEN {_number(value)}"
             for group, value in constant.values.items()

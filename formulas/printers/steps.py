@@ -19,7 +19,7 @@ def named_steps(
 ) -> Steps:
     """Return the expression in steps step_1, step_2, ...: one per operator node that occurs more than once.
 
-    wanted : asks for a step for an argument, by its node and place, also where it occurs once.
+    wanted : whether an argument, given by its node and place, gets a step even if it occurs once.
 
     >>> from trainlaw.formulas.text import parse_text
     >>> len(named_steps(parse_text("(x + y) * exp(x + y)")).assignments)
