@@ -29,8 +29,8 @@ def write_contribution(
     """
     if licence not in LICENCES:
         raise InputError(f"--licence: expected one of {', '.join(LICENCES)}, got {licence!r}")
-    beside = file.with_name(f"{file.stem}-machine.csv")
-    devices = gpu_file or (beside if beside.is_file() else None)
+    machine_file = file.with_name(f"{file.stem}-machine.csv")
+    devices = gpu_file or (machine_file if machine_file.is_file() else None)
     shipped = [load(name, RunTable) for name, dataset in DATASETS.items() if dataset.kind == "runs"]
     known = frozenset(text for table in shipped for text in table.frame["source"])
     runs = read_runs(file, None, devices)

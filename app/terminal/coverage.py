@@ -1,8 +1,9 @@
 """What a table of runs covers, as text and as a heat map; runs of one GPU; the noise between sources."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds
@@ -30,7 +31,7 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     percent and years.
     """
     cells, summary = _cells(table, by)
-    sides = [_side_cells(row) for row in summary.itertuples()]
+    sides = [_side_cells(row) for row in summary.to_dict("records")]
     width = min(terminal_width(), _WIDEST)
     parts = [_head(table, by, cells)]
     names = [str(name) for name in cells.index]
@@ -74,11 +75,11 @@ def _count(value: object) -> str:
     return f"{value:,}" if value else _HOLE
 
 
-def _side_cells(row: object) -> list[str]:
-    noise, first, last = (getattr(row, name) for name in ("noise", "first_year", "last_year"))
+def _side_cells(row: Mapping[Hashable, Any]) -> list[str]:
+    noise, first, last = (float(row[name]) for name in ("noise", "first_year", "last_year"))
     years = "-" if math.isnan(first) else f"{first:g}" if first == last else f"{first:g}-{last:g}"
     shown = "-" if math.isnan(noise) else f"{100 * noise:.1f} %"
-    return [str(getattr(row, "cnns")), str(getattr(row, "sources")), shown, years]  # noqa: B009
+    return [str(row["cnns"]), str(row["sources"]), shown, years]
 
 
 def _column_blocks(cells: pd.DataFrame, names: int, width: int) -> list[list[object]]:
@@ -172,7 +173,7 @@ def _heat_cell(corner: tuple[float, float], wide: float, count: int, share: floa
 def _summary_columns(summary: pd.DataFrame) -> list[str]:
     centres = [WIDTH - _RIGHT + centre for centre in _SUMMARY_CENTRES]
     parts = [_slanted(x, title) for x, title in zip(centres, _SUMMARY, strict=True)]
-    for at, row in enumerate(summary.itertuples()):
+    for at, row in enumerate(summary.to_dict("records")):
         parts += [
             text(x, _TOP + at * _ROW + 5.3, cell, "middle", "tick")
             for x, cell in zip(centres, _side_cells(row), strict=True)
@@ -191,10 +192,11 @@ def noise_text(table: RunTable, least: int = 1) -> str:
         return f"{table.name}: no configuration was measured twice, or too few"
     rows = [
         [
-            f"{row.configurations:,}", row.gpus, f"{100 * row.median:.1f} %", f"{100 * row.p90:.1f} %",
-            f"{row.ratio:.2f}", "yes" if row.same_parts else "no", _pair_name(row.first, row.second),
+            f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
+            f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
+            _pair_name(str(row["first"]), str(row["second"])),
         ]
-        for row in found.itertuples()
+        for row in found.to_dict("records")
     ]  # fmt: skip
     header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
     head = (

@@ -14,14 +14,13 @@ def memory_ratios(table: RunTable, optimizer: str = "sgd") -> pd.DataFrame:
     """
     frame = table.frame
     rows = []
-    for run in frame[frame["memory_bytes"].notna() & (frame["pool_reason"] != _NO_COUNTS)].itertuples():
-        cnn = table.facts.cnn((str(run.cnn), int(run.input_size_px), int(run.n_classes)))
-        precision = "fp32" if run.precision == "unknown" else str(run.precision)
+    stated = frame[frame["memory_bytes"].notna() & (frame["pool_reason"] != _NO_COUNTS)]
+    for run in stated.to_dict("records"):
+        cnn = table.facts.cnn((str(run["cnn"]), int(run["input_size_px"]), int(run["n_classes"])))
+        precision = "fp32" if run["precision"] == "unknown" else str(run["precision"])
         parameters, sample = cnn.counts["params"], cnn.memory_per_image
-        step = step_memory(parameters, sample, int(run.batch_per_gpu), precision, optimizer)
-        rows.append(
-            (run.gpu, run.cnn, run.precision, run.batch_per_gpu, run.data, run.memory_bytes, step.total)
-        )
+        step = step_memory(parameters, sample, int(run["batch_per_gpu"]), precision, optimizer)
+        rows.append((*(run[name] for name in _KEYS), run["memory_bytes"], step.total))
     found = pd.DataFrame(rows, columns=[*_KEYS, "measured_bytes", "estimated_bytes"])
     return found.assign(ratio=found["estimated_bytes"] / found["measured_bytes"].astype(np.float64))
 

@@ -106,16 +106,13 @@ def _pairs(runs: pd.DataFrame) -> Iterator[tuple[str, str, str, bool, float]]:
     for _, rows in runs.groupby(list(_CONFIGURATION), sort=False):
         if len(rows) == 1:
             continue
-        programs = {
-            (str(program[0]), str(program[1])): part
-            for program, part in rows.groupby(["harness", "timed_parts"], sort=True)
-        }
+        groups = rows.groupby(["harness", "timed_parts"], sort=True)
+        programs = {(str(key[0]), str(key[1])): part["time_s"] for key, part in groups}
         gpu = str(rows["gpu"].iloc[0])
         for first, second in combinations_with_replacement(programs, 2):
             if first == second:
-                times = programs[first]["time_s"]
-                ratios = [np.log(later / earlier) for earlier, later in combinations(times, 2)]
+                ratios = [np.log(later / earlier) for earlier, later in combinations(programs[first], 2)]
                 yield from ((first[0], first[0], gpu, True, float(ratio)) for ratio in ratios)
             else:
-                ratio = np.log(programs[second]["time_s"].median() / programs[first]["time_s"].median())
+                ratio = np.log(programs[second].median() / programs[first].median())
                 yield first[0], second[0], gpu, first[1] == second[1], float(ratio)

@@ -13,7 +13,7 @@ _ANOMALIES = (
     "what a time includes differs by source (timed_parts): pytorch-gpu-benchmark times no optimizer",
     "batch 12 with many small layers measures the host's launches rather than the GPU",
     "milabench's rates are means over a node that runs one job per GPU; batch 1 is host-bound",
-    "timm's CNNs differ from torchvision's of the same name, and have names of their own",
+    "timm's CNNs differ from torchvision's of the same name, and have separate names",
     "Radeon 680M and 780M share the host's memory: their bandwidth is that of the processor's specification",
 )
 _NOISE_FLOOR = (

@@ -61,7 +61,7 @@ _TF_CNN_BENCHMARKS: Mapping[str, str] = {
 }
 _CIFAR: Mapping[str, str] = {"alexnet_cifar": "alexnet_cifar", "resnet56_cifar": "resnet56_cifar"}
 # Sources of runs that ship already: layout, compilation and images, where their programs fix them.
-_FIXED: Mapping[str, Mapping[str, str | int]] = {
+_FIXED: Mapping[str, Row] = {
     "pytorch-gpu-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
     "cnn-benchmarks": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
     # tf_cnn_benchmarks: --data_format=NCHW and --xla=False are its defaults.
@@ -77,7 +77,7 @@ def _shipped(file: str) -> pd.DataFrame:
     for source, known in _FIXED.items():
         rows = runs["source"] == source
         for column, value in known.items():
-            runs.loc[rows, column] = value
+            runs[column] = runs[column].mask(rows, str(value))
     real = (runs["source"] == "lambda-tensorflow-benchmark") & ~runs["source_path"].str.contains("/syn-")
     runs.loc[real, "data"] = "unknown"
     vendor = runs["source"] == "nvidia-deeplearningexamples"
@@ -152,13 +152,13 @@ def _cnn(stem: str, row: Mapping[str, str]) -> Row:
 
 
 def _links(stem: str, gpu: str, n_nodes: int) -> Row:
-    """Return link, network and algorithm of several GPUs: nominal, from the label of the source."""
+    """Return link, fabric and algorithm of several GPUs: nominal, from the label of the source."""
     if stem == "tf-cnn-benchmarks-evaluation":
         link = "pcie3-x16-shared" if gpu == "K80" else "pcie3-x16"
         # tf_cnn_benchmarks: --variable_update=parameter_server is its default.
         return {"link": link, "algorithm": "parameter_server"}
-    network = "infiniband-hdr" if n_nodes > 1 else "none"
-    return {"link": "nvswitch3", "network": network, "algorithm": "ring"}
+    fabric = "infiniband-hdr" if n_nodes > 1 else "none"
+    return {"link": "nvswitch3", "network": fabric, "algorithm": "ring"}
 
 
 def _harness(stem: str, row: Mapping[str, str]) -> str:
@@ -370,7 +370,7 @@ def _is_same_figure(runs: pd.DataFrame, first: int, second: int) -> bool:
 def _name_second_source(runs: pd.DataFrame, kept: int, dropped: int) -> None:
     place, other = str(runs["source_path"].iloc[kept]), str(runs["source"].iloc[dropped])
     if other not in place:
-        runs.iloc[kept, list(runs).index("source_path")] = f"{place}; also {other}"
+        runs.loc[runs.index[kept], "source_path"] = f"{place}; also {other}"
 
 
 def _with_names(runs: pd.DataFrame) -> pd.DataFrame:
@@ -393,7 +393,7 @@ def _known_cnn(cnn: str, input_size_px: int, n_classes: int) -> str | None:
 
 
 def _marked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return `runs` with fp16 on GPUs without fast fp16 kernels out of the pool; the reason decides `pool`."""
+    """Return `runs` with fp16 on GPUs without fast kernels for it unpooled; the reason decides `pool`."""
     slow = runs["gpu"].map(lambda name: find_gpu(name).has_fast_fp16 == 0) & (runs["precision"] == "fp16")
     runs.loc[slow & (runs["pool_reason"] == "none"), "pool_reason"] = SLOW_FP16
     return runs.assign(pool=(runs["pool_reason"] == "none").astype(int))
