@@ -62,10 +62,10 @@ def _commented(formula: Formula, table: str) -> str:
 def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     model = workbook_model(with_built_in_single_gpu_formula(formula))
     cnns, gpus = cnn_rows(), gpu_table_rows()
-    raw = pair_columns(model, cnns, gpus)
+    base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
-    times, outside = _times_and_outside(model, raw, shape)
-    least, usual = (np.broadcast_to(values_of(need, raw), shape) for need in (LEAST_NEED, USUAL_NEED))
+    times, outside = _times_and_outside(model, base, shape)
+    least, usual = (np.broadcast_to(values_of(need, base), shape) for need in (LEAST_NEED, USUAL_NEED))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     factor = interval_of(formula) or math.nan
     for i, cnn in enumerate(cnns.values()):
@@ -81,10 +81,10 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
 
 
 def _times_and_outside(
-    model: Model, raw: dict[str, np.ndarray], shape: tuple[int, int]
+    model: Model, base: dict[str, np.ndarray], shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The times in seconds and how many features lie outside the training range, each (n_cnns, n_gpus)."""
-    features = {name: values_of(form, raw) for name, form in model.features.items()}
+    features = {name: values_of(form, base) for name, form in model.features.items()}
     numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
     times = np.broadcast_to(values_of(model.expression, {**features, **numbers}), shape)
     outside = np.zeros(shape)

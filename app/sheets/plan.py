@@ -1,4 +1,4 @@
-"""Plans of sheets: cells with values and formulas, names, drop-downs and charts, in no file format yet."""
+"""Plans of sheets: cells with values and formulas, names, drop-downs and charts, before any file format."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -51,10 +51,9 @@ STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
 
 
 class PlannedCell(NamedTuple):
-    """One cell: its value, its formula without "=" ("" for a plain value), its style.
+    """One cell: its value, its formula without "=" (empty for a plain value), and its style.
 
-    The value is text, number, truth value, or None for an empty cell; of a formula it is what we computed,
-    nan where that is not defined.
+    The value of an empty cell is None; that of a formula is what Python computed, nan where it is undefined.
     """
 
     value: str | float | bool | None
@@ -63,7 +62,7 @@ class PlannedCell(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """A column of cells, rows `first` to `last`, that shows its shares as bars."""
+    """A column of cells, rows `first` to `last`, whose shares are shown as bars."""
 
     column: int
     first: int
@@ -92,9 +91,9 @@ class SheetPlan:
     """One sheet; rows and columns are counted from 0.
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
-    per cell. expected : the text that a cell shows when nothing is to be warned of. frozen : rows and columns
-    that stay in view. scale : range of cells that is coloured from least to most. head_row : the first row
-    that is printed on every page. many_pages : whether pages stand side by side; else one is as wide as all.
+    per cell. expected : the cell text when there is no warning. frozen : rows and columns that stay in view.
+    scale : range of cells that is coloured from least to most. head_row : the first row that is printed on
+    every page. many_pages : whether columns may spread over several pages when printed.
     """
 
     name: str
@@ -115,7 +114,7 @@ class SheetPlan:
 
 @dataclass
 class BookPlan:
-    """All sheets, and the defined names: what each stands for, as a range or expression without "="."""
+    """All sheets, and the range or expression, without "=", that each defined name denotes."""
 
     title: str
     comment: str
@@ -124,7 +123,7 @@ class BookPlan:
 
 
 class SheetWriter:
-    """Writes one new sheet of a plan; rows and columns are counted from 0."""
+    """A writer of one new sheet of a plan; rows and columns are counted from 0."""
 
     def __init__(self, book: BookPlan, name: str, widths: Sequence[float]) -> None:
         """Add the sheet `name`; widths : of the first columns, in characters."""
@@ -147,7 +146,7 @@ class SheetWriter:
         self.plan.cells[row, column] = PlannedCell(text, "", style)
 
     def wrapped_text(self, row: int, column: int, text: str, width: int) -> None:
-        """Write a text into a row as high as it needs at `width` characters a line."""
+        """Write a text into a row that is high enough for it at `width` characters per line."""
         needed = LINE_POINTS * math.ceil(max(len(text), 1) / width)
         self.plan.heights[row] = max(needed, self.plan.heights.get(row, LINE_POINTS))
         self.text(row, column, text, "wrapped")
@@ -160,7 +159,7 @@ class SheetWriter:
     def formula(
         self, row: int, column: int, formula: str, value: float | str, style: str = "general"
     ) -> None:
-        """Write a formula, without "=", together with its value, for programs that do not calculate."""
+        """Write a formula, without "=", with its value for programs that do not calculate."""
         self.plan.cells[row, column] = PlannedCell(value, formula, style)
 
     def define(self, name: str, row: int, column: int) -> None:
@@ -168,11 +167,11 @@ class SheetWriter:
         self.book.names[name] = self.place(row, column)
 
     def drop_down(self, row: int, column: int, listed: str) -> None:
-        """Let a cell take one of the values of the range that is called `listed`."""
+        """Restrict a cell to the values of the range named `listed`."""
         self.plan.drop_downs[row, column] = listed
 
     def heads(self, row: int, titles: Sequence[str], style: str = "head_right", column: int = 0) -> None:
-        """Write the titles of columns, the first one to the left."""
+        """Write the titles of columns; the first one is aligned to the left."""
         for offset, title in enumerate(titles):
             self.text(row, column + offset, title, style if offset else "head")
 
@@ -181,7 +180,7 @@ class SheetWriter:
     ) -> int:
         """Write a header and plain values from the first column on; return the next free row.
 
-        numbers : style of those that are no whole numbers.
+        numbers : style of the floating-point numbers.
         """
         for column, title in enumerate(header):
             numeric = bool(rows) and isinstance(rows[0][column], int | float)

@@ -1,4 +1,4 @@
-"""A plan of sheets as an .xlsx file, every formula with its value."""
+"""A plan of sheets as an .xlsx file, every formula with its value; also in a form for Google Sheets."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-# Texts stay texts: nothing that a name begins with makes it a formula or a link.
+# Texts stay texts: a name that begins with =, + or http:// must not become a formula or a link.
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -35,7 +35,10 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class _PlainSheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is not typed
-    """A sheet whose formulas name no function newer than Excel 2007, so none is looked for: half the time."""
+    """A sheet whose formulas use no function newer than Excel 2007.
+
+    XlsxWriter searches each formula for about 100 newer functions; skipping that halves the time of writing.
+    """
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
@@ -57,7 +60,7 @@ def xlsx_bytes(plan: BookPlan) -> bytes:
 
 
 def _with_inert_texts(file: BytesIO) -> bytes:
-    """Return the file with texts such as "v2_x1_0" guarded: LibreOffice takes _x1_ for sign number 1."""
+    """Return the file with texts such as "v2_x1_0" escaped: LibreOffice reads _x1_ as character number 1."""
     source, target = zipfile.ZipFile(file), BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in source.namelist():
@@ -137,7 +140,7 @@ def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, styl
 
 
 def _hide(sheet: Worksheet, plan: SheetPlan) -> None:
-    """Fold away rows and columns of intermediate steps; the plus sign at the margin shows them."""
+    """Collapse rows and columns of intermediate steps; the plus sign in the margin expands them."""
     folded = {"level": 1, "hidden": True}
     if plan.hidden_rows:
         for row in range(plan.hidden_rows[0], plan.hidden_rows[1] + 1):
@@ -186,9 +189,14 @@ _GROWING = re.compile(r"^(.+?):INDEX\((.+?),COUNTA\(.+\)\)$")
 
 
 def google_plan(plan: BookPlan) -> BookPlan:
-    """Return the plan of a workbook without what Google Sheets lacks.
+    """Return the plan of a workbook in a form that Google Sheets imports completely.
 
-    Raises InputError for a formula with a function that it may not have.
+    - Names denote plain ranges: Google Sheets drops a name that is an expression, such as a list that grows
+      with its rows, and with it every cell that uses the name.
+    - Drop-downs name the whole range; Google Sheets leaves its empty rows out of the list.
+    - Shares stay numbers, since Google Sheets has no bars inside cells.
+
+    Raises InputError for a cell formula with a function that Google Sheets may lack.
     """
     names = {name: _whole_range(place) for name, place in plan.names.items()}
     sheets = [_safe_sheet(sheet, names) for sheet in plan.sheets]
@@ -196,7 +204,7 @@ def google_plan(plan: BookPlan) -> BookPlan:
 
 
 def _whole_range(place: str) -> str:
-    """The whole range of a list that grows: its second part names it.
+    """Return the whole range of a list that grows, which its second part names.
 
     >>> _whole_range("GPUs!$A$5:INDEX(GPUs!$A$5:$A$9,COUNTA(GPUs!$A$5:$A$9))")
     'GPUs!$A$5:$A$9'
@@ -210,6 +218,6 @@ def _safe_sheet(sheet: SheetPlan, names: dict[str, str]) -> SheetPlan:
         missing = missing_functions(cell.formula) if cell.formula else []
         if missing:
             where = f"{', '.join(missing)} in sheet {sheet.name} {place}"
-            raise InputError(f"expected functions that Google Sheets has, got {where}: export to .xlsx")
+            raise InputError(f"expected functions that Google Sheets has, got {where}; export to .xlsx")
     drop_downs = {place: names[listed] for place, listed in sheet.drop_downs.items()}
     return replace(sheet, drop_downs=drop_downs, bars=[])

@@ -20,7 +20,7 @@ _MEMORY_BATCHES = (1, 32, 256)
 
 
 def gpu_text(gpu: Gpu) -> str:
-    """Return all facts of a card, one per line: name, value with unit, source of that value."""
+    """Return all specifications of a GPU, one per line: name, value with unit, source of that value."""
     units = {column.name: column.unit for column in GPU_COLUMNS}
     rows = [
         [name, _value(name, getattr(gpu, name), units[name]), gpu.source_of(name)] for name in FACT_COLUMNS

@@ -1,4 +1,4 @@
-"""Rows as CSV that a spreadsheet shows and never executes."""
+"""Rows as CSV text that no spreadsheet takes for formulas."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def inert(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe.
+    """Return a cell that no spreadsheet takes for a formula: a text that starts like one gets an apostrophe.
 
     >>> inert("=1+1"), inert("resnet50"), inert(-0.5)
     ("'=1+1", 'resnet50', -0.5)
@@ -17,7 +17,7 @@ def inert(cell: object) -> object:
 
 
 def rows_as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a CSV text with a header; no text in it begins like a spreadsheet's formula.
+    """Return rows as CSV text with a header; texts that start like a formula get an apostrophe.
 
     >>> rows_as_csv(["name", "time_s"], [["=x", 0.5]])
     "name,time_s\\n'=x,0.5\\n"

@@ -1,4 +1,4 @@
-"""Numbers as people read them: times, counts and shares with their unit."""
+"""Numbers for readers: times, counts and shares with their units."""
 
 import math
 
@@ -7,7 +7,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def show_seconds(seconds: float) -> str:
-    """A time with three significant digits and a fitting unit; `seconds` in s.
+    """Return a time with three significant digits and a fitting unit; `seconds` in s.
 
     >>> show_seconds(0.1234567), show_seconds(12.3456), show_seconds(float("nan"))
     ('123 ms', '12.3 s', 'not defined')
@@ -21,7 +21,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_number(value: float, digits: int = 3) -> str:
-    """A number with `digits` significant digits and no needless zeros or exponents.
+    """Return a number with `digits` significant digits, without needless zeros or exponents.
 
     >>> show_number(1234.5), show_number(0.0123456), show_number(10.0), show_number(3e-9)
     ('1,234', '0.0123', '10', '3e-09')
@@ -36,7 +36,7 @@ def show_number(value: float, digits: int = 3) -> str:
 
 
 def show_with_prefix(value: float, unit: str) -> str:
-    """A large number with a decimal prefix before its unit.
+    """Return a large number with a decimal prefix before its unit.
 
     >>> show_with_prefix(1.556e12, "B/s"), show_with_prefix(48, "")
     ('1.56 TB/s', '48')
@@ -48,7 +48,7 @@ def show_with_prefix(value: float, unit: str) -> str:
 
 
 def show_percent(value: float) -> str:
-    """A percentage with one decimal, or a dash where there is none; `value` in percent.
+    """Return a percentage with one decimal, or a dash for nan; `value` in percent.
 
     >>> show_percent(16.04), show_percent(float("nan"))
     ('16.0', '-')

@@ -1,4 +1,4 @@
-"""The few SVG shapes that the report draws with; colours come from the page's style sheet by class."""
+"""The few SVG shapes of the plots; colours come from a style sheet by CSS class."""
 
 import html
 import math
@@ -9,7 +9,7 @@ WIDTH = 400.0  # user units; at a phone's width one unit is about one pixel
 
 
 def escape(text: object) -> str:
-    """Text made inert inside HTML and SVG, in elements and in quoted attributes."""
+    """Return text that is inert inside HTML and SVG, in elements and in quoted attributes."""
     return html.escape(str(text), quote=True)
 
 
@@ -26,13 +26,13 @@ class LogAxis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Position of a positive data value, in user units; values outside are clipped to the range."""
+        """Return the position of a positive value, in user units; values outside are clipped to the range."""
         clipped = min(max(value, self.low), self.high)
         share = math.log(clipped / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self, mantissas: Sequence[float] = (1.0,)) -> list[float]:
-        """Round values inside the range: each mantissa at each power of ten."""
+        """Return round values inside the range: each mantissa at each power of ten."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         candidates = (mantissa * 10.0**power for power in powers for mantissa in mantissas)
         return [value for value in candidates if self.low * 0.999 <= value <= self.high * 1.001]
@@ -48,11 +48,11 @@ class LinearAxis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Position of a data value, in user units."""
+        """Return the position of a value, in user units."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, wanted: int = 5) -> list[float]:
-        """About `wanted` round values inside the range."""
+        """Return about `wanted` round values inside the range."""
         raw = (self.high - self.low) / wanted
         power = 10.0 ** math.floor(math.log10(raw))
         step = min((m * power for m in (1, 2, 5, 10)), key=lambda size: abs(size - raw))
@@ -62,26 +62,26 @@ class LinearAxis:
 
 
 def drawing(height: float, parts: Sequence[str], title: str) -> str:
-    """An SVG element as wide as its place; `height` in user units, `title` read aloud by screen readers."""
+    """Return an SVG element as wide as its container; `height` in user units, `title` for screen readers."""
     head = f'<svg viewBox="0 0 {WIDTH:g} {height:g}" role="img" aria-label="{escape(title)}">'
     return "\n".join([head, *parts, "</svg>"])
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """A straight line between two points in user units, styled by the class `kind`."""
+    """Return a straight line between two points in user units, styled by the class `kind`."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "label") -> str:
-    """A text whose base line begins, is centred or ends at a point in user units."""
+    """Return a text whose base line begins, is centred or ends at a point in user units."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(content)}</text>'
 
 
 def dots(points: Sequence[tuple[float, float]], kind: str, title: str, hue: int | None = None) -> str:
-    """Many dots as one path of strokes without length, which keeps thousands of points small.
+    """Return many dots as one path of strokes of zero length, which keeps thousands of points small.
 
-    points : (x, y) in user units. kind : class that gives colour and width. title : shown when pointed at.
-    hue : angle of the colour, degrees, for classes that take it; None for a class with a colour of its own.
+    points : (x, y) in user units. kind : class that gives colour and width. title : tooltip.
+    hue : angle of the colour in degrees, for classes that use it, else None.
     """
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
     colour = "" if hue is None else f' style="--hue:{hue}"'
@@ -89,13 +89,13 @@ def dots(points: Sequence[tuple[float, float]], kind: str, title: str, hue: int 
 
 
 def circle(x: float, y: float, radius: float, kind: str, title: str) -> str:
-    """A circle at a point in user units with a text shown when pointed at."""
+    """Return a circle at a point in user units, with a tooltip."""
     place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
     return f'<circle {place} class="{kind}"><title>{escape(title)}</title></circle>'
 
 
 def box(corner: tuple[float, float], size: tuple[float, float], kind: str, title: str) -> str:
-    """Return a rectangle: its upper left corner and its size in user units; `title` when pointed at."""
+    """Return a rectangle by its upper left corner and its size in user units; `title` is its tooltip."""
     place = f'x="{corner[0]:.2f}" y="{corner[1]:.2f}" width="{size[0]:.2f}" height="{size[1]:.2f}"'
     return f'<rect {place} class="{kind}"><title>{escape(title)}</title></rect>'
 
@@ -106,7 +106,7 @@ def path(points: Sequence[tuple[float, float]], kind: str) -> str:
 
 
 def standalone(shape: str, style: str) -> str:
-    """Return a `drawing` as a file of its own, with its style sheet and a ground; no network is needed.
+    """Return a `drawing` as a self-contained file, with a style sheet and a background.
 
     >>> standalone(drawing(10, [], "empty"), "")[:40]
     '<svg xmlns="http://www.w3.org/2000/svg" '

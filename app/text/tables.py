@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
+_NARROWEST = 24  # characters that wrapped text gets even on a narrow terminal
+_WIDTH_OF_PIPES = 120
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
-    """Lays rows out under a header; columns of numbers are aligned to the right.
+    """Return rows below a header; columns of numbers are aligned to the right.
 
     header : titles, one per column
     rows : cells, each row as long as the header; a cell is shown as `str` shows it
     indent : text before every line
-    Returns lines joined by newlines, without a last newline.
 
     >>> print(text_table(["GPU", "error"], [["Tesla T4", "12.6 %"], ["V100", "9 %"]]))
       GPU        error
@@ -44,10 +45,9 @@ def _looks_numeric(cells: Sequence[str]) -> bool:
 
 
 def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> str:
-    """Names separated by commas, broken into lines that fit.
+    """Return names separated by commas, broken into lines that fit.
 
     items : texts; width : longest line in characters; indent : text before every line.
-    Returns lines joined by newlines.
 
     >>> print(wrapped_list(["alexnet", "resnet50", "vgg16"], width=20))
       alexnet, resnet50,
@@ -64,17 +64,13 @@ def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> s
     return "\n".join([*lines, indent + current])
 
 
-_NARROWEST = 24
-_WIDTH_OF_PIPES = 120
-
-
 def terminal_width() -> int:
-    """Return the columns of the terminal, 120 where the output goes elsewhere."""
+    """Return the width of the terminal in characters; 120 where the output goes elsewhere."""
     return shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns
 
 
 def fitted_table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
-    """Lays rows out as `text_table`, the last column wrapped to lines of `width` characters (None: terminal).
+    """Return rows as `text_table` does, with the last column wrapped to `width` characters (None: terminal).
 
     >>> print(fitted_table(["name", "meaning"], [["rho", "base clock over boost clock"]], 24))
     name  meaning
@@ -92,7 +88,7 @@ def fitted_table(header: Sequence[str], rows: Sequence[Sequence[object]], width:
 
 
 def plain_text(value: object) -> str:
-    """Return a JSON value as people write it: no braces, no quotes.
+    """Return a JSON value as plain text, without braces and quotes.
 
     >>> plain_text({"seed": 0, "precisions": ["fp32", "amp"]})
     'seed: 0; precisions: fp32, amp'

@@ -1,4 +1,4 @@
-"""The workbook: one file that predicts without Python, where every number can be followed and changed."""
+"""The workbook: one file that predicts without Python, in which every number can be traced and changed."""
 
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler

@@ -1,4 +1,4 @@
-"""The sheet Compare: every CNN on every GPU, one live cell each, for a batch and precision of its own."""
+"""The sheet Compare: every CNN on every GPU, one live cell each, for one batch and precision."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ from trainlaw.formulas import Apply, Constant, Expression, Variable, variables
 from trainlaw.formulas.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
-SPARE = 16  # rows and columns for CNNs and GPUs that a person adds
+SPARE = 16  # rows and columns for CNNs and GPUs that the user adds
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
-# On one GPU nothing is exchanged; the other facts of a set-up are those of sheet Predict.
+# Compare is about one GPU, whatever sheet Predict says; its other choices are those of sheet Predict.
 _ONE_GPU: Mapping[str, str] = {"n_gpus": "1", "n_nodes": "1"}
 
 
@@ -37,7 +37,10 @@ _ONE = Constant(1.0)
 
 
 class Factors(NamedTuple):
-    """rows, columns : one expression per factor. cell : over the variables row_1, ..., column_1, ... ."""
+    """An expression over rows and columns as factors, so that a cell of the matrix is short.
+
+    rows, columns : one expression per factor. cell : over the variables row_1, ..., column_1, ...
+    """
 
     rows: tuple[Expression, ...]
     columns: tuple[Expression, ...]
@@ -45,7 +48,7 @@ class Factors(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A product of what depends on shared names only, on the row, on the column, and on both."""
+    """Factors of a product: those of shared names only, of the row, of the column, and of both."""
 
     shared: Expression | None = None
     row: Expression | None = None
@@ -57,12 +60,12 @@ class _Part(NamedTuple):
         return {name for name, factor in self._asdict().items() if factor is not None}
 
 
-def taken_apart(expression: Expression, side_of: Callable[[str], str]) -> Factors:
-    """Return the factors of an expression; `side_of` tells ROW, COLUMN or SHARED of each variable.
+def factorized(expression: Expression, side_of: Callable[[str], str]) -> Factors:
+    """Return the factors of an expression; `side_of` gives ROW, COLUMN or SHARED for each variable.
 
     >>> from trainlaw.formulas import parse_text, to_text
     >>> sides = {"macs": ROW, "peak": COLUMN, "batch": SHARED}
-    >>> found = taken_apart(parse_text("6 * batch * macs / peak + 3"), sides.get)
+    >>> found = factorized(parse_text("6 * batch * macs / peak + 3"), sides.get)
     >>> [to_text(part) for part in (*found.rows, *found.columns, found.cell)]
     ['6 * batch * macs', '1 / peak', 'row_1 * column_1 + 3']
     """
@@ -106,7 +109,7 @@ def taken_apart(expression: Expression, side_of: Callable[[str], str]) -> Factor
 
 
 def _whole(part: _Part) -> Expression:
-    """A part of one side as one expression."""
+    """Return a part of one side as one expression."""
     product = None
     for factor in part:
         product = _product(product, factor)
@@ -122,9 +125,9 @@ def _quotient(left: Expression | None, right: Expression | None) -> Expression |
 
 
 def write_compare(book: BookPlan, model: Model) -> None:
-    """Write the sheet."""
+    """Write the sheet: factors once per row and per column, so that each cell only multiplies a few."""
     side = {"cnn": ROW, "gpu": COLUMN}
-    factors = taken_apart(
+    factors = factorized(
         model.written_out(model.expression),
         lambda name: SHARED if name in model.numbers or _is_link(name) else side.get(kind_of(name), SHARED),
     )
@@ -170,9 +173,9 @@ def _choices(sheet: SheetWriter) -> None:
 def pair_columns(
     model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
 ) -> dict[str, np.ndarray]:
-    """Return the raw columns of all pairs for the first choice; they broadcast to (n_cnns, n_gpus)."""
+    """Return the base columns of all pairs for the first choice; they broadcast to (n_cnns, n_gpus)."""
     columns: dict[str, np.ndarray] = {}
-    for name in model.raw:
+    for name in model.base_columns:
         if name == PEAK:
             columns[name] = _facts(gpus, "peak_fp32_flop_per_s")[None, :]
         elif kind_of(name) == "gpu" and not _is_link(name):
@@ -187,7 +190,7 @@ def pair_columns(
 def _seconds(
     model: Model, cnns: Mapping[str, Mapping[str, object]], gpus: Mapping[str, Mapping[str, object]]
 ) -> np.ndarray:
-    """The times of the first choice on all pairs, in seconds, shape (n_cnns, n_gpus)."""
+    """Return the times of all pairs for the first choice, in seconds, shape (n_cnns, n_gpus)."""
     numbers = {name: np.full((1, 1), value) for name, value in model.numbers.items()}
     columns = pair_columns(model, cnns, gpus) | numbers
     times = values_of(model.written_out(model.expression), columns)
@@ -199,7 +202,7 @@ def _facts(table: Mapping[str, Mapping[str, object]], name: str) -> np.ndarray:
 
 
 class _Line(NamedTuple):
-    """One helper cell per row or column: text `number` of a form (-1: its result), the first step's line."""
+    """A helper cell per row or column: text `number` of a form (-1: its result); `first` : its first step."""
 
     meaning: Expression
     form: CellForm
@@ -207,12 +210,12 @@ class _Line(NamedTuple):
     first: int
 
     def written(self, names: Mapping[str, str], place: Callable[[int], str]) -> str:
-        """Return the cell formula; place : address of another line's cell."""
+        """Return the cell formula; place : gives the address of another line's cell."""
         return self.form.filled(self.number, names, lambda step: place(self.first + step))
 
 
 def _lines(factors: Sequence[Expression]) -> list[_Line]:
-    """The factors, each after the steps that it needs where it is too long for one cell."""
+    """Return the factors, each after its steps where it is too long for one cell."""
     lines: list[_Line] = []
     for factor in factors:
         form, first = cell_form(factor), len(lines)
@@ -236,10 +239,12 @@ class _Matrix:
         self.left, self.top = 2 + len(rows), _HEADER + 2 + len(columns)
         self.gpu_facts = ["gpu", *next(iter(gpu_table_rows().values()))]
         self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
-        self.places = cell_names({*model.raw, *model.numbers}) | dict(_ONE_GPU)
+        self.places = cell_names({*model.base_columns, *model.numbers}) | dict(_ONE_GPU)
         precision = f"MATCH({_PRECISION},{PREFIX}options_precision,0)"
         self.peak = f"INDEX({PREFIX}options_peak_column,{precision})"
-        self.places |= {name: "0" for name in model.raw if _is_link(name) or name.startswith("exchange_")}
+        self.places |= {
+            name: "0" for name in model.base_columns if _is_link(name) or name.startswith("exchange_")
+        }
         self.places |= {"batch_per_gpu": f"Compare!{_BATCH}"}
         for name in ("bytes_per_element", "is_tensor_precision"):
             self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
@@ -258,7 +263,7 @@ class _Matrix:
         """Write a header, a flag for known facts and the factors per GPU, and per spare column."""
         sheet, names = self.sheet, list(gpus)
         needed = [
-            name for name in self.model.raw_of_features if kind_of(name) == "gpu" and not _is_link(name)
+            name for name in self.model.feature_base_columns if kind_of(name) == "gpu" and not _is_link(name)
         ]
         sheet.text(_HEADER + 1, self.left - 1, "specs known", "small")
         values = _first_values(self.model, self.columns, gpus)
@@ -282,7 +287,7 @@ class _Matrix:
     def write_rows(self, cnns: Mapping[str, Mapping[str, object]]) -> None:
         """Write a label, a flag for known facts and the factors per CNN, and per spare row."""
         sheet, names = self.sheet, list(cnns)
-        needed = [name for name in self.model.raw_of_features if kind_of(name) == "cnn"]
+        needed = [name for name in self.model.feature_base_columns if kind_of(name) == "cnn"]
         sheet.text(_HEADER, 0, "CNN", "head")
         sheet.text(_HEADER, 1, "specs known", "head_right")
         values = _first_values(self.model, self.rows, cnns)
@@ -316,7 +321,7 @@ class _Matrix:
         places |= {
             f"column_{n}": f"{{letter}}${_HEADER + 3 + line}" for n, line in enumerate(columns, start=1)
         }
-        # Written once with gaps for row and column: there are tens of thousands of cells.
+        # One template for all cells: there are tens of thousands of them.
         cell = cell_form(self.factors.cell)
         if cell.meanings:
             note = "This formula is too long for one cell per pair; use sheet Predict."
@@ -347,7 +352,7 @@ def _factor_left(row: int, number: int) -> str:
 
 
 def _table_fact(name: str) -> str:
-    """The column of a table that a raw column is read from for the first choice."""
+    """Return the column of a table that holds a base column for the first choice."""
     return "peak_fp32_flop_per_s" if name == PEAK else name
 
 

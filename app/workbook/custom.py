@@ -1,4 +1,4 @@
-"""The workbook of a formula whose features are its own: inputs, result and cases, all live, and constants."""
+"""The workbook of a formula with user-defined features: inputs, result and worked examples, all live."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ _HEAD_POINTS = 45.0  # room for long names on three lines
 
 
 def custom_workbook_plan(formula: Formula) -> BookPlan:
-    """Return the sheets Predict (choose and enter), Cases (each computed live), Constants and Provenance.
+    """Return the sheets Predict (inputs and result), Cases (worked examples), Constants and Provenance.
 
     Raises InputError where the formula does not fit into one cell.
     """
@@ -54,7 +54,7 @@ def _write_predict(sheet: SheetWriter, formula: Formula) -> None:
         sheet.text(row, 2, "" if spec.unit.is_dimensionless else str(spec.unit), "unit")
         sheet.text(row, 3, spec.meaning, "unit")
         places[spec.name], row = xl_rowcol_to_cell(row, 1, True, True), row + 1
-    # Constants of the chosen group stand below the result, where they can be followed.
+    # Constants of the chosen group are listed below the result, so that it can be traced.
     first = row + 5
     places |= _looked_up(sheet, formula, places, case, first)
     value = float(case_seconds(formula, [case])[0])
@@ -84,12 +84,12 @@ def _looked_up(
 
 
 def _groups_name(formula: Formula, key: str) -> str:
-    # By number: a key or a constant may be called what no name of a cell may be.
+    # By number: keys and constants may contain characters that no cell name may have.
     return f"tl_groups_{list(group_keys(formula)).index(key) + 1}"
 
 
 def _of_group(formula: Formula, constant: GroupedConstant, place: str) -> str:
-    """The cell formula of a constant for the group whose name stands in the cell `place`."""
+    """Return the cell formula of a constant for the group that the cell `place` names."""
     column = f"tl_constant_{formula.grouped.index(constant) + 1}"
     return f"INDEX({column},MATCH({place},{_groups_name(formula, constant.key)},0))"
 
@@ -99,7 +99,7 @@ def _guarded(text: str) -> str:
 
 
 def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
-    """Write a table per key, a row per group, a column per constant; each column has a name."""
+    """Write a table per key with a row per group and a column per constant; name each column."""
     sheet.title("Constants that differ by group", "Change the yellow cells; the whole workbook follows.")
     row = _INPUT_ROW
     for key, groups in group_keys(formula).items():
@@ -121,7 +121,7 @@ def _write_constants(sheet: SheetWriter, formula: Formula) -> None:
 
 
 def _write_cases(sheet: SheetWriter, formula: Formula) -> None:
-    """Write a case per row: its labels and inputs, the constants of its groups, and the time, live."""
+    """Write a worked example per row: labels, inputs, constants of its groups, and the time, live."""
     sheet.title("Worked examples", "Each row is computed here from its own cells.")
     cases, names = cases_of(formula), [spec.name for spec in formula.used_features]
     keys, constants = list(group_keys(formula)), [item.name for item in formula.grouped]

@@ -1,4 +1,4 @@
-"""The sheets Formula (terms, constants to be changed, symbols, facts) and Provenance (origin, self-check)."""
+"""The sheets Formula (terms, changeable constants, symbols, base columns) and Provenance (self-check)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -45,7 +45,7 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     constants = _terms_end(model) + 1
     symbols = constants + 3 + len(model.numbers)
     facts = symbols + 3 + len(model.features)
-    steps = facts + 4 + len(model.raw)
+    steps = facts + 4 + len(model.base_columns)
     _constants(sheet, model, constants)
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
@@ -58,9 +58,9 @@ def _terms_end(model: Model) -> int:
 
 
 def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:
-    """Write a line per term, the exchange, their sum; helper cells of long terms go from row `steps` on.
+    """Write a line per term, the all-reduce, and the sum; steps of long terms follow from row `steps` on.
 
-    counts : cell formulas that tell whether facts and features are known.
+    counts : cell formulas that are true where all base columns and features are known.
     """
     sheet.heads(2, ["term", "time, s", "share of the time", "meaning"])
     sheet.text(2, 3, "meaning", "head_unit")
@@ -72,7 +72,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> N
         text = summed[0] if summed else _in_one_cell(term, names, model.values, helpers)
         sheet.formula(row, 1, f'IFERROR({text},"{UNKNOWN}")', value, "seconds")
         _share(sheet, row, value / model.seconds)
-        sheet.text(row, 3, _in_words(model.formula, term), "unit")
+        sheet.text(row, 3, _description(model.formula, term), "unit")
     last = first + len(model.terms) - 1
     counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.terms)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
@@ -93,7 +93,7 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    exchange = split_for_excel(model.exchange, cell_names(model.raw), str).formula
+    exchange = split_for_excel(model.exchange, cell_names(model.base_columns), str).formula
     sheet.text(row, 0, "all-reduce of the gradients, the part that is not hidden")
     sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({exchange}),"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}exchange_s", row, 1)
@@ -112,7 +112,7 @@ def _in_one_cell(
     values: Mapping[str, float],
     helpers: list[tuple[str, str, float]],
 ) -> str:
-    """Return the text of a term; what does not fit into one cell is added to `helpers`, with its value."""
+    """Return the cell formula of a term; steps that one cell cannot hold are added to `helpers`."""
     start = len(helpers)
     cells = split_for_excel(term, names, lambda index: f"{PREFIX}step_{start + index + 1}")
     if cells.helpers:
@@ -122,7 +122,7 @@ def _in_one_cell(
     return cells.formula
 
 
-def _in_words(formula: Formula, term: Expression) -> str:
+def _description(formula: Formula, term: Expression) -> str:
     known = [spec for spec in formula.features if spec.name in variables(term)]
     inner = {item.name for item in formula.grouped} | {spec.name for spec in known}
     if not known or not set(variables(term)) - inner:
@@ -150,14 +150,14 @@ def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
 
 
 def _of_group(formula: Formula, name: str) -> str:
-    """The cell formula of a grouped constant; a group that is not listed has the value of any other."""
+    """Return the cell formula of a grouped constant; an unlisted group has the default."""
     key = next(item.key for item in formula.grouped if item.name == name)
     of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
     return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
 
 
 def unit_text(unit: object) -> str:
-    """Return a unit as text: empty for a pure number, None for a constant whose unit is not fixed."""
+    """Return a unit as text: empty for a pure number; None is a unit that other constants determine."""
     if unit is None:
         return "depends on other constants"
     return "" if str(unit) == "1" else str(unit)
@@ -167,7 +167,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write features with value, unit, training range and meaning; return the check that all are known."""
     sheet.text(row, 0, "Symbols of the formula", "section")
     symbol_heads(sheet, row + 1)
-    first, names = row + 2, cell_names(model.raw)
+    first, names = row + 2, cell_names(model.base_columns)
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
@@ -210,10 +210,10 @@ def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value
 
 
 def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
-    """Write the raw columns of the choice; return the cell formula that tells whether all are known."""
+    """Write the base columns of the configuration; return the cell formula that is true if all are known."""
     sheet.text(row, 0, "Base columns of the chosen GPU, CNN and configuration", "section")
     symbol_heads(sheet, row + 1)
-    for line, name in enumerate(model.raw, start=row + 2):
+    for line, name in enumerate(model.base_columns, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
         sheet.text(line, 0, name)
         value = model.values[name]
@@ -223,8 +223,8 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         sheet.text(line, 6, spec.meaning if spec else _RAW_MEANINGS.get(name, ""), "unit")
         if fact_formula(name):
             sheet.define(cell_name(name), line, 1)
-    cells = f"B{row + 3}:B{row + 2 + len(model.raw)}"
-    return f"COUNT({cells})={len(model.raw)}"
+    cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
+    return f"COUNT({cells})={len(model.base_columns)}"
 
 
 _RAW_UNITS: Mapping[str, str] = {
@@ -250,7 +250,7 @@ _RAW_MEANINGS: Mapping[str, str] = {
 
 
 def fact_formula(name: str) -> str:
-    """Return the cell formula that looks a raw column up for the choice; "" for what a person enters."""
+    """Return the cell formula that looks a base column up; empty for what the user enters."""
     kind = kind_of(name)
     if name in INPUTS or name in COUNTS:
         text = ""
@@ -259,7 +259,7 @@ def fact_formula(name: str) -> str:
     elif name in OF_LINK or name in OF_NETWORK:
         text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"))
     elif name == ROUNDS:
-        # Rounded first: a logarithm may miss a whole number in its last place.
+        # Rounded first: a floating-point logarithm may fall just short of a whole number.
         text = f"ROUNDUP(ROUND(LOG({PREFIX}n_gpus,2),9),0)"
     elif kind == "choice":
         text = f"IF({PREFIX}n_gpus=1,0,{_option('algorithm', name)})"
@@ -271,14 +271,14 @@ def fact_formula(name: str) -> str:
 
 
 def _kept(name: str) -> str:
-    """The cell formula of a quantity of memory; a CNN that a person adds may lack it."""
+    """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
     found = f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
     cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
 
 def link_formula(name: str, look_up: Callable[[str], str]) -> str:
-    """Return the cell formula of a fact of a link, 0 where nothing crosses it."""
+    """Return the cell formula of a base column of a link, 0 where nothing crosses it."""
     nothing = f"{PREFIX}n_gpus={PREFIX}n_nodes" if name in OF_LINK else f"{PREFIX}n_nodes=1"
     rate = look_up('"effective_byte_per_s"')
     known = {"latency_s": look_up('"latency_s"'), "byte_per_s": rate, "s_per_byte": f"1/{rate}"}
@@ -291,7 +291,7 @@ def _option(kind: str, column: str) -> str:
 
 
 def _look_up(kind: str, column: str) -> str:
-    """The cell formula for the chosen row of a table and a column whose name is the cell formula `column`."""
+    """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
     chosen = f"{PREFIX}link_used" if kind == "link" else f"{PREFIX}{kind}"
     row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
     found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"

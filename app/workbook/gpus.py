@@ -1,4 +1,4 @@
-"""The sheet All GPUs: the chosen CNN on every card, one row each, which sheet Predict shows in order."""
+"""The sheet All GPUs: the chosen workload on every GPU, one row each, which sheet Predict ranks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,13 +34,13 @@ FIRST_IMAGES = 1_281_167.0
 _IN_RANKING = ("gpu", "cost", "epoch", "time", "throughput", "fits", "outside", "price", "rank")
 
 
-SPARE = 36  # rows for cards that a person adds
+SPARE = 36  # rows for GPUs that the user adds
 TOP = 4  # first row, counted from 0
 
 
 @dataclass(frozen=True)
 class GpuColumn:
-    """One column: key, title, unit, style, cell formula by row number (from 1), values of the known cards."""
+    """One column: key, title, unit, style, cell formula by row number (from 1), values of the known GPUs."""
 
     key: str
     title: str
@@ -52,24 +52,24 @@ class GpuColumn:
 
 @dataclass
 class GpuTable:
-    """The columns so far; what a later one needs it finds here by key. Rows are numbered from 1."""
+    """The columns so far, which later columns refer to by key. Rows are numbered from 1."""
 
     model: Model
     columns: list[GpuColumn] = field(default_factory=list)
 
     @cached_property
     def rows(self) -> dict[str, dict[str, object]]:
-        """The facts of the known cards."""
+        """The specifications of the known GPUs."""
         return gpu_table_rows()
 
     @property
     def count(self) -> int:
-        """Rows of the table: known cards and spare ones."""
+        """Number of rows: known GPUs and spare rows."""
         return len(self.rows) + SPARE
 
     @cached_property
     def fact_letters(self) -> dict[str, str]:
-        """The column of each fact on sheet GPUs."""
+        """The column of each specification on sheet GPUs."""
         header = ["gpu", *next(iter(self.rows.values()))]
         return {name: xl_col_to_name(column) for column, name in enumerate(header)}
 
@@ -92,11 +92,11 @@ class GpuTable:
         return f"${letter}${TOP + 1}:${letter}${TOP + self.count}"
 
     def fact(self, name: str, row: int) -> str:
-        """Return the address of a fact on sheet GPUs; its rows are those of this sheet."""
+        """Return the address of a specification on sheet GPUs, which lists the GPUs in the same order."""
         return f"GPUs!${self.fact_letters[name]}{row - TOP + HEAD + 1}"
 
     def facts(self, name: str) -> np.ndarray:
-        """Return a fact of the known cards, shape (n_cards,); nan where unknown."""
+        """Return a specification of the known GPUs, shape (n_gpus,); nan where unknown."""
         return np.array([row[name] for row in self.rows.values()], dtype=float)
 
     def values(self, key: str) -> list[float | str]:
@@ -104,7 +104,7 @@ class GpuTable:
         return list(next(column.values for column in self.columns if column.key == key))
 
     def numbers(self, key: str) -> np.ndarray:
-        """Return the numbers of a column for the known cards, shape (n_cards,); nan where there is none."""
+        """Return the numbers of a column for the known GPUs, shape (n_gpus,); nan where there is none."""
         values = self.values(key)[: len(self.rows)]
         return np.array([value if isinstance(value, float) else math.nan for value in values])
 
@@ -117,23 +117,23 @@ class GpuTable:
         return f'IF({condition},{formula},"")'
 
     def named(self, row: int) -> str:
-        """Return the condition that a row has a card."""
+        """Return the condition that a row has a GPU."""
         return f'{self.cell("gpu", row)}<>""'
 
-    def raw_places(self, row: int) -> dict[str, str]:
-        """Return where a row finds the raw columns: its own facts, and the choice's for all else."""
-        places = cell_names(self.model.raw)
-        for name in self.model.raw:
+    def base_places(self, row: int) -> dict[str, str]:
+        """Return the addresses of the base columns for a row: those of its GPU, else those of the choice."""
+        places = cell_names(self.model.base_columns)
+        for name in self.model.base_columns:
             if self.has(name):
                 places[name] = self.cell(name, row)
             elif kind_of(name) == "gpu":
                 places[name] = self.fact(name, row)
         return places
 
-    def raw_values(self) -> dict[str, np.ndarray]:
-        """Return the raw columns of the known cards for the first choice, each of shape (n_cards,)."""
+    def base_values(self) -> dict[str, np.ndarray]:
+        """Return the base columns of the known GPUs for the first choice, each of shape (n_gpus,)."""
         values = {}
-        for name in self.model.raw:
+        for name in self.model.base_columns:
             if self.has(name):
                 values[name] = self.numbers(name)
             elif kind_of(name) == "gpu":
@@ -144,20 +144,20 @@ class GpuTable:
 
 
 def shown(values: np.ndarray) -> list[float | str]:
-    """Return numbers, and empty texts where there is none."""
+    """Return the numbers, with an empty text for each that is not finite."""
     return [float(value) if math.isfinite(value) else "" for value in values]
 
 
 def with_facts(model: Model) -> GpuTable:
-    """Return a table with name, rate and link of each card, and whether all needed facts are known."""
+    """Return a table with name, peak rate and link of each GPU, and whether all needed specs are known."""
     table = GpuTable(model)
     table.add(GpuColumn("gpu", "GPU", "", "text", lambda r: _filled(table.fact("gpu", r)), list(table.rows)))
-    needed = [name for name in model.raw_of_features if kind_of(name) == "gpu"]
+    needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu"]
     if PEAK in needed:
         rates = shown(table.facts("peak_fp32_flop_per_s"))
         title = "peak rate of the precision"
         table.add(GpuColumn(PEAK, title, "FLOP/s", "amount", partial(_peak, table), rates))
-    _add_links(table, [name for name in OF_LINK if name in model.raw])
+    _add_links(table, [name for name in OF_LINK if name in model.base_columns])
     direct = [name for name in needed if name != PEAK and name not in OF_LINK]
     own = [name for name in (PEAK, *OF_LINK) if table.has(name)]
 
@@ -178,7 +178,7 @@ def _filled(cell: str) -> str:
 
 
 def _peak(table: GpuTable, row: int) -> str:
-    """The rate of the chosen precision, whose column sheet Options names."""
+    """Return the cell formula of the peak rate at the chosen precision, whose column sheet Options names."""
     column = f"INDEX({PREFIX}options_peak_column,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     place, right = row - TOP + HEAD + 1, list(table.fact_letters.values())[-1]
     found = f"INDEX(GPUs!$A{place}:${right}{place},MATCH({column},{PREFIX}gpu_columns,0))"
@@ -186,7 +186,7 @@ def _peak(table: GpuTable, row: int) -> str:
 
 
 def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
-    """The link of each card, its own or the chosen one, and its facts; the first choice uses none."""
+    """Add the link of each GPU, its own or the chosen one, and its rates; the first choice uses none."""
     if not needed:
         return
 
@@ -211,7 +211,7 @@ def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
 
 
 class GpuRanking(NamedTuple):
-    """What sheet Predict shows: the values by column key, best first, and where the columns are."""
+    """What sheet Predict shows: values by column key, best first, and the addresses of the columns."""
 
     values: dict[str, list[float | str]]
     places: dict[str, str]
@@ -219,7 +219,7 @@ class GpuRanking(NamedTuple):
 
 
 def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
-    """Write the sheet; return what of it sheet Predict shows, for the first choice."""
+    """Write the sheet; return what sheet Predict shows of it for the first choice."""
     table = with_facts(model)
     own, values = _add_features(table)
     _add_outside(table, own, values)
@@ -241,13 +241,13 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
 
 
 def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Add the features that differ by card; return their names, and the values of all features."""
-    raw, features = table.raw_values(), table.model.features
-    values = {name: values_of(form, raw) for name, form in features.items()}
+    """Add the features that differ by GPU; return their names, and the values of all features."""
+    base, features = table.base_values(), table.model.features
+    values = {name: values_of(form, base) for name, form in features.items()}
     own = [name for name, form in features.items() if any(kind_of(part) == "gpu" for part in variables(form))]
 
     def cell(form: Expression, row: int) -> str:
-        text = split_for_excel(form, table.raw_places(row), str).formula
+        text = split_for_excel(form, table.base_places(row), str).formula
         return table.live(f"{table.cell('known', row)}=1", f'IFERROR({text},"")')
 
     for name in own:
@@ -259,7 +259,7 @@ def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
 
 
 def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
-    """Add how many quantities lie outside the training range; those of the choice count on each."""
+    """Add how many features lie outside the training range; those of the workload count for every GPU."""
     features, ranges = list(table.model.features), table.model.formula.ranges
     untrained = f"(1-INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0)))"
 
@@ -282,7 +282,7 @@ def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarr
 
 
 def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
-    """Add the time on one GPU, in steps where it is too long for one cell, the exchange, and their sum."""
+    """Add the time on one GPU, in steps where it is too long for one cell, the all-reduce, and the sum."""
     model, shape = table.model, np.zeros(len(table.rows))
     columns = {**values, **{name: shape + value for name, value in model.numbers.items()}}
     form = cell_form(model.expression)
@@ -294,7 +294,7 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
     def exchange(row: int) -> str:
-        text = split_for_excel(model.exchange, table.raw_places(row), str).formula
+        text = split_for_excel(model.exchange, table.base_places(row), str).formula
         both = f'IFERROR((1-{PREFIX}hidden)*({text}),"")'
         return table.live(f"ISNUMBER({table.cell('single', row)})", both)
 
@@ -316,7 +316,7 @@ def _places(table: GpuTable, own: Sequence[str], row: int) -> dict[str, str]:
 
 
 def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: int) -> str:
-    """The formula of the time on one GPU (index -1), or of a step on the way to it."""
+    """Return the cell formula of the time on one GPU (index -1), or of a step of it."""
     places = _places(table, own, row)
     text = form.filled(index, places, lambda other: table.cell(f"step {other}", row))
     features = ",".join(places[name] for name in own)
@@ -326,7 +326,7 @@ def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: 
 
 
 def _where(table: GpuTable, key: str, text: Callable[[int], str]) -> Callable[[int], str]:
-    """A column that stays empty where another one has no number."""
+    """Return a column formula that stays empty where column `key` has no number."""
     return lambda row: table.live(f"ISNUMBER({table.cell(key, row)})", text(row))
 
 
@@ -354,7 +354,7 @@ def memory_needed(model: Model) -> tuple[float, float]:
 
 
 def _add_costs(table: GpuTable) -> None:
-    """Add time and cost of an epoch, and the place of each card in the chosen order."""
+    """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST_IMAGES / table.model.values["batch_per_gpu"])
     hours = table.numbers("time") * steps / 3600.0
     cost = hours * FIRST_PRICE
@@ -381,7 +381,7 @@ def _add_costs(table: GpuTable) -> None:
 
 
 def _rank(table: GpuTable, row: int) -> str:
-    """How many keys are less, and how many equal ones stand above: each place is taken exactly once."""
+    """Count the lesser keys, and the equal ones above, so that GPUs with equal keys get different ranks."""
     letter = table.letter("key")
     own, above = f"${letter}{row}", f"${letter}${TOP}:${letter}{row - 1}"
     return f"SUMPRODUCT(({table.span('key')}<{own})*1)+SUMPRODUCT(({above}={own})*1)+1"

@@ -1,4 +1,4 @@
-"""A law of layers in the workbook: the layers of all CNNs as facts, and those of the chosen one, live."""
+"""A layer formula in the workbook: the layers of all CNNs as a table, and those of the chosen one, live."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -48,9 +48,9 @@ from trainlaw.formulas.scopes import LAYER
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 FACTS, LIVE = "Layer facts", "Layers"
-SLOTS = 480  # distinct layers of a network that the sheet has room for
+SLOTS = 480  # distinct layers of a CNN that the sheet has room for
 _RANGES = ("training minimum", "training maximum", "1: a layer is outside")
-_SPARE = 2000  # rows of facts for networks that a person adds
+_SPARE = 2000  # rows for layers of CNNs that the user adds
 _TOP = 8  # first row of layers on both sheets, counted from 0
 _OF_RUNS = {name: Variable(run) for name, run in RUN_FEATURE_NAMES.items()} | {
     "n_passes": Constant(TRAINING_PASSES)
@@ -59,28 +59,28 @@ _OF_RUNS = {name: Variable(run) for name, run in RUN_FEATURE_NAMES.items()} | {
 
 @dataclass(frozen=True)
 class LayerModel(Model):
-    """A law of layers as the workbook computes it; it has no feature of a run.
+    """A layer formula as the workbook computes it; it has no features of whole runs.
 
-    layer_features : each over facts of a layer and raw columns of runs.
+    layer_features : each over base columns of layers and runs.
     """
 
     layer_features: Mapping[str, Expression]
 
     @cached_property
-    def raw(self) -> tuple[str, ...]:
-        """The raw columns of runs behind features of layers, exchange and memory, sorted."""
+    def base_columns(self) -> tuple[str, ...]:
+        """The base columns of runs behind features of layers, exchange and memory, sorted."""
         names = {name for form in self.layer_features.values() for name in variables(form)}
-        return tuple(sorted({*super().raw, *names - set(CNN_LAYER_COLUMNS)}))
+        return tuple(sorted({*super().base_columns, *names - set(CNN_LAYER_COLUMNS)}))
 
     @cached_property
     def facts(self) -> tuple[str, ...]:
-        """The facts of a layer behind its features, sorted."""
+        """The base columns of a layer behind its features."""
         names = {name for form in self.layer_features.values() for name in variables(form)}
         return tuple(name for name in CNN_LAYER_COLUMNS if name in names)
 
     @cached_property
     def rows(self) -> FormulaRows:
-        """The layers of the first choice, with facts and features."""
+        """The layers of the first choice, with base columns and features."""
         names = list(dict.fromkeys((*self.facts, *self.layer_features)))
         return formula_rows(self.formula, first_choice(), names)
 
@@ -106,16 +106,16 @@ class LayerModel(Model):
 
     @property
     def term_cells(self) -> tuple[str, ...]:
-        """The cell formula of each term: its sum over the layers of the chosen network."""
+        """The cell formula of each term: its sum over the layers of the chosen CNN."""
         letters = [xl_col_to_name(column) for column in _term_columns(self)]
         cells = [f"{LIVE}!${letter}${_TOP + 1}:${letter}${_TOP + SLOTS}" for letter in letters]
         count = f"{PREFIX}layer_count"
-        # A layer whose time is not known is a text, which a sum would leave out.
+        # A layer whose time is not known shows a text, which SUM would silently skip.
         return tuple(f'IF(AND({count}>0,COUNT({cell})={count}),SUM({cell}),"{UNKNOWN}")' for cell in cells)
 
     @property
     def outside_cells(self) -> str:
-        """Where it stands of each feature whether any layer lies outside its training range."""
+        """The cells that say for each feature whether a layer lies outside its training range."""
         return f"{LIVE}!$D$6:${xl_col_to_name(2 + len(_columns(self)))}$6"
 
     @property
@@ -126,31 +126,31 @@ class LayerModel(Model):
 
 
 def layer_model(formula: Formula) -> LayerModel:
-    """Return what the workbook of a law of layers computes."""
-    # As features the grouped constants stay in the expression, each a cell of its own.
+    """Return what the workbook of a layer formula computes."""
+    # As features the grouped constants stay in the expression, each in a cell.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    law = replace(formula, features=(*formula.features, *grouped), grouped=())
-    expression, constants = with_named_constants(law)
+    ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
+    expression, constants = with_named_constants(ungrouped)
     features = {
         spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
-    terms, exchange = tuple(terms_of(law, expression)), feature_expression(EXCHANGE)
+    terms, exchange = tuple(terms_of(ungrouped, expression)), feature_expression(EXCHANGE)
     return LayerModel(formula, expression, constants, terms, {}, exchange, features)
 
 
 def _columns(model: LayerModel) -> list[str]:
-    """Names of the columns that are facts or features: each once."""
+    """Return the names of the columns that are base columns or features, each once."""
     return [*model.facts, *(name for name in model.layer_features if name not in model.facts)]
 
 
 def _steps(model: LayerModel) -> list[list[Expression]]:
-    """The steps on the way to each term, where it is too long for one cell."""
+    """Return the steps of each term that is too long for one cell."""
     return [list(cell_form(term).meanings) for term in model.terms]
 
 
 def _term_columns(model: LayerModel) -> list[int]:
-    """The column of each term: after place, kind, number, facts, features, and the steps of terms."""
+    """Return the column of each term: after row, kind, count, base columns, features and its steps."""
     column, found = 3 + len(_columns(model)), []
     for steps in _steps(model):
         column += len(steps)
@@ -160,7 +160,7 @@ def _term_columns(model: LayerModel) -> list[int]:
 
 
 def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
-    """Write the sheet with the distinct layers of every network whose layers are known, a row each."""
+    """Write the sheet with the distinct layers of every CNN whose layers are known, one row each."""
     sheet = SheetWriter(book, FACTS, [44, 18, 10, *[16] * len(model.facts)])
     sheet.title(
         "The layers of the CNNs",
@@ -175,7 +175,7 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
         try:
             layers = zoo_layers((str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"])))
         except TrainlawError:
-            continue  # a network of which only sums are known
+            continue  # a CNN of which only totals are known
         for kind, count, facts in zip(layers.kinds, layers.count, layers.facts, strict=True):
             sheet.text(row, 0, label)
             sheet.text(row, 1, kind, "unit")
@@ -193,12 +193,12 @@ def _fact_name(name: str) -> str:
 
 
 def write_layers(book: BookPlan, model: LayerModel) -> None:
-    """Write the sheet with the layers of the chosen network: features and terms of each, live."""
+    """Write the sheet with the layers of the chosen CNN: features and terms of each, live."""
     _Layers(book, model).write()
 
 
 class _Layers:
-    """The sheet of the layers of the chosen network, under construction."""
+    """The sheet of the layers of the chosen CNN, under construction."""
 
     def __init__(self, book: BookPlan, model: LayerModel) -> None:
         self.model, self.names, self.terms = model, _columns(model), _term_columns(model)
@@ -215,7 +215,7 @@ class _Layers:
         }
 
     def write(self) -> None:
-        """Write heads, one row a layer, and what of it lies outside the training range."""
+        """Write titles, one row per layer, and what lies outside the training range."""
         sheet = self.sheet
         sheet.title(
             "The layers of the chosen CNN",
@@ -241,7 +241,7 @@ class _Layers:
         sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (_TOP, 3), _TOP - 1, True
 
     def _place(self) -> None:
-        """Write where the layers of the chosen network begin among all, and how many rows they have."""
+        """Write where the layers of the chosen CNN begin among all layers, and how many rows they take."""
         labels, sheet = _fact_name("cnn"), self.sheet
         first = list(cnn_rows()).index(_first_label())
         before = sum(len(zoo_layers(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
@@ -284,14 +284,14 @@ class _Layers:
         write(self.total + 1, share, float(values.sum() / self.model.seconds), "share")
 
     def _places(self, row: int) -> dict[str, str]:
-        shared = cell_names({*self.model.raw, *self.model.numbers})
+        shared = cell_names({*self.model.base_columns, *self.model.numbers})
         return shared | {name: f"${xl_col_to_name(self.columns[name])}{row + 1}" for name in self.names}
 
     def _feature(self, name: str, places: Mapping[str, str]) -> str:
         return self.forms[name].filled(-1, places, str)
 
     def _term(self, row: int, number: int, places: Mapping[str, str], write: Callable[..., None]) -> None:
-        """Write a term of a layer, after the steps that it needs where it is too long for one cell."""
+        """Write a term of a layer, after its steps where it is too long for one cell."""
         form, column, slot = self.term_forms[number], self.terms[number], row - _TOP
         first = column - len(form.meanings)
 
@@ -306,7 +306,7 @@ class _Layers:
         write(column, f"$C{row + 1}*({form.filled(-1, places, step)})", value)
 
     def _ranges(self) -> None:
-        """Write the training range of each feature over its column, and whether any layer lies outside."""
+        """Write above each feature its training range, and whether any layer lies outside it."""
         sheet, ranges = self.sheet, self.model.formula.ranges
         for line, title in enumerate(_RANGES, start=3):
             sheet.text(line, 0, title, "note")
@@ -319,7 +319,7 @@ class _Layers:
             sheet.number(3, column, ranges[name][0], "seconds")
             sheet.number(4, column, ranges[name][1], "seconds")
             cells = f"{letter}${_TOP + 1}:{letter}${_TOP + SLOTS}"
-            # What is 0 takes no part: a pooling layer has no time of a matrix product.
+            # A feature of 0 does not count as outside: a pooling layer has no matrix product.
             wrong = f"({cells}<{letter}$4)+({cells}>{letter}$5)"
             text = f"IF(SUMPRODUCT(ISNUMBER({cells})*({cells}<>0)*({wrong}))>0,1,0)"
             values = self.model.rows.columns[name]
@@ -335,7 +335,7 @@ def _first_label() -> str:
 
 
 def write_layer_symbols(sheet: SheetWriter, model: LayerModel) -> None:
-    """Write what the symbols of a layer mean, below what sheet Formula has, and where their warnings are."""
+    """Write the symbols of a layer below the other contents of sheet Formula, and name their warnings."""
     sheet.book.names[f"{PREFIX}outside"] = model.outside_cells
     row = max(place for place, _ in sheet.plan.cells) + 2
     sheet.text(row, 0, f"Symbols of one layer (values: sheet {LIVE})", "section")

@@ -1,4 +1,4 @@
-"""What the workbook computes: quantities over facts of GPU, CNN and choice, and their values."""
+"""What the workbook computes: a formula over specifications of GPU and CNN and the user's choices."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,18 +29,18 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.printers import split_for_excel
 
-PREFIX = "tl_"  # V100, L2 and FP32 are addresses of cells: without a prefix they are no names
+PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a prefix could be one
 FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
 
-# Raw columns that a person enters, with the first choice.
+# Base columns that the user enters, with the first choice.
 INPUTS: Mapping[str, float] = {"batch_per_gpu": FIRST_BATCH, "has_optimizer": 1.0, "has_input_copy": 0.0}
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
-# Raw columns that follow from the precision: column of the sheet Options.
+# Base columns that follow from the precision: column of the sheet Options.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
-# Raw columns that follow from the link inside a node, which may be each card's own.
+# Base columns that follow from the link within a node, which may be each GPU's own.
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
@@ -51,9 +51,9 @@ ROUNDS = "exchange_rounds"
 class Model:
     """A formula as the workbook computes it.
 
-    expression : over features, grouped constants and `constants`, which stand for its numbers. terms : whose
-    sum it is. features : each over raw columns. exchange : what several GPUs add, over raw columns, 0 where
-    the formula knows several GPUs. values : of all these names for the first choice, in their units.
+    expression : over features, grouped constants and `constants`, which replace its numbers. terms : add up
+    to it. features : each over base columns. exchange : what several GPUs add, over base columns, 0 where
+    the formula covers several GPUs. values : of all these names for the first choice, in their units.
     """
 
     formula: Formula
@@ -64,20 +64,20 @@ class Model:
     exchange: Expression
 
     @cached_property
-    def raw(self) -> tuple[str, ...]:
-        """The raw columns behind features, exchange and memory, sorted."""
+    def base_columns(self) -> tuple[str, ...]:
+        """The base columns behind features, exchange and memory, sorted."""
         parts = (*self.features.values(), self.exchange, LEAST_NEED, USUAL_NEED)
         return tuple(sorted({name for part in parts for name in variables(part)}))
 
     @cached_property
-    def raw_of_features(self) -> tuple[str, ...]:
-        """The raw columns behind the features alone, sorted."""
+    def feature_base_columns(self) -> tuple[str, ...]:
+        """The base columns behind the features alone, sorted."""
         return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
-        """The features that are not raw columns themselves."""
-        return tuple(name for name in self.features if name not in self.raw)
+        """The features that are not base columns themselves."""
+        return tuple(name for name in self.features if name not in self.base_columns)
 
     @cached_property
     def numbers(self) -> dict[str, float]:
@@ -89,11 +89,11 @@ class Model:
     def values(self) -> dict[str, float]:
         """The values of all names for the first choice."""
         run = first_choice()
-        others = [name for name in self.raw if name not in OF_MEMORY]
-        raw = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
-        columns = {name: np.array([value]) for name, value in raw.items()}
+        others = [name for name in self.base_columns if name not in OF_MEMORY]
+        base = dict(zip(others, run.matrix(others)[0].tolist(), strict=True)) | memory_columns(run)
+        columns = {name: np.array([value]) for name, value in base.items()}
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
-        return raw | features | self.numbers
+        return base | features | self.numbers
 
     @property
     def term_seconds(self) -> list[float]:
@@ -108,7 +108,7 @@ class Model:
 
     @property
     def term_cells(self) -> tuple[str, ...]:
-        """The cell formula of each term that is summed up on another sheet; none for a law of runs."""
+        """The cell formula of each term that is a sum on another sheet; none for a formula of runs."""
         return ()
 
     @property
@@ -123,7 +123,7 @@ class Model:
         return to_text(substitute(term, values), 3)
 
     def written_out(self, expression: Expression) -> Expression:
-        """Return an expression over features as one over raw columns and constants."""
+        """Return an expression over features as one over base columns and constants."""
         return substitute(expression, dict(self.features))
 
 
@@ -164,29 +164,29 @@ def cell_names(names: Iterable[str]) -> dict[str, str]:
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
-    Raises InputError where a feature of the formula does not follow from GPU, CNN and the inputs on offer,
-    or two names differ only in signs that no cell name may have.
+    Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
+    differ only in characters that no cell name may have.
     """
-    # As features the grouped constants stay in the expression, each a cell of its own.
+    # As features the grouped constants stay in the expression, each in a cell.
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    law = replace(formula, features=(*formula.features, *grouped), grouped=())
-    expression, constants = with_named_constants(law)
+    ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
+    expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    model = Model(formula, expression, constants, tuple(terms_of(law, expression)), features, exchange)
-    for name in model.raw:
+    model = Model(formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, exchange)
+    for name in model.base_columns:
         if kind_of(name) == "unknown":
             raise InputError(
-                f"the workbook cannot compute {name!r}, which the formula needs: export to .py or .json"
+                f"the workbook cannot compute {name!r}, which the formula needs; export to .py or .json"
             )
-    names = [cell_name(name) for name in {*model.raw, *features, *model.numbers}]
+    names = [cell_name(name) for name in {*model.base_columns, *features, *model.numbers}]
     if len(set(names)) < len(names):
-        raise InputError("expected names that differ in letters or digits, got two that do not: rename one")
+        raise InputError("two names of features or constants map to the same cell name; rename one")
     return model
 
 
 def kind_of(name: str) -> str:
-    """Return whose fact a raw column is: "gpu", "cnn", "choice" or "unknown".
+    """Return what a base column belongs to: "gpu", "cnn", "choice" or "unknown".
 
     >>> kind_of("core_count"), kind_of("macs"), kind_of("n_gpus"), kind_of("link_s_per_byte")
     ('gpu', 'cnn', 'choice', 'gpu')

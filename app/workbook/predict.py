@@ -1,4 +1,4 @@
-"""The sheet Predict: choices, live prediction, warnings, and every GPU in order of its cost."""
+"""The sheet Predict: choices, live prediction, checks, and every GPU ranked by cost or time."""
 
 import math
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ _RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
 
 
 class _Result(NamedTuple):
-    """One line of the prediction: name ("" where no formula needs it), title, formula, value, unit, style."""
+    """One line of the prediction; `name` is empty where no other cell refers to it."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ class _Result(NamedTuple):
 
 
 def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
-    """Write the sheet, which was added as the first one; its names are those that the other sheets use.
+    """Write the sheet that `new_predict` added; other sheets refer to its cells by name.
 
     ranking : results for every GPU; None for a formula that is computed for the chosen GPU only.
     """
@@ -98,7 +98,7 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
 
 
 def new_predict(book: BookPlan) -> SheetWriter:
-    """Add the sheet, still empty, so that it is the first of the book."""
+    """Add the sheet, still empty, so that it is the first one of the workbook."""
     return SheetWriter(book, "Predict", _WIDTHS)
 
 
@@ -137,7 +137,7 @@ def _times(model: Model) -> list[_Result]:
 
 
 def _interval(model: Model, title: str, name: str, value: float, shown: tuple[str, str]) -> list[_Result]:
-    """Both ends of the interval of a time or cost `name`; shown : unit and style."""
+    """Return both ends of the interval of a time or cost `name`; shown : unit and style."""
     factor, of_interval = interval_of(model.formula) or 1.0, f"{PREFIX}interval_factor"
     return [
         _Result("", f"{title} from", _live(f"{name}/{of_interval}"), value / factor, *shown),
@@ -207,7 +207,7 @@ def _checks(model: Model) -> list[_Result]:
 
 
 def _memory(model: Model, memory: str, held: float) -> list[_Result]:
-    """The lines on memory; memory : its cell formula for the GPU, held : its value for the first choice."""
+    """Return the lines on memory; memory : its cell formula for the GPU, held : its first value in bytes."""
     least, usual = memory_needed(model)
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
     counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{kept}))=1"
@@ -229,7 +229,7 @@ def _need(name: str, title: str, form: Expression, value: float, note: str) -> _
 
 
 def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
-    """Write lines under a title; return the next free row."""
+    """Write lines below a title; return the next free row."""
     sheet.text(row, 0, title, "section")
     expected = {"training range": INSIDE, "fits in memory": FITS, "GPUs and nodes": WHOLE}
     for number, line in enumerate(lines, start=row + 1):
@@ -272,7 +272,7 @@ _INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
 
 
 class _Choice(NamedTuple):
-    """One yellow cell: name, title, first value, list of its drop-down ("" for a number), unit, note."""
+    """One yellow cell; `listed` names the range of its drop-down, empty for a number."""
 
     name: str
     title: str
@@ -367,7 +367,7 @@ def _numbers(model: Model) -> list[_Choice]:
         *(
             _Choice(name, title, value, "", "1 or 0", note)
             for name, (title, value, note) in flags.items()
-            if name in model.raw
+            if name in model.base_columns
         ),
         _Choice(
             "hidden", "all-reduce hidden behind computation", 0.0, "", "%", "0 %: the two do not overlap"

@@ -24,11 +24,11 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from xlsxwriter.utility import xl_col_to_name
 
-SPARE_ROWS = 1000  # rows that look-ups reach, so that a person can add to a table
+SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
 HEAD = 3  # row of the header of each table
 OWN_LINK = "the GPU's own link"
-NO_LINK = "pcie3-x16"  # of a card without a known link, as `configuration` takes it
-ANY_OTHER = "(any other)"  # group of a grouped constant
+NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
+ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 ORDERS = ("cost per epoch", "iteration time")
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
@@ -51,7 +51,7 @@ _UNITS: Mapping[str, str] = {
 
 
 def gpu_table_rows() -> dict[str, dict[str, object]]:
-    """Return what the sheet GPUs holds by card: the price that a person enters, its own link, its facts."""
+    """Return the rows of sheet GPUs by GPU: the price that the user enters, its link, its specifications."""
     own = {gpu.gpu: gpu.gpu_link or gpu.host_link or "pcie3-x16" for gpu in built_in_gpus().gpus}
     return {
         name: {"price_usd_per_hour": math.nan, "link": own[name], **row} for name, row in gpu_rows().items()
@@ -59,7 +59,7 @@ def gpu_table_rows() -> dict[str, dict[str, object]]:
 
 
 def write_gpus(book: BookPlan) -> None:
-    """Write the sheet GPUs: one row a card."""
+    """Write the sheet GPUs: one row per GPU."""
     note = f"GPU specifications from the makers' data sheets. {_ADD} Enter your prices in price_usd_per_hour."
     sheet = SheetWriter(book, "GPUs", ())
     sheet.title("GPUs", note)
@@ -77,7 +77,7 @@ def write_cnns(book: BookPlan) -> None:
 
 
 def write_links(book: BookPlan) -> None:
-    """Write the sheet Links: links between the GPUs of a node to the left, networks of nodes to the right."""
+    """Write the sheet Links: links within a node to the left, fabrics between nodes to the right."""
     table = link_table().set_index("link")
     facts = ["effective_byte_per_s", "latency_s", *_others(list(table.columns))]
     tables = {
@@ -98,17 +98,14 @@ def write_links(book: BookPlan) -> None:
 
 
 def _others(columns: Sequence[str]) -> list[str]:
-    """The columns that no formula needs, in their order."""
+    """Return the columns that no formula needs, in their order."""
     return [name for name in columns if name not in ("scope", "effective_byte_per_s", "latency_s")]
 
 
 def _look_up_table(
     sheet: SheetWriter, kind: str, table: Mapping[str, Mapping[str, object]], left: int = 0
 ) -> int:
-    """Write a table by row label, and the names by which cell formulas look it up and drop-downs list it.
-
-    Returns the number of columns.
-    """
+    """Write a table by row label and the names that look it up and list it; return its number of columns."""
     header = ["name", *next(iter(table.values()))]
     widths = [max(30, *(len(label) + 2 for label in table)), *(_width(table, name) for name in header[1:])]
     sheet.plan.widths = [*sheet.plan.widths, *[3] * (left - len(sheet.plan.widths)), *widths]
@@ -149,12 +146,12 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     names[f"{PREFIX}{kind}_columns"] = f"{sheet.name}!${first}${HEAD + 1}:${right}${HEAD + 1}"
     names[f"{PREFIX}{kind}_table"] = f"{sheet.name}!${first}${top}:${right}${bottom}"
     names[f"{PREFIX}{kind}s"] = labels
-    # A range that grows with the rows, so that a drop-down lists what a person adds and no empty lines.
+    # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
     names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
 def write_options(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Options: precisions, ways to exchange gradients, groups of grouped constants."""
+    """Write the sheet Options: precisions, all-reduce algorithms, groups of grouped constants."""
     sheet = SheetWriter(book, "Options", [30, 24, 22, 26, 22, 22, 22, 22, 22])
     sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
     trained = formula.provenance.get("precisions", ["fp32"])
@@ -202,7 +199,7 @@ def _named_table(
 
 
 def write_errors(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Errors: how wrong the formula was on what it had not seen, beside its rivals."""
+    """Write the sheet Errors: the held-out errors of the formula and of the baselines."""
     sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")

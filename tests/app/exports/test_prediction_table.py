@@ -16,7 +16,7 @@ from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
 from trainlaw.app.models.scopes import formula_rows, handling
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, taken_apart
+from trainlaw.app.workbook.compare import COLUMN, ROW, SHARED, factorized
 from trainlaw.app.workbook.model import values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
 from trainlaw.datasets.cnns import training_memory
@@ -101,7 +101,7 @@ SIDES = {"macs": ROW, "layers": ROW, "peak": COLUMN, "rate": COLUMN, "batch": SH
         "exp(-macs) * (peak - rate) / (macs + peak)",
     ],
 )
-def test_an_expression_taken_apart_has_the_same_value(text):
+def test_an_expression_factorized_has_the_same_value(text):
     values = {
         "macs": [0.3, 4.0],
         "layers": [7.0, 2.0],
@@ -110,7 +110,7 @@ def test_an_expression_taken_apart_has_the_same_value(text):
         "batch": [8.0, 3.0],
     }
     whole = parse_text(text)
-    found = taken_apart(whole, SIDES.__getitem__)
+    found = factorized(whole, SIDES.__getitem__)
     parts = {f"row_{n}": part for n, part in enumerate(found.rows, start=1)}
     parts |= {f"column_{n}": part for n, part in enumerate(found.columns, start=1)}
     expected, again = evaluate(whole, values)[0], evaluate(substitute(found.cell, parts), values)[0]

@@ -202,7 +202,7 @@ def test_formula_by_hand_with_a_joint_range(opened, formula, tmp_path):
 def test_formula_of_several_gpus_needs_no_addition(opened, tmp_path):
     text = "3 * total_compute_s + 0.9 * ring_s + 0.001 * log2_gpus + 0.002 * iteration_overhead_s / 0.001"
     names = ["total_compute_s", "ring_s", "log2_gpus", "iteration_overhead_s"]
-    law = Formula(parse_text(text), feature_specs(names), TARGET)
+    law = Formula(parse_text(text), feature_specs(names), TARGET, scope="multi_gpu_run")
     save_formula(law, tmp_path / "law.json")
     (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
     choices = list(random_choices(30, ["fp32"]))
