@@ -84,7 +84,7 @@ def anonymous(text: str, counter: Counter[str]) -> str:
 
     `counter` grows by what was removed.
 
-    >>> anonymous("log in /home/ada/runs, node 10.0.0.7", Counter())
+    >>> anonymous("log in /scratch/ada/runs, node 10.0.0.7", Counter())
     'log in removed, node removed'
     """
     for kind, pattern in _PATTERNS:

@@ -53,7 +53,7 @@ def coverage_by(table: RunTable, names: Sequence[str]) -> pd.DataFrame:
 
     >>> from trainlaw.datasets import load
     >>> int(coverage_by(load("default"), ["gpu"]).loc["T4", "runs"])
-    346
+    333
     """
     frame = table.frame.reset_index(drop=True)
     labels = dimension_labels(table, names)

@@ -70,7 +70,7 @@ def test_a_contribution_is_checked_complete_and_anonymous(tmp_path):
     runs = tmp_path / "runs.csv"
     runs.write_text(
         "gpu,cnn,batch_per_gpu,time_s,bench_year,hardware,software,measured_at,source_path\n"
-        "T4,resnet50,8,0.1,2026,T4 of bob@example.org,torch 2.4.0,2026-05-05T10:00:00Z,/home/bob/x.csv\n"
+        "T4,resnet50,8,0.1,2026,T4 of bob@example.org,torch 2.4.0,2026-05-05T10:00:00Z,/scratch/bob/x.csv\n"
     )
     result = run("contribute", runs, "--source", "my-lab", "--to", tmp_path)
     assert result.exit_code == 0, result.output

@@ -15,7 +15,7 @@ from trainlaw.formulas import InputError
         ("GPU-1f2e3d4c-aaaa-bbbb-cccc-0123456789ab", "a serial number"),
         ("node 192.168.1.20", "a network address"),
         ("link 0a:1b:2c:3d:4e:5f", "a network address"),
-        ("/home/ada/work/runs.csv", "a path"),
+        ("/scratch/ada/work/runs.csv", "a path"),
         (r"C:\Users\ada\runs.csv", "a path"),
         ("measured on bigbox1", "the name of this host"),
         ("by adalovelace", "the name of this user"),
@@ -41,7 +41,7 @@ def test_ordinary_texts_stay_as_they_are():
 
 def test_only_columns_of_the_schema_and_the_machine_are_passed_on():
     runs = load("default").where(gpu="T4")
-    file = pd.DataFrame({"gpu": "T4", "hardware": "T4 in /home/ada/box", "measured_at": ["now"] * len(runs)})
+    file = pd.DataFrame({"gpu": "T4", "hardware": "T4 in /scratch/ada/box", "measured_at": ["now"] * len(runs)})
     made = contribution(runs, file, "my-lab", "CC0-1.0")
     assert list(made.runs.frame) == list(runs.frame)
     assert set(made.runs.frame["source"]) == {"my-lab"}
