@@ -1,4 +1,4 @@
-"""The command line: one command per job; a fault of the input is one line and exit code 2."""
+"""The command line: one command per job; invalid input prints one line and exits with status 2."""
 
 import sys
 from typing import Annotated
@@ -13,6 +13,7 @@ from trainlaw.app.commands import (
     gpus,
     many_core,
     predict,
+    predict_from_profile,
     profile,
     scaling,
     schedule,
@@ -29,28 +30,28 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class _Commands(TyperGroup):
-    """Turns what a user can cause into one line; anything else is our defect and keeps its traceback."""
+    """Print what a user can cause as one line; anything else is our defect and keeps its traceback."""
 
     def invoke(self, ctx: typer.Context) -> object:
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
         except TrainlawError as error:
-            _say(" ".join(str(error).split()))
+            _report(" ".join(str(error).split()))
             raise typer.Exit(_EXIT_INPUT) from None
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
             sys.stderr.close()
             raise typer.Exit(0) from None
         except OSError as error:
-            _say(f"{error.filename or 'file system'}: {error.strerror or error}")
+            _report(f"{error.filename or 'file system'}: {error.strerror or error}")
             raise typer.Exit(_EXIT_INPUT) from None
         except KeyboardInterrupt:
-            _say("interrupted; nothing was written")
+            _report("interrupted; nothing was written")
             raise typer.Exit(_EXIT_INTERRUPTED) from None
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"trainlaw: {text}", file=sys.stderr)
 
 
@@ -73,6 +74,7 @@ app.command("study")(study.study_command)
 app.command("suggest")(suggest.suggest_command)
 app.command("compare")(compare.compare_command)
 app.command("predict")(predict.predict_command)
+app.command("predict-from-profile")(predict_from_profile.predict_from_profile_command)
 app.command("profile")(profile.profile_command)
 app.command("many-core")(many_core.many_core_command)
 app.command("scaling")(scaling.scaling_command)
@@ -104,11 +106,11 @@ def _root(
     """Formulas for the time of a CNN training iteration, evolved from measured runs.
 
     Start with `trainlaw study`: it takes the built-in measurements, evolves a formula, measures its error
-    on GPUs that it never saw, and writes a folder with the formula, a workbook and a report. Then ask
+    on held-out GPUs, and writes a folder with the formula, a workbook and a report. Then use
     `trainlaw predict`.
     """
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 2 faulty input (one line on standard error), 130 interrupted."""
+    """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     app(prog_name="trainlaw")

@@ -27,7 +27,7 @@ def main() -> None:
         )
         print("|---" * 12 + "|")
         for name in NETWORKS:
-            plan = plan_streams(find_cnn_counts(name), gpu, batch, 8, phase=phase, law=law)
+            plan = plan_streams(find_cnn_counts(name), gpu, batch, 8, phase=phase, formula=law)
             total, tasks = plan.chosen.tasks.total_s, plan.chosen.tasks
             ups = " | ".join(f"{each.speed_up:.3f}" for each in plan.schedules)
             path = sum(tasks.seconds[task] for task in plan.critical) / total

@@ -28,7 +28,7 @@ def export_command(
       trainlaw export xeon-phi-a --to many-cores.xlsx
     """
     from trainlaw.app.exports.formats import export_formula
-    from trainlaw.app.predictions.predict import find_formula
+    from trainlaw.app.models.user_formula import find_formula
 
     law, origin = find_formula(formula, Path.cwd())
     export_formula(law, to, overwrite)

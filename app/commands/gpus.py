@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.own_files import GpuFile
+from trainlaw.app.commands.options import GpuFile
 
 app = typer.Typer(
     help="Show the GPUs and links that are known, and their facts.",

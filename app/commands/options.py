@@ -1,19 +1,31 @@
-"""Options that several commands have, each written once."""
+"""Options that several commands have, each written once, and what they share to print or write."""
 
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+class OutputFormat(StrEnum):
+    """How a result is printed or written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+Format = Annotated[OutputFormat, typer.Option("--format", help="Output format.")]
 Pixels = Annotated[
-    int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+    int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
 ]
 Link = Annotated[
-    str | None, typer.Option(help="What joins the GPUs of a node; default: the card's own link.")
+    str | None, typer.Option(help="Link between the GPUs of a node; default: the GPU's own link.")
 ]
 Fabric = Annotated[
     str | None,
-    typer.Option("--fabric", "--network", help="What joins the nodes; default: ethernet-10g."),
+    typer.Option("--fabric", "--network", help="Link between nodes; default: ethernet-10g."),
 ]
 FormulaFile = Annotated[
     Path | None,
@@ -25,11 +37,49 @@ FormulaName = Annotated[
         help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
     ),
 ]
-Law = Annotated[
+ScalingFormula = Annotated[
     str | None,
     typer.Option(
-        help="Law of several GPUs: multi (built in, default), textbook, or the formula.json or run folder of "
-        "`trainlaw study --of multi`."
+        "--scaling-formula",
+        "--law",
+        help="Formula for several GPUs from the time on one: multi (built in, default), textbook, or the "
+        "formula.json or run folder of `trainlaw study --of multi`.",
+    ),
+]
+GpuFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV, Excel or Parquet file with custom GPUs, in the columns of `trainlaw gpus show`, such as "
+        "runs-machine.csv of `trainlaw profile`; a known name corrects that GPU.",
+        dir_okay=False,
+    ),
+]
+CnnFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--cnn-file",
+        help="Custom CNN (.onnx, .csv, .json); runs refer to it by the file name without its suffix.",
+        dir_okay=False,
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
+
+
+def check_new_files(paths: Iterable[Path | None]) -> None:
+    """Raise InputError for a file that exists: results never replace one."""
+    from trainlaw.formulas import InputError
+
+    for path in paths:
+        if path is not None and path.exists():
+            raise InputError(f"{path} exists; choose another name")
+
+
+def print_or_write(text: str, out: Path | None, contents: str) -> None:
+    """Print a text, or write it to a file and print what it contains."""
+    from trainlaw.formulas.files import write_text_atomically
+
+    if out is None:
+        print(text)
+    else:
+        write_text_atomically(out, text + "\n")
+        print(f"{out}: {contents}")

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import FormulaName
-from trainlaw.app.commands.own_files import GpuFile
+from trainlaw.app.commands.options import FormulaName, GpuFile
 
 
 def show_command(
@@ -28,7 +27,7 @@ def show_command(
     from trainlaw.app.inputs.requests import one_run
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.models.scopes import handler
-    from trainlaw.app.predictions.predict import find_formula
+    from trainlaw.app.models.user_formula import find_formula
 
     found, origin = find_formula(formula, Path.cwd())
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))

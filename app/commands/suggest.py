@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.own_files import CnnFiles, GpuFile
+from trainlaw.app.commands.options import CnnFiles, GpuFile
 
 
 def suggest_command(

@@ -11,7 +11,7 @@ from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import check_features, handler
-from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
+from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
 from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, Model, values_of, workbook_model
@@ -104,7 +104,7 @@ def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:
             yield [
                 *named, found.gpu, FIRST_BATCH, FIRST_PRECISION,
                 *_finite([found.time_s, *interval, found.samples_per_second]),
-                outside_of(found), found.fits_in_memory,
+                features_outside(found), found.fits_in_memory,
             ]  # fmt: skip
         if not predictions:
             yield from ([*named, gpu, *[""] * (len(COLUMNS) - 4)] for gpu in gpus)

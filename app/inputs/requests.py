@@ -1,10 +1,11 @@
-"""The configurations that a person asks a prediction for, from names or from a CSV file."""
+"""The configurations that a prediction is wanted for, from names or from a CSV file."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, notes_of, unknown_facts
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable, configuration
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
@@ -13,9 +14,90 @@ from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
-# Columns that a file may have beside those, as arguments of `configuration`.
-_TEXTS = ("precision", "link", "network", "algorithm", "timed_parts")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a configuration trains; None where the default of `configuration` holds.
+
+    precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
+    node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
+    """
+
+    precision: str | None = None
+    n_gpus: int | None = None
+    n_nodes: int | None = None
+    link: str | None = None
+    fabric: str | None = None
+    algorithm: str | None = None
+    timed_parts: str | None = None
+
+
+DEFAULT_SETUP = Setup()
+# Optional columns of a file, with the field of `Setup` that each sets.
+_TEXTS = {
+    "precision": "precision",
+    "link": "link",
+    "network": "fabric",
+    "fabric": "fabric",
+    "algorithm": "algorithm",
+    "timed_parts": "timed_parts",
+}
 _NUMBERS = ("n_gpus", "n_nodes")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a prediction is wanted for: one CNN and batch on one GPU or all of them, or the rows of a file.
+
+    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batch : images per iteration.
+    pixels : side of an image, None for the CNN's own. file : CSV of configurations. gpu_file : table with
+    GPUs to add or correct.
+    """
+
+    cnn: str | None = None
+    gpu: str | None = None
+    batch: int | None = None
+    pixels: int | None = None
+    all_gpus: bool = False
+    file: Path | None = None
+    gpu_file: Path | None = None
+    setup: Setup = DEFAULT_SETUP
+
+
+def check_request(request: RunRequest, single_gpu_s: float | None = None) -> None:
+    """Raise InputError for links without GPUs or nodes to connect, or a measured time that fits no run.
+
+    single_gpu_s : measured time of an iteration on one GPU, None where it is not given.
+    """
+    setup = request.setup
+    n_gpus, n_nodes = setup.n_gpus or 1, setup.n_nodes or 1
+    if setup.link and n_gpus == n_nodes:
+        raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
+    if setup.fabric and n_nodes == 1:
+        raise InputError("--fabric connects nodes: use several --nodes")
+    if single_gpu_s and (n_gpus == 1 or request.all_gpus or request.file):
+        raise InputError("--single-gpu-seconds is for one configuration on several --gpus of the kind --gpu")
+
+
+def requested_runs(request: RunRequest) -> RunTable:
+    """Return the configurations of a request.
+
+    Raises InputError where parts are missing or contradict each other, UnknownNameError for an unknown name.
+    """
+    gpus = known_gpus(request.gpu_file)
+    cnn, gpu, batch = request.cnn, request.gpu, request.batch
+    if request.file is not None:
+        if replace(request, file=None, gpu_file=None) != RunRequest():
+            raise InputError(
+                "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
+            )
+        return runs_of_csv(request.file, gpus)
+    if cnn is None or batch is None or (gpu is None) != request.all_gpus:
+        raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
+    if gpu is None:
+        return on_all_gpus(cnn, batch, request.pixels, request.setup, gpus=gpus)
+    return one_run(cnn, gpu, batch, request.pixels, request.setup, gpus=gpus)
 
 
 def one_run(
@@ -23,78 +105,50 @@ def one_run(
     gpu: str,
     batch: int,
     pixels: int | None = None,
-    precision: str = "fp32",
+    setup: Setup = DEFAULT_SETUP,
     *,
     gpus: GpuCatalog | None = None,
-    **settings: object,
 ) -> RunTable:
-    """Return one configuration.
+    """Return one configuration; arguments as the fields of `RunRequest`.
 
-    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batch : images per iteration.
-    pixels : side of an image, None for the CNN's own. gpus : known cards, None for the built-in ones.
-    settings : further arguments of `trainlaw.datasets.measurements.configurations`, such as n_gpus.
+    gpus : known GPUs, None for the built-in ones.
     Raises UnknownNameError for a CNN or GPU that is not known, InputError for a faulty file.
     """
-    card, facts = wanted_gpu(gpu, gpus), named_cnn(cnn, pixels)
-    return configuration(cnn=facts, gpu=card, batch_per_gpu=batch, precision=precision, gpus=gpus, **settings)
+    return configured_run(named_cnn(cnn, pixels), wanted_gpu(gpu, gpus), batch, setup, gpus)
 
 
 def on_all_gpus(
     cnn: str,
     batch: int,
     pixels: int | None = None,
-    precision: str = "fp32",
+    setup: Setup = DEFAULT_SETUP,
+    *,
     gpus: GpuCatalog | None = None,
-    **settings: object,
 ) -> RunTable:
     """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
-    catalog, facts = gpus or known_gpus(), named_cnn(cnn, pixels)
+    catalog, counts = gpus or known_gpus(), named_cnn(cnn, pixels)
     runs = [
-        configuration(
-            cnn=facts, gpu=gpu, batch_per_gpu=batch, precision=precision, gpus=catalog, **settings
-        ).frame
+        configured_run(counts, gpu, batch, setup, catalog).frame
         for gpu in catalog.gpus
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
     ]
-    return RunTable("configurations", pd.concat(runs, ignore_index=True), Facts(catalog, (facts,)))
+    return RunTable("configurations", pd.concat(runs, ignore_index=True), Facts(catalog, (counts,)))
 
 
-def wanted_runs(
-    *,
-    cnn: str | None,
-    gpu: str | None,
-    batch: int | None,
-    pixels: int | None,
-    all_gpus: bool,
-    file: Path | None,
-    gpu_file: Path | None = None,
-    **settings: object,
-) -> RunTable:
-    """Return what a person asked for by the options of `trainlaw predict`: names, or a CSV file.
-
-    gpu_file : CSV with cards to add or correct. settings : `precision` and further arguments of
-    `trainlaw.datasets.measurements.configurations`; None means that the person said nothing.
-    Raises InputError where options are missing or contradict each other.
-    """
-    gpus = known_gpus(gpu_file)
-    given = {name: value for name, value in settings.items() if value is not None}
-    if file is not None:
-        if cnn or gpu or batch or pixels or all_gpus or given:
-            raise InputError(
-                "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
-            )
-        return runs_of_csv(file, gpus)
-    if cnn is None or batch is None or (gpu is None) != all_gpus:
-        raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
-    if gpu is None:
-        return on_all_gpus(cnn, batch, pixels, gpus=gpus, **given)
-    return one_run(cnn, gpu, batch, pixels, gpus=gpus, **given)
+def configured_run(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup, gpus: GpuCatalog | None) -> RunTable:
+    """Return one configuration of a known CNN and GPU."""
+    given = {name: value for name, value in asdict(setup).items() if value is not None}
+    if "fabric" in given:
+        given["network"] = given.pop("fabric")
+    return configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **given)
 
 
 def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
-    """Return per run what its user should know: memory that cannot do, what its CNN's file or GPU lacks."""
-    notes = {facts.key: notes_of(facts) for facts in runs.facts.cnns}
-    unknown = {name: unknown_facts(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()}
+    """Return warnings per run: too little memory, notes on the CNN's file, unknown GPU specifications."""
+    notes = {cnn.key: reader_notes(cnn) for cnn in runs.facts.cnns}
+    unknown = {
+        name: unknown_specifications(runs.facts.gpus.find(name)) for name in runs.frame["gpu"].unique()
+    }
     frame, memory = runs.frame, memory_warnings(runs)
     keys = frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
     return [
@@ -106,10 +160,10 @@ def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
 def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = ()) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
-    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, network, algorithm and timed_parts
-    may follow; other columns are not read. gpus : known cards, None for the built-in ones. on : names of GPUs
-    that stand in for a column gpu that is not there: each row on each of them.
-    Raises InputError for a file that is no such table, with the row and column of the first fault.
+    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm and
+    timed_parts may follow; other columns are ignored. gpus : known GPUs, None for the built-in ones. on :
+    names of GPUs for a file without the column gpu: each row on each of them.
+    Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
     numbered, header = list(enumerate(rows, start=2)), list(columns)
@@ -124,56 +178,52 @@ def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = 
 
 
 def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, gpus: GpuCatalog) -> RunTable:
-    """One table of all rows, each with its line; each GPU is sought and each CNN's file read once."""
-    cards: dict[str, Gpu] = {}
-    networks: dict[tuple[object, ...], CnnCounts] = {}
+    """One table of all rows, each with its line; each GPU is looked up and each CNN's file read once."""
+    named_gpus: dict[str, Gpu] = {}
+    cnns: dict[tuple[object, ...], CnnCounts] = {}
     frames = []
     for line, row in rows:
         try:
-            frames.append(_run_of_row(row, gpus, cards, networks))
+            frames.append(_row_run(row, gpus, named_gpus, cnns))
         except TrainlawError as error:
             raise InputError(f"{path} line {line}: {error}") from None
-    for card in cards.values():
-        gpus = gpus.with_gpu(card) if card not in gpus.gpus else gpus
-    _refuse_namesakes(networks.values(), path)
-    return RunTable(
-        "configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(networks.values()))
-    )
+    for gpu in named_gpus.values():
+        gpus = gpus.with_gpu(gpu) if gpu not in gpus.gpus else gpus
+    _refuse_namesakes(cnns.values(), path)
+    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(cnns.values())))
 
 
-def _refuse_namesakes(networks: Iterable[CnnCounts], path: Path) -> None:
+def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
     known: dict[tuple[str, int, int], CnnCounts] = {}
-    for facts in networks:
+    for facts in cnns:
         if known.setdefault(facts.key, facts).counts != facts.counts:
-            raise InputError(f"{path}: two different networks are called {facts.cnn}; rename a file")
+            raise InputError(f"{path}: two different CNNs are called {facts.cnn}; rename one of the files")
 
 
-def _run_of_row(
+def _row_run(
     row: Mapping[str, str | None],
     gpus: GpuCatalog,
-    cards: dict[str, Gpu],
-    networks: dict[tuple[object, ...], CnnCounts],
+    named_gpus: dict[str, Gpu],
+    cnns: dict[tuple[object, ...], CnnCounts],
 ) -> pd.DataFrame:
     gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
     sizes = tuple(
         _whole_number(row, name) if row.get(name) else None for name in ("input_size_px", "n_classes")
     )
-    settings = {name: row[name] for name in _TEXTS if row.get(name)}
-    settings |= {name: _whole_number(row, name) for name in _NUMBERS if row.get(name)}
-    if gpu not in cards:
-        cards[gpu] = wanted_gpu(gpu, gpus)
-    if (cnn, *sizes) not in networks:
-        networks[cnn, *sizes] = named_cnn(cnn, *sizes)
+    texts = {field: row[name] for name, field in _TEXTS.items() if row.get(name)}
+    numbers = {name: _whole_number(row, name) for name in _NUMBERS if row.get(name)}
+    if gpu not in named_gpus:
+        named_gpus[gpu] = wanted_gpu(gpu, gpus)
+    if (cnn, *sizes) not in cnns:
+        cnns[cnn, *sizes] = named_cnn(cnn, *sizes)
     batch = _whole_number(row, "batch_per_gpu")
-    return configuration(
-        cnn=networks[cnn, *sizes], gpu=cards[gpu], batch_per_gpu=batch, gpus=gpus, **settings
-    ).frame
+    return configured_run(cnns[cnn, *sizes], named_gpus[gpu], batch, Setup(**texts, **numbers), gpus).frame
 
 
 def _text(row: Mapping[str, str | None], column: str) -> str:
     value = (row.get(column) or "").strip()
     if not value:
-        raise InputError(f"expected a value in column {column}, got nothing")
+        raise InputError(f"column {column} is empty")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The GPUs and CNNs that a person names: known ones, changes of known ones, and files of their own."""
+"""The GPUs and CNNs that the user names: known ones, changes of known ones, and custom ones in files."""
 
 from functools import cache
 from math import isnan
@@ -22,7 +22,7 @@ _CNN_FILES = (".onnx", ".csv", ".json")
 
 
 def known_gpus(gpu_file: Path | None = None) -> GpuCatalog:
-    """Return the built-in cards, with those of a person's file added or corrected.
+    """Return the built-in GPUs, with those of a user file added or corrected.
 
     Raises FaultsError for faulty cells, InputError for a file that is no table.
     """
@@ -34,7 +34,7 @@ def known_gpus(gpu_file: Path | None = None) -> GpuCatalog:
 
 
 def is_cnn_file(text: str) -> bool:
-    """Return whether `text` names a file of a network rather than a network.
+    """Return whether `text` names the file of a CNN rather than a CNN.
 
     >>> is_cnn_file("nets/mine.onnx"), is_cnn_file("regnet_x_1.6gf")
     (True, False)
@@ -45,39 +45,39 @@ def is_cnn_file(text: str) -> bool:
 def named_cnn(
     text: str, pixels: int | None = None, n_classes: int | None = None, restore_batchnorm: bool = False
 ) -> CnnCounts:
-    """Return the network of a name, or of a file: .onnx, a layer table (.csv, .json), Keras' JSON.
+    """Return the CNN of a name, or of a file: .onnx, a layer table (.csv, .json), Keras' JSON.
 
-    pixels : side of the input, None for the network's own; n_classes : likewise. restore_batchnorm : put back
+    pixels : side of the input, None for the CNN's default; n_classes : likewise. restore_batchnorm : put back
     what an export folded away. Raises UnknownNameError for an unknown name, InputError for a faulty file or
     one that fixes another size.
     """
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)
-    facts = CnnCounts.of(read_cnn(text, pixels, restore_batchnorm))
-    for wanted, own, what in (
-        (pixels, facts.input_size_px, "pixels of its input"),
-        (n_classes, facts.n_classes, "classes"),
+    counts = CnnCounts.of(read_cnn(text, pixels, restore_batchnorm))
+    for wanted, fixed, what in (
+        (pixels, counts.input_size_px, "input pixels"),
+        (n_classes, counts.n_classes, "classes"),
     ):
-        if wanted not in (None, own):
-            raise InputError(f"{text} fixes the {what} at {own}, so {wanted} cannot be had")
-    return facts
+        if wanted not in (None, fixed):
+            raise InputError(f"{text} fixes the number of {what} at {fixed}; {wanted} was requested")
+    return counts
 
 
-def notes_of(facts: CnnCounts) -> tuple[str, ...]:
-    """Return what the reader of a network's file noticed, such as batch normalisation folded away."""
-    return facts.graph.notes if facts.graph else ()
+def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
+    """Return what the reader of a CNN's file noticed, such as batch normalisation folded away."""
+    return cnn.graph.notes if cnn.graph else ()
 
 
 @cache
-def _facts_of_a_study() -> tuple[str, ...]:
-    raw = {name for feature in STUDY_FEATURES for name in variables(written_out(FEATURES, feature))}
-    return tuple(name for name in NUMBER_COLUMNS if name in raw)
+def _study_specifications() -> tuple[str, ...]:
+    base = {name for feature in STUDY_FEATURES for name in variables(written_out(FEATURES, feature))}
+    return tuple(name for name in NUMBER_COLUMNS if name in base)
 
 
-def unknown_facts(gpu: Gpu) -> tuple[str, ...]:
-    """Return a line for each unknown fact of a card that the features of a study are made of."""
+def unknown_specifications(gpu: Gpu) -> tuple[str, ...]:
+    """Return a line for each unknown specification of a GPU that the features of a study are made of."""
     return tuple(
         f"{name} of {gpu.gpu} is not known, so formulas that need it are not defined; a GPU file may add it"
-        for name in _facts_of_a_study()
+        for name in _study_specifications()
         if isnan(getattr(gpu, name))
     )

@@ -1,11 +1,11 @@
-"""The time of an iteration on several GPUs from a formula of one: by an evolved law, or a textbook exchange.
+"""The time of an iteration on several GPUs: by a scaling formula, or by the textbook all-reduce.
 
-A law of several GPUs, such as the built-in one, takes the time on one GPU (here that of the formula) and
-says the time on several; it was evolved on measured runs and holds for the algorithms that occurred there.
-For other algorithms, and where asked for, the textbook stands in: every GPU computes its own batch in the
-time of a single one; then the gradients (4 bytes per learned element) are exchanged in the closed form of the
-run's algorithm over its links' rates and latencies; nothing of that is hidden behind the backward pass,
-unless a share is given. A formula evolved on runs of several GPUs from data sheets alone needs neither.
+A scaling formula, such as the built-in one, takes the time on one GPU (here that of the formula) and gives
+the time on several; it was evolved on measured runs and holds for the collective algorithms among them. For
+other algorithms, and on request, the textbook is used: every GPU computes its own batch in the time of a
+single one; then the gradients (4 bytes per learned element) are reduced in the closed form of the run's
+algorithm over its links' rates and latencies; none of that overlaps with the backward pass, unless a share is
+given. A formula evolved on runs of several GPUs from specifications alone needs neither.
 Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU Platform", IEEE Access 7,
 2019; which is better, measured: `docs/scaling.md`.
 """
@@ -21,10 +21,10 @@ from trainlaw.formulas import Formula, load_formula, substitute
 from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
-ASSUMPTION = "several GPUs: one GPU's time + textbook exchange, not hidden"
-BY_LAW = "several GPUs: one GPU's time by the formula, several by the evolved law"
-OF_ONE = "the interval is of one GPU"
-ALGORITHMS = "algorithms"  # entry of a law's provenance: ways of exchanging that its runs had
+ASSUMPTION = "several GPUs: time on one + textbook all-reduce, not overlapped"
+SCALED = "several GPUs: time on one by the formula, on several by the scaling formula"
+SINGLE_GPU_INTERVAL = "the interval is for one GPU"
+ALGORITHMS = "algorithms"  # entry of a scaling formula's provenance: collective algorithms of its runs
 
 
 def check_scaling_formula(formula: Formula, origin: str) -> Formula:
@@ -33,53 +33,53 @@ def check_scaling_formula(formula: Formula, origin: str) -> Formula:
     return formula
 
 
-def speaks_for(law: Formula | None, algorithm: str) -> bool:
-    """Return whether a law of several GPUs, None for no law, speaks for a way of exchanging.
+def covers_algorithm(scaling: Formula | None, algorithm: str) -> bool:
+    """Return whether a scaling formula, None for none, covers a collective algorithm.
 
-    A law that does not say which ways were in its training speaks for all.
+    One that does not list the algorithms of its training covers all.
     """
-    return law is not None and algorithm in law.provenance.get(ALGORITHMS, (algorithm,))
+    return scaling is not None and algorithm in scaling.provenance.get(ALGORITHMS, (algorithm,))
 
 
-def by_law(law: Formula | None, runs: RunTable) -> np.ndarray:
-    """Return for which runs a law of several GPUs speaks: several, exchanging as in its training; (n_runs,).
+def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
+    """Return which runs a scaling formula covers: several GPUs and an algorithm of its training; (n_runs,).
 
-    law : None for no law; see `speaks_for`.
+    scaling : None for none; see `covers_algorithm`.
     """
     frame = runs.frame
-    known = [speaks_for(law, str(algorithm)) for algorithm in frame["algorithm"]]
+    known = [covers_algorithm(scaling, str(algorithm)) for algorithm in frame["algorithm"]]
     return (frame["n_gpus"].to_numpy() > 1) & np.array(known, dtype=bool)
 
 
-def seconds_by_law(
-    law: Formula, runs: RunTable, single_gpu_s: np.ndarray, without: tuple[str, ...] = ()
+def scaled_seconds(
+    scaling: Formula, runs: RunTable, single_gpu_s: np.ndarray, without: tuple[str, ...] = ()
 ) -> np.ndarray:
-    """Return the time of several GPUs by a law, in seconds, shape (n_runs,).
+    """Return the time on several GPUs by a scaling formula, in seconds, shape (n_runs,).
 
-    single_gpu_s : time on one GPU, (n_runs,). without : features that are taken as 0, to tell their share.
+    single_gpu_s : time on one GPU, (n_runs,). without : features to set to 0, to compute their share.
     """
-    names = [spec.name for spec in law.used_features if spec.name != SINGLE_GPU_TIME]
+    names = [spec.name for spec in scaling.used_features if spec.name != SINGLE_GPU_TIME]
     columns = dict(zip(names, runs.matrix(names).T, strict=True)) | {SINGLE_GPU_TIME: single_gpu_s}
     columns |= {name: np.zeros(len(runs)) for name in without if name in columns}
-    return np.broadcast_to(law.predict(columns, dict(runs.labels())), len(runs))
+    return np.broadcast_to(scaling.predict(columns, dict(runs.labels())), len(runs))
 
 
 def exchange_seconds(
-    formula: Formula, runs: RunTable, law: Formula | None = None, measured: np.ndarray | None = None
+    formula: Formula, runs: RunTable, scaling: Formula | None = None, measured: np.ndarray | None = None
 ) -> np.ndarray:
     """Return what several GPUs add to the time on one, in seconds, shape (n_runs,); 0 on one GPU.
 
-    law : of several GPUs, None for the textbook. measured : the time on one GPU, (n_runs,); None for that of
-    the formula. It is 0 throughout for a formula that knows several GPUs.
+    scaling : None for the textbook. measured : the time on one GPU, (n_runs,); None for that of the formula.
+    It is 0 throughout for a formula that itself covers several GPUs.
     """
     if handling(formula).covers_multi_gpu:
         return np.zeros(len(runs))
-    textbook, spoken = runs.matrix([EXCHANGE])[:, 0], by_law(law, runs)
-    if law is None or not spoken.any():
+    textbook, covered = runs.matrix([EXCHANGE])[:, 0], scaled_runs(scaling, runs)
+    if scaling is None or not covered.any():
         return textbook
     single = formula_rows(formula, runs).predict(formula) if measured is None else measured
-    # A law may say less than the time on one GPU by its error; an exchange takes no negative time.
-    return np.where(spoken, np.maximum(seconds_by_law(law, runs, single) - single, 0.0), textbook)
+    # A scaling formula may fall below the time on one GPU by its error; an all-reduce takes no negative time.
+    return np.where(covered, np.maximum(scaled_seconds(scaling, runs, single) - single, 0.0), textbook)
 
 
 def multi_gpu_seconds(
@@ -95,28 +95,28 @@ def multi_gpu_seconds(
     return single_gpu_s + (1.0 - hidden_share) * exchange_s
 
 
-def with_single_gpu_formula(law: Formula, single: Formula) -> Formula:
-    """Return a law of several GPUs with a formula of one in place of the time on one GPU.
+def with_single_gpu_formula(scaling: Formula, single: Formula) -> Formula:
+    """Return a scaling formula with a formula of one GPU in place of the time on one GPU.
 
-    Provenance stays that of `law`. The whole states no error: the one of `law` is for a measured time on one
-    GPU. Ranges of exchanges reach down to one GPU's none, where the whole is the formula of one. A formula
-    of another scope comes back as it is.
+    Provenance stays that of `scaling`. The result states no error: the one of `scaling` is for a measured
+    time on one GPU. Ranges of all-reduce features are extended to 0, their value on one GPU, where the result
+    is the formula of one. A formula of another scope is returned unchanged.
     """
-    if law.scope != MULTI_GPU:
-        return law
-    kept = tuple(spec for spec in law.features if spec.name != SINGLE_GPU_TIME)
+    if scaling.scope != MULTI_GPU:
+        return scaling
+    kept = tuple(spec for spec in scaling.features if spec.name != SINGLE_GPU_TIME)
     features = {spec.name: spec for spec in (*single.features, *kept)}
     exchanges = {row.spec.name for row in SCALING_FEATURES}
     ranges = {
         name: (min(low, 0.0), high) if name in exchanges else (low, high)
-        for name, (low, high) in law.ranges.items()
+        for name, (low, high) in scaling.ranges.items()
         if name != SINGLE_GPU_TIME
     }
     return replace(
-        law,
-        expression=substitute(law.expression, {SINGLE_GPU_TIME: single.expression}),
+        scaling,
+        expression=substitute(scaling.expression, {SINGLE_GPU_TIME: single.expression}),
         features=tuple(features.values()),
-        grouped=(*single.grouped, *law.grouped),
+        grouped=(*single.grouped, *scaling.grouped),
         ranges={**single.ranges, **ranges},
         errors={},
         scope=MULTI_GPU_RUN,
@@ -124,11 +124,11 @@ def with_single_gpu_formula(law: Formula, single: Formula) -> Formula:
 
 
 def with_time_on_one_gpu(runs: RunTable, formula: Formula) -> RunTable:
-    """Return runs with the time on one GPU that a formula of one predicts, as if it had been measured."""
+    """Return runs with the time on one GPU that a formula predicts, as if it had been measured."""
     seconds = formula_rows(formula, runs).predict(formula)
     return RunTable(runs.name, runs.frame.assign(**{SINGLE_GPU_TIME: seconds}), runs.facts)
 
 
 def with_built_in_single_gpu_formula(formula: Formula) -> Formula:
-    """Return a formula that needs no measured time: where it does, the built-in formula's stands in."""
+    """Return a formula that needs no measured time: one that does gets the built-in formula in its place."""
     return with_single_gpu_formula(formula, load_formula(BUILT_IN)) if formula.scope == MULTI_GPU else formula

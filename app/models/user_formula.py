@@ -1,14 +1,20 @@
-"""A formula that a person writes, read strictly: our features, short names for the usual ones, no guesses."""
+"""The formula that the user means: written as text, a file, a run folder, a built-in name, or the newest."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from trainlaw.app.inputs.run_folder import newest_formula
+from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
+from trainlaw.app.models.multi_gpu import check_scaling_formula
 from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_specs_for
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
     Expression,
     Formula,
+    InputError,
     UnitError,
     UnknownNameError,
     Variable,
@@ -18,9 +24,10 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.errors import shown, unknown_name
-from trainlaw.formulas.scopes import RUN
+from trainlaw.formulas.scopes import MULTI_GPU, RUN
 from trainlaw.formulas.unit_inference import constant_units
 
+TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
 #: Short names for the features that formulas are usually written in.
 ALIASES: Mapping[str, str] = {
     "batch": "batch_per_gpu",
@@ -82,3 +89,91 @@ def unit_fault(formula: Formula) -> str:
     except UnitError as error:
         return " ".join(str(error).split())
     return ""
+
+
+def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
+    """Return the formula to use and its origin: the given, the newest run's in `folder`, or the built-in one.
+
+    given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
+    Raises InputError where there is none or the file is faulty.
+    """
+    named = None if given is None or given.exists() else formula_named(given)
+    if named is not None:
+        return named, f"the built-in formula {given}"
+    if given is not None:
+        path = given / "formula.json" if given.is_dir() else given
+        return load_formula(path), str(path)
+    newest = newest_formula(folder)
+    if newest is not None:
+        return load_formula(newest), str(newest.relative_to(folder))
+    if BUILT_IN.is_file():
+        return load_formula(BUILT_IN), "the built-in formula"
+    raise InputError(
+        "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
+    )
+
+
+@dataclass(frozen=True)
+class FormulaChoice:
+    """The formula for one GPU and the scaling formula for several (None: textbook), each with its origin."""
+
+    formula: Formula
+    origin: str
+    scaling: Formula | None
+    scaling_origin: str
+
+
+def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaChoice:
+    """Return the formula for one GPU and the scaling formula that the user asks for.
+
+    formula, folder : as `find_formula`. scaling : `TEXTBOOK`, a built-in name, a file or a run folder; empty
+    for the built-in one. A formula that is itself a scaling formula is used as such, with the built-in
+    formula for one GPU. Raises InputError for a scaling formula of another scope.
+    """
+    found, origin = find_formula(formula, folder)
+    single, single_origin = found, origin
+    if found.scope == MULTI_GPU:
+        single, single_origin = load_formula(BUILT_IN), "the built-in formula"
+        if not scaling:
+            return FormulaChoice(single, single_origin, found, origin)
+    if scaling == TEXTBOOK:
+        return FormulaChoice(single, single_origin, None, TEXTBOOK)
+    several, several_origin = find_formula(Path(scaling or SCALING_FORMULA), folder)
+    check_scaling_formula(several, several_origin)
+    return FormulaChoice(single, single_origin, several, several_origin)
+
+
+def parse_label_options(options: Sequence[str] | None) -> dict[str, str]:
+    """Return groups by label, from texts such as "harness=nvidia"; InputError for a text of another form.
+
+    >>> parse_label_options(["harness=nvidia"])
+    {'harness': 'nvidia'}
+    """
+    pairs = [option.partition("=") for option in options or ()]
+    for option, pair in zip(options or (), pairs, strict=True):
+        if not all(pair):
+            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {option!r}")
+    return {label.strip(): group.strip() for label, _, group in pairs}
+
+
+def with_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
+    """Return a formula whose grouped constants have the values of these groups, such as harness: nvidia.
+
+    Raises UnknownNameError for a label or a group that no constant of the formula has.
+    """
+    for label, group in labels.items():
+        groups = {name for item in formula.grouped if item.key == label for name in item.values}
+        if not groups:
+            keys = sorted({item.key for item in formula.grouped})
+            if not keys:
+                raise InputError(f"--label {label}: this formula has no constants that differ by group")
+            raise unknown_name("label of the formula", label, keys)
+        if group not in groups:
+            raise unknown_name(label, group, groups)
+    grouped = tuple(
+        replace(item, values={}, default=item.values.get(labels[item.key], item.default))
+        if item.key in labels
+        else item
+        for item in formula.grouped
+    )
+    return replace(formula, grouped=grouped)

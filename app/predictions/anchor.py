@@ -1,4 +1,4 @@
-"""Predictions of a step on one GPU from a profile of it on another: law, interval, warnings."""
+"""Predictions of an iteration on one GPU from a profile of it on another: formula, interval, warnings."""
 
 import json
 import math
@@ -10,6 +10,7 @@ import numpy as np
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.errors import LEVEL, interval_of
+from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.datasets import GpuCatalog, read_profiles
 from trainlaw.datasets.features.pair_features import (
@@ -22,6 +23,7 @@ from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Formula, InputError, load_formula
+from trainlaw.formulas.scopes import GPU_PAIR
 
 _UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
 _WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
@@ -29,7 +31,7 @@ _WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
 
 @dataclass(frozen=True)
 class Workload:
-    """What was profiled, as far as a person says it: a CNN (None: not said), batch and side of an image."""
+    """What was profiled; None where the user does not say: CNN, batch and side of an image in pixels."""
 
     cnn: str | None = None
     batch: int | None = None
@@ -37,11 +39,30 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class AnchorPrediction:
-    """A step on the target predicted from one on the anchor, in seconds; bounds None without an interval.
+class ProfileRequest:
+    """A prediction from a profile.
 
-    step : the anchor's step in words: measured, or the sum of its operations. law : where the law is from.
-    error_percent : of the law on architectures or GPUs that were held out; nan where it is not known.
+    file : a profile on the anchor (see `read_profiles`), `steps` as there. anchor, target : names of GPUs.
+    anchor_s : seconds of the anchor's iteration without the profiler; None: by the profile. formula : a file
+    or run folder, None for the built-in formula of the pair, or of any pair.
+    """
+
+    file: Path
+    anchor: str
+    target: str
+    workload: Workload = Workload()
+    anchor_s: float | None = None
+    steps: int = 1
+    formula: Path | None = None
+
+
+@dataclass(frozen=True)
+class AnchorPrediction:
+    """An iteration on the target GPU predicted from one on the anchor GPU, in seconds.
+
+    step : origin of the anchor's time: measured, or the sum of its operations. formula : origin of the
+    formula. low_s, high_s : interval, None without one. error_percent : of the formula on held-out
+    architectures or GPUs; nan where it is not known.
     """
 
     workload: Workload
@@ -53,40 +74,28 @@ class AnchorPrediction:
     time_s: float
     low_s: float | None
     high_s: float | None
-    law: str
+    formula: str
     error_percent: float
     warnings: tuple[str, ...]
 
 
-def predict_from_anchor(
-    file: Path,
-    anchor: str,
-    target: str,
-    workload: Workload,
-    *,
-    anchor_s: float | None = None,
-    steps: int = 1,
-    formula: Path | None = None,
-    gpus: GpuCatalog | None = None,
-) -> AnchorPrediction:
-    """Return the predicted step on a target GPU.
+def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None) -> AnchorPrediction:
+    """Return the predicted iteration on the target GPU; gpus : known GPUs, None for the built-in ones.
 
-    file : a profile on the anchor (see `read_profiles`), `steps` as there. anchor, target : names of GPUs.
-    anchor_s : seconds of the anchor's step without the profiler; None: what the profile says. formula : a
-    law of one's own, None for the built-in one of the pair, or of any pair. Raises InputError in one line.
+    Raises InputError where profile, GPUs or workload do not determine a prediction.
     """
-    profile = _chosen(read_profiles(file, steps), workload, file)
-    workload = _completed(workload, profile)
-    cards = [measured_card(name) or wanted_gpu(name, gpus).gpu for name in (anchor, target)]
+    profile = _chosen(read_profiles(request.file, request.steps), request.workload, request.file)
+    workload = _completed(request.workload, profile)
+    names = [measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)]
     known = workload.cnn is not None and workload.batch is not None
-    law, origin = _law(cards, known, formula)
-    step_s, step = _step(profile, anchor_s)
-    columns = _columns(law, profile, step_s, cards, workload, gpus=gpus)
-    time_s = float(np.ravel(law.predict(columns))[0])
-    factor = interval_of(law)
+    formula, origin = _formula(names, known, request.formula)
+    step_s, step = _step(profile, request.anchor_s)
+    columns = _columns(formula, profile, step_s, names, workload, gpus=gpus)
+    time_s = float(np.ravel(formula.predict(columns))[0])
+    factor = interval_of(formula)
     return AnchorPrediction(
         workload,
-        *cards,
+        *names,
         step_s,
         step,
         profile.kind,
@@ -94,15 +103,15 @@ def predict_from_anchor(
         time_s / factor if factor else None,
         time_s * factor if factor else None,
         origin,
-        _error(law),
-        (*_warnings(profile, step, law), *_outside(law, columns), *_undefined(time_s)),
+        _error(formula),
+        (*_warnings(profile, step, formula), *_outside(formula, columns), *_undefined(time_s)),
     )
 
 
-def measured_card(text: str) -> str | None:
-    """Return the measured GPU that a short name can only mean, None for another.
+def measured_gpu(text: str) -> str | None:
+    """Return the only measured GPU that a short name fits, None where it fits none or several.
 
-    >>> measured_card("V100"), measured_card("A100")
+    >>> measured_gpu("V100"), measured_gpu("A100")
     ('V100-SXM2-16GB', None)
     """
     found = [name for name in MEASURED_PAIR_GPUS if name == text or name.startswith(f"{text}-")]
@@ -110,7 +119,7 @@ def measured_card(text: str) -> str | None:
 
 
 def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path) -> OperationProfile:
-    """The one profile of a file that is of the workload."""
+    """The one profile of a file that matches the workload."""
     wanted = {column: str(value) for name, column in _WORKLOAD.items() if (value := getattr(workload, name))}
     found = [
         profile
@@ -130,28 +139,30 @@ def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path
 
 
 def _completed(workload: Workload, profile: OperationProfile) -> Workload:
-    """What a person leaves out is taken from the file, where it says so."""
-    said = profile.workload
+    """Take from the file what the user leaves out, where the file has it."""
+    stored = profile.workload
     batch, pixels = (
-        int(said[name]) if said.get(name, "").isdecimal() else None
+        int(stored[name]) if stored.get(name, "").isdecimal() else None
         for name in ("batch_per_gpu", "input_size_px")
     )
-    return Workload(workload.cnn or said.get("cnn"), workload.batch or batch, workload.pixels or pixels)
+    return Workload(workload.cnn or stored.get("cnn"), workload.batch or batch, workload.pixels or pixels)
 
 
-def _law(cards: Sequence[str], known: bool, formula: Path | None) -> tuple[Formula, str]:
-    if cards[0] == cards[1]:
-        raise InputError(f"expected two GPUs, got {cards[0]} as anchor and target: its time is the profile's")
-    if formula is not None:
-        path = formula / "formula.json" if formula.is_dir() else formula
-        return load_formula(path), str(path)
-    law = pair_formula(*cards, with_cnn=known)
-    if law is None and not known:
+def _formula(gpus: Sequence[str], known: bool, file: Path | None) -> tuple[Formula, str]:
+    if gpus[0] == gpus[1]:
+        raise InputError(f"expected two GPUs, got {gpus[0]} as anchor and target: its time is the profile's")
+    if file is not None:
+        path = file / "formula.json" if file.is_dir() else file
+        found = load_formula(path)
+        check_scope(found, GPU_PAIR, origin=str(path), advice="`trainlaw study --of anchor` finds one")
+        return found, str(path)
+    pair = pair_formula(*gpus, with_cnn=known)
+    if pair is None and not known:
         raise InputError(
-            f"{cards[0]} to {cards[1]} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
+            f"{gpus[0]} to {gpus[1]} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
             "name --cnn and --batch"
         )
-    return law or any_pair_formula()
+    return pair or any_pair_formula()
 
 
 def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]:
@@ -163,40 +174,40 @@ def _step(profile: OperationProfile, given_s: float | None) -> tuple[float, str]
 
 
 def _columns(
-    law: Formula,
+    formula: Formula,
     profile: OperationProfile,
     step_s: float,
-    cards: Sequence[str],
+    pair: Sequence[str],
     workload: Workload,
     *,
     gpus: GpuCatalog | None,
 ) -> dict[str, np.ndarray]:
-    """The features of the law, one row each."""
+    """The features of the formula, one row each."""
     named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
     named |= {f"host_{name}_s": np.array([value]) for name, value in profile.host.items()}
     of_profile = grouped_seconds(named, np.array([step_s]))
-    names = [spec.name for spec in law.used_features]
+    names = [spec.name for spec in formula.used_features]
     own = [name for name in names if name in PROFILE_FEATURES]
     columns = {name: of_profile[name].to_numpy() for name in own}
     if len(own) == len(names):
         return columns
     if workload.cnn is None or workload.batch is None:
-        raise InputError("this law needs the network: name --cnn and --batch")
+        raise InputError("this formula needs the CNN: name --cnn and --batch")
     anchors = [name for name in names if name not in own and name.startswith(ANCHOR)]
     targets = [name for name in names if name not in own and name not in anchors]
-    for card, wanted, prefix in ((cards[1], targets, ""), (cards[0], anchors, ANCHOR)):
-        run = one_run(workload.cnn, card, workload.batch, workload.pixels, gpus=gpus)
+    for gpu, wanted, prefix in ((pair[1], targets, ""), (pair[0], anchors, ANCHOR)):
+        run = one_run(workload.cnn, gpu, workload.batch, workload.pixels, gpus=gpus)
         values = run.features([name.removeprefix(prefix) for name in wanted])
         columns |= {name: values[name.removeprefix(prefix)].to_numpy() for name in wanted}
     return columns
 
 
-def _error(law: Formula) -> float:
-    value = law.errors.get("summary", {}).get("trainlaw", {}).get("mape_percent")
+def _error(formula: Formula) -> float:
+    value = formula.errors.get("summary", {}).get("trainlaw", {}).get("mape_percent")
     return math.nan if value is None else float(value)
 
 
-def _warnings(profile: OperationProfile, step: str, law: Formula) -> list[str]:
+def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[str]:
     found = []
     unknown = {name: value for name, value in profile.device.items() if not _is_known(name)}
     share = math.fsum(unknown.values()) / profile.total_s
@@ -206,11 +217,11 @@ def _warnings(profile: OperationProfile, step: str, law: Formula) -> list[str]:
         found.append(
             f"{show_percent(100 * share)} % of the profile is of no known operation, such as {names}"
         )
-    uses_operations = any(spec.name in OPERATION_FEATURES for spec in law.used_features)
+    uses_operations = any(spec.name in OPERATION_FEATURES for spec in formula.used_features)
     if uses_operations and any(word in profile.kind for word in ("PyTorch", "operators", "kernels")):
-        found.append("the laws of measured pairs were learned from profiles of TensorFlow")
+        found.append("the formulas of measured pairs were trained on profiles of TensorFlow")
     if step == "sum of its operations":
-        found.append("the profile has no time of a step: name it with --anchor-seconds")
+        found.append("the profile has no time of an iteration: give it with --anchor-seconds")
     return found
 
 
@@ -218,11 +229,11 @@ def _is_known(name: str) -> bool:
     return name == "IDLE" or operation_group(name) is not None
 
 
-def _outside(law: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:
+def _outside(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:
     found = []
-    for name, outside in law.out_of_range(columns).items():
+    for name, outside in formula.out_of_range(columns).items():
         if np.any(outside):
-            low, high = map(show_number, law.ranges[name])
+            low, high = map(show_number, formula.ranges[name])
             found.append(
                 f"{name} is {show_number(columns[name][0])}, outside the {low} to {high} of training"
             )
@@ -240,7 +251,7 @@ def anchor_text(prediction: AnchorPrediction) -> str:
     name = ", ".join(
         part
         for part in (
-            what.cnn or "profiled step",
+            what.cnn or "profiled iteration",
             f"batch {what.batch}" if what.batch else "",
             f"{what.pixels} px" if what.pixels else "",
         )
@@ -255,8 +266,8 @@ def anchor_text(prediction: AnchorPrediction) -> str:
         f"({bounds or 'no interval: too few groups were held out'})",
         *(f"  warning: {warning}" for warning in prediction.warnings),
         "",
-        f"formula: {prediction.law}"
-        + (f"; error on what was held out {show_percent(error)} %" if math.isfinite(error) else ""),
+        f"formula: {prediction.formula}"
+        + (f"; held-out error {show_percent(error)} %" if math.isfinite(error) else ""),
     ]
     return "\n".join(lines)
 
@@ -264,6 +275,7 @@ def anchor_text(prediction: AnchorPrediction) -> str:
 def anchor_json(prediction: AnchorPrediction) -> str:
     """Return a prediction as a JSON object: seconds; nan becomes null."""
     plain = asdict(prediction) | {"interval_level": LEVEL}
+    plain["law"] = plain.pop("formula")  # programs that read this know it by its older name
     finite = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in plain.items()

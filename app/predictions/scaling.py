@@ -1,26 +1,26 @@
 """How an iteration scales from one GPU to many: speed-up, efficiency, and where the time goes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_run
 from trainlaw.app.models.multi_gpu import (
     EXCHANGE,
-    by_law,
     exchange_seconds,
     multi_gpu_seconds,
-    seconds_by_law,
+    scaled_runs,
+    scaled_seconds,
 )
 from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
-from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
 from trainlaw.formulas.scopes import MULTI_GPU_RUN, RUN
 
-#: Columns whose absence leaves an exchange without latency.
+#: Columns without which an all-reduce has no latency.
 _LATENCIES = ("link_latency_s", "network_latency_s")
-_CALLS = ("exchange_launch_s",)  # what is latency in a law of several GPUs
+_CALLS = ("exchange_launch_s",)  # what is latency in a scaling formula
 MOST_GPUS = 65_536
 
 
@@ -28,9 +28,10 @@ MOST_GPUS = 65_536
 class ScalingPoint:
     """One number of GPUs, each with the same batch; times of one iteration in seconds.
 
-    `time_s` is `computing_s` + `transfer_s` + `latency_s`; of an evolved law the calls of the exchange are
-    its latency and all else that it adds its transfer. A formula that knows several GPUs has all of it in
-    `computing_s`. `speed_up` is of the throughput against one GPU; perfect scaling has `n_gpus`.
+    `time_s` is `computing_s` + `transfer_s` + `latency_s`; of a scaling formula the calls of the all-reduce
+    are the latency and everything else that it adds the transfer. A formula that itself covers several GPUs
+    has all of it in `computing_s`. `speed_up` is that of the throughput; perfect scaling has
+    `n_gpus`.
     """
 
     n_gpus: int
@@ -56,7 +57,7 @@ class ScalingPoint:
 
     @property
     def perfect_samples_per_second(self) -> float:
-        """Throughput if the exchange took no time at all (null model), samples per second."""
+        """Throughput if the all-reduce took no time at all (null model), samples per second."""
         return self.samples_per_second / self.efficiency
 
 
@@ -84,31 +85,36 @@ def scaling_curve(
     most: int = 256,
     gpus_per_node: int = 8,
     hidden_share: float = 0.0,
-    law: Formula | None = None,
+    scaling: Formula | None = None,
+    setup: Setup = DEFAULT_SETUP,
     gpus: GpuCatalog | None = None,
-    **settings: object,
 ) -> tuple[ScalingPoint, ...]:
     """Return the scaling of a configuration from 1 to `most` GPUs, as `gpu_counts` lists them.
 
-    batch : images per GPU and iteration. hidden_share : of the textbook exchange behind the backward pass, 0
-    to 1. law : of several GPUs, for the algorithms that it knows; None for the textbook. gpus : known cards.
-    settings : link, network, algorithm, precision, as for `configuration`.
+    batch : images per GPU and iteration. hidden_share : of the textbook all-reduce that overlaps with the
+    backward pass, 0 to 1. scaling : formula for several GPUs, for the algorithms that it covers; None for the
+    textbook. setup : precision, link, fabric and algorithm. gpus : known GPUs.
     The times are those of `trainlaw predict`. Raises InputError for a formula of layers, a share outside 0 to
-    1 or one beside a law, UnknownNameError for an unknown name.
+    1 or one together with a scaling formula, UnknownNameError for an unknown name.
     """
     check_predictable(formula)
     check_scope(formula, RUN, MULTI_GPU_RUN)
     if not 0 <= hidden_share <= 1:
         raise InputError(f"expected a hidden share of 0 to 1, got {hidden_share}")
-    if hidden_share and law is not None:
+    if hidden_share and scaling is not None:
         raise InputError(
-            "a law of several GPUs knows what is hidden: a hidden share goes with --law textbook"
+            "a scaling formula covers the overlap; use a hidden share with --scaling-formula textbook"
         )
     counts = gpu_counts(most, gpus_per_node)
-    runs = _runs(counts, cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **settings)
+    tables = [
+        configured_run(cnn, gpu, batch, replace(setup, n_gpus=n_gpus, n_nodes=n_nodes), gpus)
+        for n_gpus, n_nodes in counts
+    ]
+    frame = pd.concat([table.frame for table in tables], ignore_index=True)
+    runs = RunTable("scaling", frame, tables[0].facts)
     computing = formula_rows(formula, runs).predict(formula)
-    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, law)
-    latency = exchange - (1 - hidden_share) * _transfer(formula, runs, law, computing)
+    exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
+    latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
     seconds = multi_gpu_seconds(computing, exchange)
     numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
     ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
@@ -118,26 +124,20 @@ def scaling_curve(
     )
 
 
-def _runs(counts: Sequence[tuple[int, int]], **settings: object) -> RunTable:
-    tables = [configuration(n_gpus=n_gpus, n_nodes=n_nodes, **settings) for n_gpus, n_nodes in counts]
-    frame = pd.concat([table.frame for table in tables], ignore_index=True)
-    return RunTable("scaling", frame, tables[0].facts)
-
-
-def _transfer(formula: Formula, runs: RunTable, law: Formula | None, computing: np.ndarray) -> np.ndarray:
-    """The exchange without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
+def _transfer(formula: Formula, runs: RunTable, scaling: Formula | None, computing: np.ndarray) -> np.ndarray:
+    """The all-reduce without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
     if handling(formula).covers_multi_gpu:
         return np.zeros(len(runs))
     textbook = transfer_seconds(runs)
-    spoken = by_law(law, runs)
-    if law is None or not spoken.any():
+    covered = scaled_runs(scaling, runs)
+    if scaling is None or not covered.any():
         return textbook
-    of_law = np.maximum(seconds_by_law(law, runs, computing, _CALLS) - computing, 0.0)
-    return np.where(spoken, of_law, textbook)
+    added = np.maximum(scaled_seconds(scaling, runs, computing, _CALLS) - computing, 0.0)
+    return np.where(covered, added, textbook)
 
 
 def transfer_seconds(runs: RunTable) -> np.ndarray:
-    """Return what the exchange of each run would take without latency, seconds, shape (n_runs,)."""
+    """Return what the all-reduce of each run would take without latency, seconds, shape (n_runs,)."""
     whole = written_out(FEATURES, EXCHANGE)
     without = substitute(whole, {name: Constant(0.0) for name in _LATENCIES})
     names = variables(without)

@@ -1,4 +1,4 @@
-"""The layers of a network on several streams of a GPU: times by the law of one layer, then a schedule."""
+"""The layers of a CNN on several streams of a GPU: times by a formula of one layer, then a schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _TRAINING_PASSES = 3  # forward, gradient of the input, gradient of the weights
 
 @dataclass(frozen=True)
 class LayerTask:
-    """One task of a schedule: a layer of the network, forward or backward."""
+    """One task of a schedule: a layer of the CNN, forward or backward."""
 
     layer: str
     kind: str
@@ -44,7 +44,7 @@ class LayerTask:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """A network's layers on a GPU, scheduled on 1, 2, ... streams; `layers` are the tasks, in their order."""
+    """A CNN's layers on a GPU, scheduled on 1, 2, ... streams; `layers` are the tasks, in their order."""
 
     cnn: str
     gpu: str
@@ -72,13 +72,13 @@ def plan_streams(
     *,
     phase: str = "training",
     event_s: float = EVENT_S,
-    law: Formula | None = None,
+    formula: Formula | None = None,
 ) -> StreamPlan:
-    """Return the schedules of a network's layers on 1 to `streams` streams of a GPU.
+    """Return the schedules of a CNN's layers on 1 to `streams` streams of a GPU.
 
     batch : images per iteration. phase : "training" (forward, then backward) or "forward". event_s : cost of
-    an edge between streams, seconds. law : of the time of one layer, None for the built-in one.
-    Raises UnknownNameError for another phase, InputError where a number or a fact of the GPU is missing.
+    an edge between streams, seconds. formula : of the time of one layer, None for the built-in one.
+    Raises UnknownNameError for another phase, InputError for a missing number or GPU specification.
 
     >>> from trainlaw.datasets import find_cnn_counts, find_gpu
     >>> plan = plan_streams(find_cnn_counts("lenet5"), find_gpu("T4"), 64, 2)
@@ -89,28 +89,30 @@ def plan_streams(
         raise unknown_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
-    law = law or load_formula(LAYER_FORMULA)
-    check_layer_formula(law)
-    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, law)
+    formula = formula or load_formula(LAYER_FORMULA)
+    check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
+    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, formula)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
     return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
 
 
 def layer_tasks(
-    cnn: Cnn, gpu: Gpu, batch: int, phase: str, law: Formula
+    cnn: Cnn, gpu: Gpu, batch: int, phase: str, formula: Formula
 ) -> tuple[tuple[LayerTask, ...], Tasks]:
-    """Return the layers of a network as tasks; arguments as for `plan_streams`.
+    """Return the layers of a CNN as tasks; arguments as for `plan_streams`.
 
-    A backward task takes what training takes beyond the forward pass, and fills the same share of the GPU.
-    Raises InputError where the law is not defined for the GPU.
+    A backward task takes what training takes beyond the forward pass, and occupies the same share of the GPU.
+    Raises InputError where the formula is not defined for the GPU.
     """
-    forward = _layer_seconds(law, cnn, gpu, batch, 1)
-    training = _layer_seconds(law, cnn, gpu, batch, _TRAINING_PASSES)
+    forward = _layer_seconds(formula, cnn, gpu, batch, 1)
+    training = _layer_seconds(formula, cnn, gpu, batch, _TRAINING_PASSES)
     if not (forward >= 0).all() or not (training >= 0).all():
-        raise InputError(f"the time of a layer is not defined on {gpu.gpu}: a fact of the card is not known")
+        raise InputError(
+            f"the time of a layer is not defined on {gpu.gpu}: a specification of the GPU is not known"
+        )
     shares = device_shares(cnn, gpu, batch)
     if not (shares > 0).all():
-        raise InputError(f"the number of multiprocessors of {gpu.gpu} is not known, so no layer's share is")
+        raise InputError(f"the number of multiprocessors of {gpu.gpu} is not known, nor the share of a layer")
     kinds = [(layer.name, layer.kind, layer.group) for layer in cnn.layers]
     layers = [LayerTask(*kind, backward=False) for kind in kinds]
     waits_for = [layer.inputs for layer in cnn.layers]
@@ -124,17 +126,12 @@ def layer_tasks(
     return tuple(layers), Tasks(tuple(seconds), tuple(demands), tuple(waits_for))
 
 
-def check_layer_formula(formula: Formula) -> None:
-    """Raise InputError for a formula that is not summed over layers, UnknownNameError for a feature."""
-    check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
-
-
-def _layer_seconds(law: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:
+def _layer_seconds(formula: Formula, cnn: Cnn, gpu: Gpu, batch: int, passes: int) -> np.ndarray:
     """The time of each layer, (n_layers,); an input takes none, and what a run has once is no layer's."""
-    names = [spec.name for spec in law.used_features]
+    names = [spec.name for spec in formula.used_features]
     columns = layer_columns(cnn, gpu, batch, passes, names=[*names, "is_layer"])
     is_layer = columns.pop("is_layer") > 0
-    return np.where(is_layer, law.predict(columns or {"": np.zeros(len(is_layer))}), 0.0)
+    return np.where(is_layer, formula.predict(columns or {"": np.zeros(len(is_layer))}), 0.0)
 
 
 def _backward_edges(cnn: Cnn, backward: Sequence[int]) -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from trainlaw.app.inputs.run_folder import newest_formula
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.models.scopes import check_scope, feature_specs_for
-from trainlaw.app.predictions.predict import find_formula
+from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.formulas import Formula, InputError, parse_text, variables

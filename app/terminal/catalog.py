@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from trainlaw.app.inputs.resolve import notes_of
+from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.text.numbers import show_number, show_with_prefix
 from trainlaw.app.text.tables import fitted_table, text_table
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, CnnCounts, Gpu, cnn_table, find_link
@@ -87,7 +87,7 @@ def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     header = ["count", "value", "unit", *(["definition"] if explain else [])]
     sizes = f"{facts.input_size_px} px, {facts.n_classes} classes"
     title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
-    notes = "".join(f"\nnote: {note}" for note in notes_of(facts))
+    notes = "".join(f"\nnote: {note}" for note in reader_notes(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
     return f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}"
 

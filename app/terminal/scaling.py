@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from trainlaw.app.models.multi_gpu import ASSUMPTION, BY_LAW
+from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
 from trainlaw.app.text import svg
@@ -40,7 +40,7 @@ def scaling_text(
         "images/s", "perfect",
     ]  # fmt: skip
     several = handling(formula).covers_multi_gpu
-    added = f"{BY_LAW} ({law})" if law else ASSUMPTION
+    added = f"{SCALED} ({law})" if law else ASSUMPTION
     said = "the formula knows several GPUs: all of its time is under computing" if several else added
     lines = ["", said, "perfect: the exchange takes no time (null model)", f"formula: {origin}"]
     return "\n".join([title, text_table(header, rows), *lines])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.predictions.predict import labels_of_options, of_groups
+from trainlaw.app.models.user_formula import parse_label_options, with_groups
 from trainlaw.datasets import (
     DATASETS,
     FEATURES,
@@ -265,9 +265,9 @@ def test_a_wrong_group_is_named(formula, label, fault):
     constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
     grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
     with pytest.raises(TrainlawError, match=fault):
-        of_groups(grouped, labels_of_options([label]))
+        with_groups(grouped, parse_label_options([label]))
     with pytest.raises(TrainlawError, match=r"expected --label|no constants that differ"):
-        of_groups(formula, labels_of_options([label]))
+        with_groups(formula, parse_label_options([label]))
 
 
 def test_precision_and_memory_are_warned_of(formula_file):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.inputs.requests import run_warnings, runs_of_csv, wanted_runs
-from trainlaw.app.inputs.resolve import known_gpus, named_cnn, unknown_facts
+from trainlaw.app.inputs.requests import RunRequest, Setup, requested_runs, run_warnings, runs_of_csv
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn, unknown_specifications
 from trainlaw.app.inputs.tables import any_table, find_table
 from trainlaw.app.text.tables import fitted_table
 from trainlaw.datasets import (
@@ -162,18 +162,19 @@ def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
 
 def test_faulty_cnn_files_are_one_line(tmp_path, cnn_file):
     assert "nothing.onnx" in refusal("cnn", "show", tmp_path / "nothing.onnx")
-    assert "fixes the pixels" in refusal("cnn", "show", cnn_file, "--pixels", "64")
+    assert "fixes the number of input pixels" in refusal("cnn", "show", cnn_file, "--pixels", "64")
     (tmp_path / "prose.csv").write_text("once upon a time\n")
     assert "prose.csv" in refusal("cnn", "show", tmp_path / "prose.csv")
 
 
 def one_run(cnn="lenet5", gpu="T4", batch=8, **further):
-    named = {"pixels": None, "all_gpus": False, "file": None} | further
-    return wanted_runs(cnn=cnn, gpu=gpu, batch=batch, **named)
+    return requested_runs(RunRequest(cnn, gpu, batch, **further))
 
 
 def test_predictions_take_own_gpus_and_cnns(gpu_file, cnn_file):
-    table = one_run(cnn=str(cnn_file), gpu="Tensor Beast 9000", gpu_file=gpu_file, n_gpus=4, precision="amp")
+    table = one_run(
+        cnn=str(cnn_file), gpu="Tensor Beast 9000", gpu_file=gpu_file, setup=Setup("amp", n_gpus=4)
+    )
     names = ["bandwidth_byte_per_s", "params", "n_gpus", "bytes_per_element"]
     assert table.matrix(names).tolist() == [[2e11, 62006.0, 4.0, 2.0]]
     everywhere = one_run(cnn=str(cnn_file), gpu=None, all_gpus=True, gpu_file=gpu_file)
@@ -198,7 +199,7 @@ def test_a_file_of_plans_names_changed_gpus_and_files(tmp_path, cnn_file, gpu_fi
     assert table.matrix(["communication_s"])[1].item() == table.matrix(["tree_s"])[1].item() > 0
 
 
-def test_two_networks_of_one_name_are_refused(tmp_path):
+def test_two_cnns_of_one_name_are_refused(tmp_path):
     for folder, channels in (("a", "lenet5"), ("b", "mnist_cnn")):
         (tmp_path / folder).mkdir()
         net = build(channels, 32, 10)
@@ -206,7 +207,7 @@ def test_two_networks_of_one_name_are_refused(tmp_path):
     plans = tmp_path / "plans.csv"
     rows = "".join(f"{tmp_path}/{folder}/net.json,T4,8\n" for folder in "ab")
     plans.write_text("cnn,gpu,batch_per_gpu\n" + rows)
-    with pytest.raises(InputError, match="two different networks are called net"):
+    with pytest.raises(InputError, match="two different CNNs are called net"):
         runs_of_csv(plans)
 
 
@@ -227,13 +228,13 @@ def test_measured_runs_fitted_so_they_are_not_said_to_be_impossible():
         assert len(refused) <= 3
 
 
-def test_unknown_facts_of_a_card_are_told(gpu_file):
+def test_unknown_specifications_of_a_card_are_told(gpu_file):
     beast = known_gpus(gpu_file).find("Tensor Beast 9000")
-    (told,) = unknown_facts(beast)
+    (told,) = unknown_specifications(beast)
     assert told.startswith("l1_bytes_per_sm of Tensor Beast 9000")
-    assert unknown_facts(find_gpu("T4")) == ()
+    assert unknown_specifications(find_gpu("T4")) == ()
     usable = [gpu for gpu in built_in_gpus().gpus if gpu.bandwidth_byte_per_s > 0]
-    assert [gpu.gpu for gpu in usable if unknown_facts(gpu)] == []
+    assert [gpu.gpu for gpu in usable if unknown_specifications(gpu)] == []
 
 
 def test_features_print_their_definitions():

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
-from trainlaw.app.predictions.predict import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.datasets.cnns import build, write_layer_table
 from trainlaw.formulas import load_formula
 from typer.testing import CliRunner

@@ -8,8 +8,9 @@ from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns, proved_raw_trends, proved_trends
 from trainlaw.app.explain.term_descriptions import words_of_terms
 from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.terms import terms_of
-from trainlaw.app.predictions.predict import BUILT_IN, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.formula import formula_text
 from trainlaw.datasets import FEATURES, TARGET, configuration, feature_specs, load
 from trainlaw.formulas import (

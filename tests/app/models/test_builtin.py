@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import estimators, overall_error
-from trainlaw.app.predictions.predict import BUILT_IN, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice, workbook_model
 from trainlaw.datasets import load
 from trainlaw.formulas import load_formula

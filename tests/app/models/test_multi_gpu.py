@@ -7,19 +7,21 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.multi_gpu import (
-    by_law,
+    covers_algorithm,
     exchange_seconds,
     multi_gpu_seconds,
-    seconds_by_law,
-    speaks_for,
+    scaled_runs,
+    scaled_seconds,
     with_built_in_single_gpu_formula,
     with_single_gpu_formula,
 )
 from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.page.html import page_html
-from trainlaw.app.predictions.predict import find_laws, predict_runs
+from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
@@ -120,21 +122,21 @@ def test_the_built_in_law_was_found_and_evaluated(law):
 def test_the_law_speaks_for_what_it_was_trained_on_and_the_textbook_for_the_rest(law, algorithm):
     formula = load_formula(BUILT_IN)
     run = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm=algorithm)
-    assert speaks_for(law, algorithm) == (algorithm in MEASURED_ALGORITHMS)
+    assert covers_algorithm(law, algorithm) == (algorithm in MEASURED_ALGORITHMS)
     single = formula_rows(formula, run).predict(formula)
     time = iteration_seconds(formula, run, law=law)
-    if speaks_for(law, algorithm):
-        assert time == pytest.approx(seconds_by_law(law, run, single), rel=1e-12)
+    if covers_algorithm(law, algorithm):
+        assert time == pytest.approx(scaled_seconds(law, run, single), rel=1e-12)
     else:
         assert time == iteration_seconds(formula, run)
     (prediction,) = predict_runs(formula, run, law)
     assert prediction.time_s == time[0]
-    assert ("textbook" in " ".join(prediction.warnings)) == (not speaks_for(law, algorithm))
+    assert ("textbook" in " ".join(prediction.warnings)) == (not covers_algorithm(law, algorithm))
 
 
 def test_one_gpu_needs_no_law(law):
     formula, one = load_formula(BUILT_IN), configuration(**RUN)
-    assert not by_law(law, one).any()
+    assert not scaled_runs(law, one).any()
     assert exchange_seconds(formula, one, law).tolist() == [0.0]
     assert iteration_seconds(formula, one, law=law) == formula_rows(formula, one).predict(formula)
 
@@ -152,7 +154,9 @@ def test_the_law_with_a_formula_of_one_gpu_is_one_formula(law):
 def test_scaling_by_the_law_has_parts_that_add_up(law):
     formula = load_formula(BUILT_IN)
     cnn, gpu = find_cnn_counts("resnet50"), find_gpu("V100-SXM2-16GB")
-    points = scaling_curve(formula, cnn, gpu, 64, most=32, law=law, link="nvlink2", network="ib-edr")
+    points = scaling_curve(
+        formula, cnn, gpu, 64, most=32, scaling=law, setup=Setup(link="nvlink2", fabric="ib-edr")
+    )
     assert points[0].speed_up == 1 and points[0].transfer_s == points[0].latency_s == 0
     for point in points[1:]:
         assert point.computing_s == pytest.approx(points[0].time_s, rel=1e-12)
@@ -166,17 +170,17 @@ def test_scaling_by_the_law_has_parts_that_add_up(law):
         )  # fmt: skip
         assert predict_runs(formula, run, law)[0].time_s == point.time_s
     with pytest.raises(InputError, match="hidden"):
-        scaling_curve(formula, cnn, gpu, 64, law=law, hidden_share=0.5)
+        scaling_curve(formula, cnn, gpu, 64, scaling=law, hidden_share=0.5)
 
 
 def test_what_a_person_asks_for(law, tmp_path):
-    assert find_laws(None, "textbook", tmp_path).several is None
-    assert find_laws(None, "", tmp_path).several == law
+    assert find_formulas(None, "textbook", tmp_path).scaling is None
+    assert find_formulas(None, "", tmp_path).scaling == law
     # A law of several GPUs that is given as the formula is used as the law.
-    found = find_laws(Path("multi"), "", tmp_path)
-    assert (found.several, found.formula) == (law, load_formula(BUILT_IN))
+    found = find_formulas(Path("multi"), "", tmp_path)
+    assert (found.scaling, found.formula) == (law, load_formula(BUILT_IN))
     with pytest.raises(InputError, match="several GPUs"):
-        find_laws(None, "built-in", tmp_path)
+        find_formulas(None, "built-in", tmp_path)
     with pytest.raises(InputError, match="--scaling-formula"):
         predict_runs(law, configuration(**RUN, n_gpus=2))
 
@@ -203,11 +207,11 @@ def test_the_commands_take_a_law(in_empty_folder):
     assert json.loads(CliRunner().invoke(app, asked).stdout)[0] == by_the_law
     assert by_the_law["time_s"] != by_the_textbook["time_s"]
     shown = CliRunner().invoke(app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32"])
-    assert "several by the evolved law" in shown.output
+    assert "on several by the scaling formula" in shown.output
     hidden = CliRunner().invoke(
         app, ["scaling", "--cnn", "vgg16", "--gpu", "T4", "--batch", "32", "--hidden", "1"]
     )
-    assert "textbook exchange" in hidden.output
+    assert "textbook all-reduce" in hidden.output
     for arguments in (["study", "multi"], [*asked, "--law", "layer"], [*asked, "--law", "mlti"]):
         refused = CliRunner().invoke(app, arguments)
         assert refused.exit_code == 2, refused.output
@@ -271,13 +275,13 @@ def test_features_of_scaling_serve_all_ways_of_exchanging():
 def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
     formula, run = load_formula(BUILT_IN), configuration(**RUN, n_gpus=8)
     (prediction,) = predict_runs(formula, run, law, measured_s=0.142)
-    assert prediction.time_s == seconds_by_law(law, run, np.array([0.142]))[0] > 0.142
+    assert prediction.time_s == scaled_seconds(law, run, np.array([0.142]))[0] > 0.142
     assert prediction.high_s / prediction.time_s == pytest.approx(law.errors["interval"]["factor"])
     assert not prediction.warnings
     (strange,) = predict_runs(formula, run, law, measured_s=1e4)
     assert SINGLE_GPU_TIME in strange.warnings[0]
     for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
-        with pytest.raises(InputError, match="a law"):
+        with pytest.raises(InputError, match="a scaling formula"):
             predict_runs(formula, others[1], others[0], measured_s=0.142)
 
 

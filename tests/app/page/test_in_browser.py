@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.html import page_html
-from trainlaw.app.predictions.predict import BUILT_IN
 from trainlaw.datasets import TARGET, built_in_gpus, cnn_table, feature_specs, link_table, load
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula, to_text

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES
-from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
-from trainlaw.app.predictions.anchor import Workload, measured_card, predict_from_anchor
+from trainlaw.app.models.builtin import (
+    BUILT_IN,
+    BUILT_IN_FORMULAS,
+    MEASURED_PAIR_GPUS,
+    any_pair_formula,
+    pair_formula,
+)
+from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor_search import (
     PAIR_LAW_FEATURES,
@@ -143,35 +149,36 @@ def test_every_pair_has_two_laws_with_errors_within_the_bar():
 
 
 def test_names_of_measured_cards_may_be_short():
-    assert measured_card("V100") == "V100-SXM2-16GB" and measured_card("T4") == "T4"
-    assert measured_card("V") is None and measured_card("A40") is None
+    assert measured_gpu("V100") == "V100-SXM2-16GB" and measured_gpu("T4") == "T4"
+    assert measured_gpu("V") is None and measured_gpu("A40") is None
 
 
 def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_file):
     path, row = profile_file
-    found = predict_from_anchor(
-        path, "T4", "K80", Workload("vgg16_profet", 32, 128), anchor_s=float(row["anchor_time_s"])
+    anchor_s = float(row["anchor_time_s"])
+    found = predict_from_profile(
+        ProfileRequest(path, "T4", "K80", Workload("vgg16_profet", 32, 128), anchor_s)
     )
     assert found.time_s == pytest.approx(row["time_s"], rel=0.15)
-    assert found.low_s < found.time_s < found.high_s and "profile and CNN" in found.law
+    assert found.low_s < found.time_s < found.high_s and "profile and CNN" in found.formula
     assert found.warnings == ()
-    alone = predict_from_anchor(path, "T4", "K80", Workload(), anchor_s=float(row["anchor_time_s"]))
-    assert "profile alone" in alone.law and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
-    unmeasured = predict_from_anchor(path, "T4", "A40", Workload("vgg16", 32, 128), anchor_s=0.3)
-    assert "any pair" in unmeasured.law and 0 < unmeasured.time_s < 0.3
+    alone = predict_from_profile(ProfileRequest(path, "T4", "K80", anchor_s=anchor_s))
+    assert "profile alone" in alone.formula and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
+    unmeasured = predict_from_profile(ProfileRequest(path, "T4", "A40", Workload("vgg16", 32, 128), 0.3))
+    assert "any pair" in unmeasured.formula and 0 < unmeasured.time_s < 0.3
 
 
 def test_prediction_says_what_it_does_not_know(tmp_path):
     path = tmp_path / "ops.csv"
     path.write_text("op,total_time_us\nConv2D,9000\nFrobnicate,1000\n")
-    found = predict_from_anchor(path, "T4", "K80", Workload())
+    found = predict_from_profile(ProfileRequest(path, "T4", "K80"))
     words = " ".join(found.warnings)
     assert "10.0 % of the profile" in words and "Frobnicate" in words and "--anchor-seconds" in words
     assert found.anchor_time_s == pytest.approx(0.01)
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+    return CliRunner().invoke(app, ["predict-from-profile", *map(str, arguments)])
 
 
 def test_command_prints_and_writes(profile_file, tmp_path):
@@ -189,7 +196,7 @@ def test_command_prints_and_writes(profile_file, tmp_path):
     ("options", "words"),
     [
         (["--gpu", "K80"], "together"),
-        (["--gpu", "K80", "--anchor-gpu", "T4", "--nodes", "2"], "leave out"),
+        (["--gpu", "K80", "--anchor-gpu", "T4", "--format", "csv"], "table or json"),
         (["--gpu", "T4", "--anchor-gpu", "T4"], "two GPUs"),
         (["--gpu", "A40", "--anchor-gpu", "T4"], "--cnn and --batch"),
         (["--gpu", "A4000000", "--anchor-gpu", "T4"], "did you mean"),
@@ -201,13 +208,27 @@ def test_wrong_questions_are_answered_in_one_line(profile_file, options, words):
     assert words in result.output and result.output.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--anchor-profile", "--anchor-gpu", "--anchor-seconds", "--anchor-steps"])
+def test_predict_names_the_command_for_profiles(option):
+    result = CliRunner().invoke(
+        app, ["predict", "--cnn", "vgg16", "--gpu", "T4", "--batch", "8", option, "1"]
+    )
+    assert result.exit_code == 2 and "predict-from-profile" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
+    with pytest.raises(InputError, match="target GPU"):
+        predict_from_profile(ProfileRequest(profile_file[0], "T4", "K80", formula=BUILT_IN))
+
+
 def test_file_with_many_profiles_asks_which(tmp_path):
     path = tmp_path / "runs-operations.csv"
     lines = [f"vgg16,224,1000,{batch},{batch / 100},{batch / 120}" for batch in (8, 16)]
     path.write_text("cnn,input_size_px,n_classes,batch_per_gpu,time_s,device_Conv2D_s\n" + "\n".join(lines))
     with pytest.raises(InputError, match="vgg16 16 224; vgg16 8 224"):
-        predict_from_anchor(path, "T4", "K80", Workload())
-    found = predict_from_anchor(path, "T4", "K80", Workload(batch=8))
+        predict_from_profile(ProfileRequest(path, "T4", "K80"))
+    found = predict_from_profile(ProfileRequest(path, "T4", "K80", Workload(batch=8)))
     assert found.anchor_time_s == 0.08 and found.workload == Workload("vgg16", 8, 224)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import gpu_counts, scaling_curve
 from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
@@ -16,11 +17,12 @@ from typer.testing import CliRunner
 
 CNN, GPU = find_cnn_counts("vgg16"), find_gpu("V100-SXM2-16GB")
 WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
+SETUP = {"link": "nvlink2-x6", "fabric": "infiniband-edr"}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
 def test_the_times_are_those_of_predict(formula, algorithm):
-    points = scaling_curve(formula, CNN, GPU, 64, most=32, algorithm=algorithm, **WAY)
+    points = scaling_curve(formula, CNN, GPU, 64, most=32, setup=Setup(algorithm=algorithm, **SETUP))
     for point in points:
         run = configuration(
             cnn=CNN, gpu=GPU, batch_per_gpu=64, n_gpus=point.n_gpus, n_nodes=point.n_nodes,
@@ -33,7 +35,7 @@ def test_the_times_are_those_of_predict(formula, algorithm):
 
 
 def test_parts_add_up_and_perfect_scaling_stands_beside(formula):
-    points = scaling_curve(formula, CNN, GPU, 64, **WAY)
+    points = scaling_curve(formula, CNN, GPU, 64, setup=Setup(**SETUP))
     assert [point.n_gpus for point in points] == [*range(1, 9), *range(16, 257, 8)]
     assert points[0].speed_up == 1
     for point in points:
@@ -76,7 +78,7 @@ def test_a_formula_of_several_gpus_gets_no_addition():
 
 
 def test_forms_hold_the_same_numbers(formula, tmp_path):
-    points = scaling_curve(formula, CNN, GPU, 64, **WAY)
+    points = scaling_curve(formula, CNN, GPU, 64, setup=Setup(**SETUP))
     (tmp_path / "s.csv").write_text(scaling_csv(points))
     table = pd.read_csv(tmp_path / "s.csv").to_dict("records")
     assert table == [pytest.approx(row) for row in json.loads(scaling_json(points))]

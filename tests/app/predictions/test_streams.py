@@ -23,7 +23,7 @@ CHAINS = ("alexnet_mx", "vgg16", "lenet5", "mobilenet_v1")
 
 
 def plan(cnn, batch=8, streams=4, **settings):
-    return plan_streams(find_cnn_counts(cnn), GPU, batch, streams, law=LAW, **settings)
+    return plan_streams(find_cnn_counts(cnn), GPU, batch, streams, formula=LAW, **settings)
 
 
 @pytest.mark.parametrize("phase", ["training", "forward"])

@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 import pytest
-from trainlaw.app.predictions.predict import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import load_formula
