@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from trainlaw.app.exports.formats import export_formula
-from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
 from trainlaw.app.models.builtin import SCALING_FORMULA
-from trainlaw.app.predictions.predict import Prediction, find_formula, predict_runs
+from trainlaw.app.models.user_formula import find_formula
+from trainlaw.app.predictions.predict import Prediction, predict_runs
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
@@ -133,7 +134,7 @@ def predict(
     True
     """
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
-    runs = one_run(cnn, gpu, batch, pixels, precision, n_gpus=n_gpus, n_nodes=n_nodes)
+    runs = one_run(cnn, gpu, batch, pixels, Setup(precision, n_gpus, n_nodes))
     (prediction,) = predict_runs(chosen, runs, load_formula(SCALING_FORMULA))
     return prediction
 

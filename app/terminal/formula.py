@@ -6,6 +6,7 @@ import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.explain.term_descriptions import TermWords, words_of_terms
+from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import (
     BY_CNN,
@@ -38,7 +39,7 @@ def describe_for_run(formula: Formula, origin: str, run: Callable[..., RunTable]
 
 def describe_scaling_formula(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
     """Return a formula that needs the time on one GPU; that time is by the built-in formula."""
-    timed = with_time_on_one_gpu(run(n_gpus=_SHOWN_GPUS), load_formula(BUILT_IN))
+    timed = with_time_on_one_gpu(run(setup=Setup(n_gpus=_SHOWN_GPUS)), load_formula(BUILT_IN))
     note = f"shown for {_SHOWN_GPUS} GPUs of a node and a ring; one takes what the built-in formula says"
     return f"{formula_text(formula, origin, timed)}\n\n{note}"
 

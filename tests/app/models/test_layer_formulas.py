@@ -11,8 +11,7 @@ from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
 from trainlaw.app.models.terms import mean_shares, term_values
 from trainlaw.app.models.user_formula import read_formula
-from trainlaw.app.predictions.layer_tables import outside_of, pair_predictions
-from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.predictions.predict import features_outside, pair_predictions, predict_runs
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.app.studies.study import score_formula
@@ -147,6 +146,6 @@ def test_the_table_of_pairs_is_made_network_by_network(law, few):
         law, configuration(cnn="lenet5", gpu="K80", batch_per_gpu=64, input_size_px=28, n_classes=10)
     )
     assert known[1].time_s == pytest.approx(alone.time_s)
-    assert outside_of(known[0]) == 0
+    assert features_outside(known[0]) == 0
     with pytest.raises(InputError, match="layers are known"):
         list(pair_predictions(law, rows[1:], ["T4"], 64))
