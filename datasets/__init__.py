@@ -1,7 +1,7 @@
-"""What was measured and the facts that explain it: runs, GPUs, links, CNNs, and the features made of them.
+"""Measurements and what explains them: runs, GPUs, links, CNNs, and the features computed from them.
 
 Readers of users' tables are in `trainlaw.datasets.measurements.importing` (runs, layers) and
-`trainlaw.datasets.hardware.gpu_files` (GPUs): they load pandera, which takes longer than all of this.
+`trainlaw.datasets.hardware.gpu_files` (GPUs): they import pandera, which takes longer than all the rest.
 """
 
 from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_table, find_cnn, find_cnn_counts

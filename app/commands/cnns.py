@@ -86,4 +86,4 @@ def show_layers(
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.catalog import layers_text
 
-    print(layers_text(named_cnn(name, pixels).network))
+    print(layers_text(named_cnn(name, pixels).graph))

@@ -98,7 +98,7 @@ def _exact(value: float) -> str:
 
 def _memory(facts: CnnCounts) -> str:
     needs = [
-        f"{show_with_prefix(training_memory(facts.network, batch).total, 'B')} at batch {batch}"
+        f"{show_with_prefix(training_memory(facts.graph, batch).total, 'B')} at batch {batch}"
         for batch in _MEMORY_BATCHES
     ]
     return f"estimated memory of a training step, fp32 with momentum:\n  {', '.join(needs)}"

@@ -1,4 +1,4 @@
-"""Convolutional networks as graphs of layers: a zoo by name, readers, counts, memory, schedules."""
+"""CNNs as graphs of layers: a zoo by name, readers, counts, memory, schedules."""
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
@@ -19,8 +19,8 @@ from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 
 __all__ = [
     "Cnn",
-    "Layer",
     "CnnBuilder",
+    "Layer",
     "Schedule",
     "Tasks",
     "TrainingMemory",

@@ -1,4 +1,4 @@
-"""A small builder: each call adds one layer, infers its shape and returns its position."""
+"""A builder of CNNs: each call adds one layer, infers its shape and returns its position."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,11 +20,11 @@ Shape = tuple[int, int, int]
 
 
 class CnnBuilder:
-    """Layers of a network under construction.
+    """A CNN under construction.
 
-    Positions (int) stand for layers. `padding` is pixels (one number; height and width; or before and after
-    for each) or a word as in `window_output`. Methods that add a layer return its position and raise
-    `InputError` for shapes that do not fit.
+    Layers are identified by their positions (int). `padding` is pixels (one number; height and width; or
+    before and after for each) or a word as in `window_output`. Methods that add a layer return its position
+    and raise `InputError` for shapes that do not fit.
 
     >>> net = CnnBuilder()
     >>> image = net.input(3, 32)
@@ -33,25 +33,25 @@ class CnnBuilder:
     """
 
     def __init__(self) -> None:
-        """An empty network."""
+        """Start with an empty CNN."""
         self._layers: list[Layer] = []
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers so far."""
+        """The layers added so far."""
         return tuple(self._layers)
 
     def shape(self, x: int) -> Shape:
-        """Channels, height and width of a layer's output."""
+        """Return channels, height and width of the output of a layer."""
         layer = self._layers[x]
         return layer.out_channels, layer.out_height, layer.out_width
 
     def channels(self, x: int) -> int:
-        """Channels of a layer's output."""
+        """Return the channels of the output of a layer."""
         return self._layers[x].out_channels
 
     def input(self, channels: int, height: int, width: int | None = None) -> int:
-        """An input of the network; `width` defaults to `height`, pixels."""
+        """Add an input; `width` defaults to `height`, pixels."""
         shape = (channels, height, height if width is None else width)
         return self._append("input", (), shape, shape)
 
@@ -67,7 +67,7 @@ class CnnBuilder:
         dilation: Size = 1,
         bias: bool = False,
     ) -> int:
-        """A convolution to `channels` channels."""
+        """Add a convolution with `channels` output channels."""
         return self._window(
             "conv",
             x,
@@ -90,7 +90,7 @@ class CnnBuilder:
         dilation: Size = 1,
         bias: bool = False,
     ) -> int:
-        """A convolution of each channel by itself."""
+        """Add a depthwise convolution."""
         channels = self.channels(x)
         return self.conv(
             x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias
@@ -109,7 +109,7 @@ class CnnBuilder:
         dilation: Size = 1,
         bias: bool = False,
     ) -> int:
-        """A transposed convolution; `padding` is cut off, `output_padding` added at the end."""
+        """Add a transposed convolution; `padding` is cut off, `output_padding` added at the end."""
         c, h, w = self.shape(x)
         fields = window_fields(kernel, stride, dilation)
         (ph, pw), (eh, ew) = axis_paddings(padding), pair(output_padding)
@@ -130,7 +130,7 @@ class CnnBuilder:
         activation: str | None = "relu",
         learned_per_channel: int = 2,
     ) -> int:
-        """A convolution, its batch normalisation, and an activation where one is named."""
+        """Add a convolution, its batch normalisation, and an activation unless that is None."""
         x = self.batchnorm(
             self.conv(x, channels, kernel, stride, padding=padding, groups=groups), learned_per_channel
         )
@@ -145,96 +145,96 @@ class CnnBuilder:
         *,
         padding: Padding = "half",
     ) -> int:
-        """A depthwise convolution, its batch normalisation, and an activation where one is named."""
+        """Add a depthwise convolution, its batch normalisation, and an activation unless that is None."""
         x = self.batchnorm(self.depthwise(x, kernel, stride, padding=padding))
         return x if activation is None else self.activation(x, activation)
 
     def dense(self, x: int, features: int, bias: bool = True) -> int:
-        """A fully connected layer on the flattened input."""
+        """Add a fully connected layer on the flattened input."""
         c, h, w = self.shape(x)
         return self._append(
             "dense", (x,), (c * h * w, 1, 1), (features, 1, 1), vector_parameters=features * bias
         )
 
     def elementwise(self, x: int, kind: str, **fields: int) -> int:
-        """A layer of any kind that keeps the shape; `fields` are those of `Layer`."""
+        """Add a layer of any kind that keeps the shape; `fields` are those of `Layer`."""
         return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
 
     def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
-        """A batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
+        """Add a batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
         return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
 
     def layernorm(self, x: int) -> int:
-        """A layer normalisation over the channels, with scale and shift."""
+        """Add a layer normalisation over the channels, with scale and shift."""
         return self.elementwise(x, "layernorm", vector_parameters=2 * self.channels(x))
 
     def activation(self, x: int, kind: str) -> int:
-        """An activation or gate of a kind named in `KINDS`."""
+        """Add an activation or gate of a kind in `KINDS`."""
         if KINDS.get(kind) not in {"activation", "gate"}:
             raise InputError(f"expected an activation, got {kind!r}")
         return self.elementwise(x, kind)
 
     def relu(self, x: int) -> int:
-        """A rectified linear unit."""
+        """Add a rectified linear unit."""
         return self.activation(x, "relu")
 
     def softmax(self, x: int) -> int:
-        """A softmax over the channels."""
+        """Add a softmax over the channels."""
         return self.activation(x, "softmax")
 
     def dropout(self, x: int) -> int:
-        """A dropout."""
+        """Add a dropout."""
         return self.elementwise(x, "dropout")
 
     def lrn(self, x: int) -> int:
-        """A local response normalisation across channels."""
+        """Add a local response normalisation across channels."""
         return self.elementwise(x, "lrn")
 
     def scale(self, x: int, learned: bool = False) -> int:
-        """A multiplication by a constant, or by a learned number per channel."""
+        """Add a multiplication by a constant, or by a learned number per channel."""
         return self.elementwise(x, "scale", vector_parameters=self.channels(x) * learned)
 
     def max_pool(
         self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
     ) -> int:
-        """A maximum over windows; `ceil` keeps a last incomplete window."""
+        """Add a maximum over windows; `ceil` keeps a last incomplete window."""
         return self._window("max_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil)
 
     def average_pool(
         self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
     ) -> int:
-        """A mean over windows; `ceil` keeps a last incomplete window."""
+        """Add a mean over windows; `ceil` keeps a last incomplete window."""
         return self._window(
             "average_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil
         )
 
     def global_average_pool(self, x: int) -> int:
-        """A mean over the whole image."""
+        """Add a mean over the whole image."""
         return self.average_pool(x, self.shape(x)[1:], 1)
 
     def adaptive_average_pool(self, x: int, side: int) -> int:
-        """A mean over about equal windows such that the output is `side` pixels high and wide."""
+        """Add a mean over windows of about equal size, so that the output is `side` pixels high and wide."""
         return self.adaptive_pool(x, "average_pool", side, side)
 
     def adaptive_pool(self, x: int, kind: str, height: int, width: int) -> int:
-        """A pooling of a kind over about equal windows that gives a height and width, pixels."""
+        """Add a pooling over windows of about equal size to an output height and width, pixels."""
         c, h, w = self.shape(x)
-        # Frameworks vary the windows by a pixel; one size that covers the image stands for them.
+        # Frameworks vary the windows by a pixel; here one size that covers the image represents them.
         stride = (max(h // height, 1), max(w // width, 1))
         kernel = (max(h - (height - 1) * stride[0], 1), max(w - (width - 1) * stride[1], 1))
         fields = window_fields(kernel, stride, 1)
         return self._append(kind, (x,), (c, h, w), (c, height, width), **fields)
 
     def add(self, *xs: int) -> int:
-        """A sum of layers of one shape (a side of 1 is repeated)."""
+        """Add a sum of layers of one shape (a side of 1 is repeated)."""
         return self.merge("add", xs)
 
     def multiply(self, *xs: int) -> int:
-        """A product of layers of one shape (a side of 1 is repeated)."""
+        """Add a product of layers of one shape (a side of 1 is repeated)."""
         return self.merge("multiply", xs)
 
     def merge(self, kind: str, xs: tuple[int, ...]) -> int:
-        """A sum or product (`add`, `multiply`) of layers."""
+        """Add a sum or product (`add`, `multiply`) of layers."""
         shapes = [self.shape(x) for x in xs]
         out = tuple(max(sides) for sides in zip(*shapes, strict=True))
         if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):
@@ -242,7 +242,7 @@ class CnnBuilder:
         return self._append(kind, xs, shapes[0], out)
 
     def concat(self, *xs: int, flat: bool = False) -> int:
-        """The channels of all given layers (with `flat`, all their elements), one after the other."""
+        """Concatenate the channels of the given layers (with `flat`, all their elements)."""
         shapes = [(prod(self.shape(x)), 1, 1) if flat else self.shape(x) for x in xs]
         if len({shape[1:] for shape in shapes}) != 1:
             raise InputError(f"concat: expected images of one size, got {shapes}")
@@ -250,7 +250,7 @@ class CnnBuilder:
         return self._append("concat", xs, out, out)
 
     def slice(self, x: int, channels: int, height: int | None = None, width: int | None = None) -> int:
-        """Some of the channels, and of the image where `height` and `width` (pixels) are given."""
+        """Add a slice of the channels, and of the image where `height` and `width` (pixels) are given."""
         c, h, w = self.shape(x)
         leaving = (channels, h if height is None else height, w if width is None else width)
         if any(not 0 < part <= whole for part, whole in zip(leaving, (c, h, w), strict=True)):
@@ -258,35 +258,35 @@ class CnnBuilder:
         return self._append("slice", (x,), (c, h, w), leaving)
 
     def channel_shuffle(self, x: int, groups: int) -> int:
-        """The channels of `groups` groups interleaved."""
+        """Add a shuffle that interleaves the channels of `groups` groups."""
         return self.elementwise(x, "channel_shuffle", groups=groups)
 
     def pad(self, x: int, top: int, left: int, bottom: int, right: int) -> int:
-        """Zeros around the image, pixels."""
+        """Add zeros around the image, pixels."""
         c, h, w = self.shape(x)
         return self._append(
             "pad", (x,), (c, h, w), (c, h + top + bottom, w + left + right), pad_top=top, pad_left=left
         )
 
     def upsample(self, x: int, height: int, width: int) -> int:
-        """The image resampled to a height and width, pixels."""
+        """Add a resampling of the image to a height and width, pixels."""
         c, h, w = self.shape(x)
         return self._append("upsample", (x,), (c, h, w), (c, height, width))
 
     def with_bias(self, x: int) -> int:
-        """The last layer, which has weights and no bias, given one."""
-        # Graphs of other programs add a bias after the product that it belongs to.
+        """Give a bias to a layer that has weights and no bias."""
+        # Foreign graphs add the bias as an operation after the product that it belongs to.
         self._layers[x] = replace(self._layers[x], vector_parameters=self.channels(x))
         return x
 
     def fuse_last(self, count: int, kind: str) -> int:
-        """The last `count` layers, a chain that keeps the shape, as one layer of a kind."""
+        """Replace the last `count` layers, a chain that keeps the shape, by one layer of a kind."""
         x = self._layers[-count].inputs[0]
         del self._layers[-count:]
         return self.elementwise(x, kind)
 
     def chain(self, x: int, count: int, block: Callable[[int], int]) -> int:
-        """`block` applied `count` times, each to the output of the one before."""
+        """Apply `block` `count` times, each to the output of the previous one."""
         for _ in range(count):
             x = block(x)
         return x

@@ -1,4 +1,4 @@
-"""CNNs as the features see them: aggregate counts of a network at one input size and class count."""
+"""CNNs by name: lookup, and their aggregate counts at one input size and number of classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class CnnCounts:
-    """Aggregate counts of one network; `input_size_px` is the side of the input in pixels.
+    """Aggregate counts of one CNN; `input_size_px` is the side of the input in pixels.
 
     `counts` are per image and forward pass, by the names, units and definitions of
-    `trainlaw.datasets.cnns.explain`. `graph` holds the layers of a network that is not in the zoo. `memory`
-    is what a training step needs for one image, where layers were known to count it.
+    `trainlaw.datasets.cnns.explain`. `custom_graph` holds the layers of a CNN that is not in the zoo.
+    `memory` is what a training iteration needs for one image, where layers were known to count it.
     """
 
     cnn: str
@@ -34,36 +34,36 @@ class CnnCounts:
     n_classes: int
     counts: Mapping[str, float]
     memory: MemoryPerSample | None = field(default=None, repr=False, compare=False)
-    graph: Cnn | None = field(default=None, repr=False, compare=False)
+    custom_graph: Cnn | None = field(default=None, repr=False, compare=False)
 
     @property
-    def network(self) -> Cnn:
-        """The network as a graph of layers.
+    def graph(self) -> Cnn:
+        """The CNN as a graph of layers.
 
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
-        return self.graph or build(*self.key)
+        return self.custom_graph or build(*self.key)
 
     @property
     def memory_per_image(self) -> MemoryPerSample:
-        """What a training step needs for one image; without layers a rough figure from the counts."""
+        """What a training iteration needs for one image; without layers a rough figure from the counts."""
         return self.memory or MemoryPerSample(*(int(number) for number in rough_memory(self.counts)))
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """Name, input size in pixels and number of classes: what a run refers to."""
+        """Name, input size in pixels and number of classes: the key by which runs refer to a CNN."""
         return (self.cnn, self.input_size_px, self.n_classes)
 
     @classmethod
     def of(cls, cnn: Cnn) -> "CnnCounts":
-        """Return the facts of a network given as a graph of layers."""
+        """Return the counts of a graph of layers."""
         names = (cnn.name, cnn.base, cnn.family)
         size = (cnn.input_size_px, cnn.n_classes)
         return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
 
 
 def rough_memory(counts_of_cnn: Mapping[str, float]) -> tuple[float, float, float, float]:
-    """Return the `MEMORY_COLUMNS` of a network whose layers are not known: all outputs kept, no masks."""
+    """Return the `MEMORY_COLUMNS` of a CNN whose layers are not known: all outputs kept, no masks."""
     number = counts_of_cnn
     return (
         number["activation_elements"],
@@ -74,18 +74,24 @@ def rough_memory(counts_of_cnn: Mapping[str, float]) -> tuple[float, float, floa
 
 
 def cnn_table() -> pd.DataFrame:
-    """Return the shipped networks, one row a network and size, counts under their names (a new frame)."""
+    """Return the CNNs whose counts are shipped.
+
+    Returns
+    -------
+    DataFrame
+        One row per CNN and size; counts under their names (a new frame).
+    """
     return read_data_table("cnns.csv")
 
 
 @cache
 def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
-    """Return the facts of the shipped networks by name, input size in pixels and number of classes."""
-    rows = (_facts_of_row(row) for row in records(cnn_table()))
+    """Return the shipped counts by name, input size in pixels and number of classes."""
+    rows = (_counts_of_row(row) for row in records(cnn_table()))
     return MappingProxyType({facts.key: facts for facts in rows})
 
 
-def _facts_of_row(row: Mapping[str, object]) -> CnnCounts:
+def _counts_of_row(row: Mapping[str, object]) -> CnnCounts:
     numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
     texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
     memory = MemoryPerSample(*(int(str(row[name])) for name in MEMORY_COLUMNS))
@@ -98,7 +104,7 @@ def _names_by_key() -> Mapping[str, str]:
 
 
 def cnn_name(text: str) -> str:
-    """Return the name of the zoo's network that `text` means, case and separators aside.
+    """Return the name in the zoo that `text` means, ignoring case and separators.
 
     Raises UnknownNameError, with near names.
 
@@ -114,9 +120,28 @@ def cnn_name(text: str) -> str:
 
 
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Return the network of that name as a graph of layers, at an input size in pixels (None: its usual one).
+    """Return a CNN of the zoo as a graph of layers.
 
-    Raises UnknownNameError for an unknown name, InputError for a size at which the network cannot be built.
+    Parameters
+    ----------
+    text : str
+        Its name; case and separators do not matter.
+    input_size_px, n_classes : int, optional
+        Side of the square image in pixels, and classes; those usual for the CNN by default.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    UnknownNameError
+        No CNN has that name.
+    InputError
+        The CNN cannot be built at that size.
+
+    Examples
+    --------
 
     >>> find_cnn("ResNet-50").n_classes
     1000
@@ -130,9 +155,24 @@ def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
 
 
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
-    """Return the counts of the network of that name: from the shipped table, else counted on the zoo's graph.
+    """Return the counts of a CNN of the zoo: from the shipped table, else counted on its graph.
 
-    Sizes that are not given are the usual ones. Raises as `find_cnn`.
+    Parameters
+    ----------
+    text, input_size_px, n_classes
+        As for `find_cnn`.
+
+    Returns
+    -------
+    CnnCounts
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        As `find_cnn`.
+
+    Examples
+    --------
 
     >>> find_cnn_counts("resnet50", 224, 1000).counts["params"]
     25557032.0

@@ -1,4 +1,4 @@
-"""The layers of a network side by side, as arrays that sums and masks can be taken of."""
+"""The layers of a CNN as columns: arrays to sum and to mask."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LayerColumns:
-    """Columns of the layers of a network: float64 and bool arrays, shape (n_layers,), per sample.
+    """Columns of the layers of a CNN: float64 and bool arrays, shape (n_layers,), per sample.
 
     `group` holds a mask for each group of layer kinds, `read` the elements that a layer reads from others.
     `rows`, `reduction` and `columns` are the sizes of the matrix product of one group of a convolution,
@@ -41,7 +41,7 @@ class LayerColumns:
 
     @classmethod
     def of(cls, cnn: Cnn) -> "LayerColumns":
-        """The columns of a network."""
+        """Return the columns of a CNN."""
         layers = cnn.layers
 
         def column(value: Callable[[Layer], float]) -> Numbers:
@@ -96,15 +96,15 @@ class LayerColumns:
         return longest_path(self.cnn, self.macs.tolist())
 
     def kernel(self, side: int) -> Mask:
-        """Convolutions of one group whose kernel is `side` pixels high and wide, bool, shape (n_layers,)."""
+        """Return the convolutions of one group with a kernel of that side, bool, shape (n_layers,)."""
         square: Mask = (self.kernel_height == side) & (self.kernel_width == side)
         return self.single_conv & square
 
 
 def _matrix_product(layer: Layer) -> tuple[int, int, int, int]:
-    """Rows, reduction length and columns of one group's matrix product; elements of the unfolded image."""
-    # A convolution is a product (pixels x reduction) (reduction x channels), once a group; in a transposed
-    # one image and unfolded image have changed places.
+    """Return rows, reduction and columns of the product of one group, and elements of the unfolded image."""
+    # A convolution is a product (pixels x reduction) (reduction x channels) per group; in a transposed one,
+    # image and unfolded image swap places.
     kernel = layer.kernel_height * layer.kernel_width
     entering, leaving = layer.in_channels // layer.groups, layer.out_channels // layer.groups
     if layer.kind == "conv_transpose":

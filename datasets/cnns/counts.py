@@ -1,4 +1,4 @@
-"""Aggregate counts of a CNN, per image and forward pass: one row a column."""
+"""Aggregate counts of a CNN, per image and forward pass: one row per column."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Column:
 
 
 COLUMNS: tuple[Column, ...] = (
-    # Work, by how libraries treat it: grouped and depthwise convolutions have kernels of their own.
+    # Work, by how libraries treat it: grouped and depthwise convolutions have separate kernels.
     Column("macs", "MAC/sample", "MACs of all layers", lambda t: t.macs.sum()),
     Column(
         "conv_macs",
@@ -62,7 +62,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda t: t.macs[t.depthwise].sum(),
     ),
     Column("dense_macs", "MAC/sample", "MACs of dense layers", lambda t: t.macs[t.group["dense"]].sum()),
-    # Weights: what the optimizer and the gradients' exchange move.
+    # Weights: what the optimizer and the all-reduce move.
     Column("params", "element", "learned elements of all layers", lambda t: t.parameters.sum()),
     Column(
         "dense_params",
@@ -86,7 +86,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "layer_input_elements",
         "element/sample",
-        "what all layers read: the outputs of their predecessors, each as often as it is read",
+        "elements read by all layers: the outputs of their predecessors, once per reader",
         lambda t: t.read.sum(),
     ),
     Column(
@@ -125,7 +125,7 @@ COLUMNS: tuple[Column, ...] = (
         "inputs of pooling layers",
         lambda t: t.read[t.group["pooling"]].sum(),
     ),
-    # Numbers of layers: each is a launch or more.
+    # Numbers of layers: each is at least one launch.
     Column("n_layers", "1", "layers but the input", lambda t: t.layers.sum()),
     Column(
         "n_conv", "1", "convolutions that are not depthwise, grouped ones included", lambda t: t.conv.sum()
@@ -185,23 +185,23 @@ COLUMNS: tuple[Column, ...] = (
         "largest number of learned elements of a layer",
         lambda t: _largest(t.parameters),
     ),
-    # The graph: what can run side by side.
+    # The graph: what can run concurrently.
     Column(
         "depth",
         "1",
-        "most layers with MACs on a way from input to output",
+        "most layers with MACs on a path from input to output",
         lambda t: longest_path(t.cnn, t.heavy.tolist()),
     ),
     Column(
         "depth_all_layers",
         "1",
-        "most layers on a way from input to output, the input not counted",
+        "most layers on a path from input to output, the input not counted",
         lambda t: longest_path(t.cnn, t.layers.tolist()),
     ),
     Column(
         "critical_path_macs",
         "MAC/sample",
-        "largest sum of MACs on a way from input to output",
+        "largest sum of MACs on a path from input to output",
         lambda t: t.critical_path_macs,
     ),
     Column(
@@ -213,7 +213,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "n_edges",
         "1",
-        "readings of one layer's output by another layer",
+        "connections: outputs of layers read by other layers",
         lambda t: sum(len(layer.inputs) for layer in t.cnn.layers),
     ),
     Column(
@@ -330,7 +330,20 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def counts(cnn: Cnn) -> dict[str, float]:
-    """All aggregate columns of a network, by name; units and definitions are those of `explain`.
+    """Count all aggregate columns of a CNN.
+
+    Parameters
+    ----------
+    cnn : Cnn
+        The graph of layers.
+
+    Returns
+    -------
+    dict of str to float
+        Per image and forward pass, by name; `explain` lists units and definitions.
+
+    Examples
+    --------
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> counts(build("resnet50"))["params"]
@@ -341,5 +354,11 @@ def counts(cnn: Cnn) -> dict[str, float]:
 
 
 def explain() -> tuple[tuple[str, str, str], ...]:
-    """Name, unit and definition of each aggregate column, in the order of `counts`."""
+    """List the aggregate columns.
+
+    Returns
+    -------
+    tuple of (str, str, str)
+        Name, unit and definition of each, in the order of `counts`.
+    """
     return tuple((column.name, column.unit, column.definition) for column in COLUMNS)

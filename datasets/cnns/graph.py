@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from trainlaw.formulas.errors import InputError
 
-# One row per layer kind: kind -> group. The groups are what the aggregate counts distinguish.
+# One row per layer kind: kind -> group. The aggregate counts distinguish groups.
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "input": "input",
@@ -46,19 +46,19 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "lrn": "lrn",
     }
 )
-# Far above any network; a file with more is no network or a trap.
+# Far more than any CNN has; a file with more is faulty or malicious.
 MAX_LAYERS = 100_000
 MAX_SIDE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of a network, for one sample.
+    """One layer of a CNN, for one sample.
 
     Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A
     dense layer sees its input flattened: `in_channels` are all its input elements, `in_height` and
-    `in_width` are 1. `vector_parameters` are the learned elements beside the weights: bias, or scale and
-    shift.
+    `in_width` are 1. `vector_parameters` are the learned elements other than weights: bias, or scale
+    and shift.
     """
 
     name: str
@@ -152,10 +152,10 @@ def _pad_after(kind: str, sides: tuple[int, int], reach: int, stride: int, befor
 
 @dataclass(frozen=True, slots=True)
 class Cnn:
-    """A network: layers in an order in which each reads only earlier ones.
+    """A CNN: layers ordered such that each reads only earlier ones.
 
-    `base` is the architecture with all its variants (what validation holds out together), `family` the
-    wider kinship; `input_size_px` is the side of the input, pixels; `n_classes` the width of the
+    `base` is the architecture with all its variants (held out together in validation), `family` the wider
+    kinship; `input_size_px` is the side of the input, pixels; `n_classes` the width of the
     classifier. `notes` says what a reader assumed. Raises `InputError` for layers that do not form such a
     graph.
     """
@@ -171,17 +171,15 @@ class Cnn:
     def __post_init__(self) -> None:
         """Check the graph."""
         if not 0 < len(self.layers) <= MAX_LAYERS:
-            raise InputError(
-                f"network {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}"
-            )
+            raise InputError(f"CNN {self.name!r}: expected 1 to {MAX_LAYERS} layers, got {len(self.layers)}")
         for position, layer in enumerate(self.layers):
             fault = _fault(position, layer) or _misfit(layer, [self.layers[i] for i in layer.inputs])
             if fault:
-                raise InputError(f"network {self.name!r}, layer {position} ({layer.name!r}): {fault}")
+                raise InputError(f"CNN {self.name!r}, layer {position} ({layer.name!r}): {fault}")
 
 
 def _fault(position: int, layer: Layer) -> str:
-    """What is wrong with a layer by itself; empty when nothing is."""
+    """Describe what is wrong with a layer by itself; "" when nothing is."""
     if layer.kind not in KINDS:
         return f"expected a known layer kind, got {layer.kind!r}"
     if (layer.kind == "input") == bool(layer.inputs) or any(not 0 <= i < position for i in layer.inputs):
@@ -203,7 +201,7 @@ def _entering(layer: Layer) -> tuple[int, int, int]:
 
 
 def _misfit(layer: Layer, sources: list[Layer]) -> str:
-    """What does not fit between a layer and those that it reads; empty when all fits."""
+    """Describe what does not fit between a layer and those that it reads; "" when all fits."""
     shapes = [(source.out_channels, source.out_height, source.out_width) for source in sources]
     if layer.kind == "concat":
         # Flat vectors may be joined too, so only the elements must add up.
@@ -215,11 +213,26 @@ def _misfit(layer: Layer, sources: list[Layer]) -> str:
         fits = len(sources) == 1 and sources[0].output_elements == layer.input_elements
     else:
         fits = layer.kind == "input" or shapes == [_entering(layer)]
-    return "" if fits else f"expected the outputs that it reads to fit {_entering(layer)}, got {shapes}"
+    return "" if fits else f"expected the outputs that it reads to match {_entering(layer)}, got {shapes}"
 
 
 def longest_path(cnn: Cnn, weights: Sequence[float]) -> float:
-    """Largest sum of `weights` (one per layer) along a way from an input to an output, unit of the weights.
+    """Return the largest sum of weights along a path from an input to an output.
+
+    Parameters
+    ----------
+    cnn : Cnn
+        The graph of layers.
+    weights : sequence of float, one per layer
+        Such as MACs or seconds.
+
+    Returns
+    -------
+    float
+        In the unit of the weights.
+
+    Examples
+    --------
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> net = build("lenet5")

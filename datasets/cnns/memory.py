@@ -1,4 +1,4 @@
-"""What a training step keeps in the memory of a device, and whether it can fit."""
+"""Memory of a training iteration on a device, by purpose, and whether it fits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ _ACTIVATION_BYTES: Mapping[str, int] = MappingProxyType(
     {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
 )
 _MIXED = frozenset({"amp"})
-# Values that an optimizer keeps for each learned element, beside the element and its gradient.
+# Values that an optimizer keeps for each learned element, in addition to the element and its gradient.
 OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
     {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
 )
@@ -43,10 +43,10 @@ _READS_INPUT = frozenset(
 _READS_OUTPUT = frozenset({"relu", "sigmoid", "tanh", "softmax", "elu", "selu", "lrn"})
 _INDEX_BYTES = 8
 _MASK_BYTES = 1
-# A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a card.
+# A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a GPU.
 CONTEXT_BYTES = 450_000_000
-# Frameworks differ in what they keep: five of the 3,204 shipped runs keep up to 5.1 % more by this estimate
-# than their card has.
+# Frameworks differ in what they keep: by this estimate five of 3,204 measured runs need up to 5.1 % more
+# memory than their GPU has.
 MARGIN = 1.06
 # Libraries choose convolution algorithms by the memory left; frameworks allow them tens to hundreds of MB.
 MAX_WORKSPACE_BYTES = 256 * 2**20
@@ -54,11 +54,11 @@ MAX_WORKSPACE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class MemoryPerSample:
-    """What a step needs for one sample, from the graph alone: elements of the precision's size, and bytes.
+    """Memory needs for one sample, from the graph alone: elements in the precision of the run, and bytes.
 
-    `kept_elements` lie from the forward to the backward pass, `kept_bytes` are indices and masks,
-    `working_elements` the most that gradients of activations need at once, `unfolded_elements` the largest
-    convolution's unfolded input.
+    `kept_elements` are stored from the forward to the backward pass, `kept_bytes` are indices and masks,
+    `working_elements` the most that gradients of activations need at once, `unfolded_elements` the unfolded
+    input of the largest convolution.
     """
 
     kept_elements: int
@@ -72,7 +72,7 @@ MEMORY_COLUMNS = tuple(field.name for field in fields(MemoryPerSample))
 
 @dataclass(frozen=True, slots=True)
 class TrainingMemory:
-    """Memory of one training step on one device, bytes, by what it is for.
+    """Memory of one training iteration on one device, bytes, by purpose.
 
     `activations` are the outputs kept from the forward for the backward pass, `working` the gradients of
     activations alive at once, `workspace` what convolution algorithms may use, `context` the driver's share.
@@ -88,18 +88,18 @@ class TrainingMemory:
 
     @property
     def needed(self) -> int:
-        """What cannot be done without, bytes: weights, gradients, optimizer, activations."""
+        """The minimum, bytes: weights, gradients, optimizer state, activations."""
         return self.weights + self.gradients + self.optimizer + self.activations
 
     @property
     def total(self) -> int:
-        """Everything, bytes."""
+        """All memory, bytes."""
         return self.needed + self.working + self.workspace + self.context
 
     def warning(self, memory_bytes: float) -> str:
-        """One line where the step cannot or may not fit into a device's memory (bytes); empty where it fits.
+        """Return a one-line warning if the step cannot or may not fit into that memory (bytes), else "".
 
-        "Cannot" leaves 6 % for what a framework may keep less than the estimate.
+        "Cannot" includes a margin of 6 % for frameworks that keep less than the estimate.
 
         >>> step = TrainingMemory(10, 10, 10, 60, 10, 10, 10)
         >>> step.warning(80), step.warning(200)
@@ -116,11 +116,35 @@ class TrainingMemory:
 def training_memory(
     cnn: Cnn, batch: int, precision: str = "fp32", optimizer: str = "momentum"
 ) -> TrainingMemory:
-    """Estimate the memory of one training step with `batch` samples on one device.
+    """Estimate the memory of one training iteration on one device.
 
-    `precision` is one of fp32, tf32, amp, fp16, bf16, fp64; `optimizer` one of `OPTIMIZER_VALUES`. Counted
-    without gradient checkpointing, and with each tensor kept once that a backward pass reads. Raises
-    `InputError`.
+    The estimate assumes no gradient checkpointing, and that each tensor a backward pass reads is kept once.
+
+    Parameters
+    ----------
+    cnn : Cnn
+        The graph of layers.
+    batch : int
+        Samples per iteration.
+    precision : str
+        One of fp32, tf32, amp, fp16, bf16, fp64.
+    optimizer : str
+        One of `OPTIMIZER_VALUES`.
+
+    Returns
+    -------
+    TrainingMemory
+        In bytes.
+
+    Raises
+    ------
+    UnknownNameError
+        The precision or the optimizer is not known.
+    InputError
+        The batch is smaller than 1.
+
+    Examples
+    --------
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> round(training_memory(build("resnet50"), 32).total / 1e9, 1)
@@ -133,7 +157,7 @@ def training_memory(
 def step_memory(
     parameters: float, sample: MemoryPerSample, batch: int, precision: str, optimizer: str
 ) -> TrainingMemory:
-    """Return the memory of a step from the learned elements and what a sample needs; as `training_memory`."""
+    """Return the memory of an iteration from learned elements and needs per sample; as `training_memory`."""
     if precision not in _ACTIVATION_BYTES:
         raise unknown_name("precision", precision, _ACTIVATION_BYTES)
     if optimizer not in OPTIMIZER_VALUES:
@@ -157,7 +181,7 @@ def _weight_bytes(precision: str) -> int:
 
 
 def _cast_bytes(precision: str) -> int:
-    """Mixed precision casts the weights once a step and keeps the copies for the backward pass."""
+    """Return the bytes of cast weights: mixed precision keeps 16-bit copies for the backward pass."""
     return 2 if precision in _MIXED else 0
 
 
@@ -172,7 +196,7 @@ def bytes_per_parameter(precision: str) -> tuple[int, int]:
 
 
 def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
-    """Return what a training step of a network needs for one sample."""
+    """Return the memory needs of a CNN in training, for one sample."""
     kept: set[int] = set()
     kept_bytes = 0
     for position, layer in enumerate(cnn.layers):
@@ -193,14 +217,14 @@ def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
 
 
 def _stored(cnn: Cnn, position: int) -> int:
-    """The layer whose output holds the data: a slice is a view of what it is cut from."""
+    """Return the layer whose output holds the data: a slice is a view of its input."""
     while cnn.layers[position].kind == "slice":
         (position,) = cnn.layers[position].inputs
     return position
 
 
 def _gradient_elements(layer: Layer) -> int:
-    """Elements of the gradients that the backward pass of a layer reads and writes."""
+    """Return the elements of the gradients that the backward pass of a layer reads and writes."""
     return layer.input_elements + layer.output_elements
 
 

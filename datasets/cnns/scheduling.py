@@ -1,8 +1,8 @@
-"""Tasks of a graph on several streams of one device: who runs when, and how long it all takes.
+"""List scheduling: the tasks of a graph on several streams of one device, and the makespan.
 
-Critical-path list scheduling, as Jin et al., "TurboDL", IEEE TC 70(4), 2021, put layers of a network on the
+Critical-path list scheduling, as Jin et al., "TurboDL", IEEE TC 70(4), 2021, put layers of a CNN on the
 streams of a GPU; the list rule is that of Graham, SIAM J. Appl. Math. 17(2), 1969, ordered by upward rank
-(Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002). Times and demands are given: this file knows no GPU.
+(Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002). Times and demands are inputs.
 """
 
 import math
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from trainlaw.formulas.errors import InputError
 
-_SLACK = 1e-9  # demands that add up to one but for rounding fit
+_SLACK = 1e-9  # demands whose sum is one up to rounding fit
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks in an order in which each waits only for earlier ones.
+    """Tasks ordered such that each waits only for earlier ones.
 
-    seconds : of each, alone on the device. demands : the share of the device that each keeps busy, in (0, 1].
-    waits_for : positions of the tasks that must have ended. Raises InputError where they do not fit together.
+    seconds : of each, alone on the device. demands : the share of the device that each occupies, in (0, 1].
+    waits_for : positions of the tasks that must have ended. Raises InputError where these are inconsistent.
     """
 
     seconds: tuple[float, ...]
@@ -27,7 +27,7 @@ class Tasks:
     waits_for: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        """Check what a schedule relies on."""
+        """Check the consistency that a schedule relies on."""
         if not len(self.seconds) == len(self.demands) == len(self.waits_for) or not self.seconds:
             raise InputError("expected at least one task, each with a time, a demand and what it waits for")
         for number, (seconds, demand, waits_for) in enumerate(
@@ -47,7 +47,7 @@ class Tasks:
 
     @property
     def total_s(self) -> float:
-        """Time of one task after the other, seconds."""
+        """Sum of times, seconds: the makespan on one stream."""
         return sum(self.seconds)
 
     @property
@@ -68,7 +68,7 @@ class Tasks:
         return tuple(seconds + rest for seconds, rest in zip(self.seconds, below, strict=True))
 
     def critical_path(self) -> tuple[int, ...]:
-        """Return the tasks of the longest way by time, first to last; of equally long ways the first.
+        """Return the tasks of the longest path by time, first to last; of equally long paths the first.
 
         >>> Tasks((1.0, 2.0, 3.0), (1.0, 1.0, 1.0), ((), (0,), (0,))).critical_path()
         (0, 2)
@@ -124,21 +124,40 @@ class Schedule:
 
     @property
     def upper_bound_s(self) -> float:
-        """Sum of times + one event per edge between streams: no schedule of ours is longer, seconds."""
+        """Sum of times + one event per edge between streams: no list schedule is longer, seconds."""
         return self.tasks.total_s + self.events * self.event_s
 
     @property
     def speed_up(self) -> float:
-        """Time of one stream over the makespan; 1 where nothing takes any time."""
+        """Makespan on one stream over the makespan; 1 where nothing takes any time."""
         return self.tasks.total_s / self.makespan_s if self.makespan_s else 1.0
 
 
 def list_schedule(tasks: Tasks, streams: int, event_s: float = 0.0) -> Schedule:
-    """Return the list schedule by upward rank on a number of streams.
+    """Schedule tasks by upward rank on a number of streams.
 
-    Tasks that run at one time demand at most the whole device. A task that waits for one of another stream
-    begins at least `event_s` seconds after it. Raises InputError for fewer than one stream or a negative
-    event.
+    The demands of concurrent tasks sum to at most the whole device.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        Times, demands and dependencies.
+    streams : int
+        Number of streams, at least 1.
+    event_s : float
+        Delay in seconds before a task that waits for a task of another stream.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    InputError
+        There is no stream, or the delay is negative.
+
+    Examples
+    --------
 
     >>> fork = Tasks((1.0, 2.0, 3.0), (0.5, 0.5, 0.5), ((), (0,), (0,)))
     >>> [list_schedule(fork, streams, 0.25).makespan_s for streams in (1, 2)]
@@ -157,10 +176,10 @@ def list_schedule(tasks: Tasks, streams: int, event_s: float = 0.0) -> Schedule:
 
 
 class _Running:
-    """A schedule under construction: the moment `now`, what runs, what is ready by falling rank."""
+    """A schedule under construction: the moment `now`, running tasks, ready tasks by decreasing rank."""
 
     def __init__(self, tasks: Tasks, streams: int, event_s: float) -> None:
-        """Begin at 0 s with all streams free."""
+        """Start at 0 s with all streams free."""
         self.tasks, self.streams, self.event_s = tasks, streams, event_s
         count = self.left = len(tasks)
         self.now = 0.0
@@ -171,7 +190,7 @@ class _Running:
             for other in waits_for:
                 self.followers[other].append(task)
         self.missing = [len(waits_for) for waits_for in tasks.waits_for]
-        # Ties go to the task that stands first, so that a schedule is the same every time.
+        # Ties go to the task listed first, so that the schedule is deterministic.
         self.order = [(-rank, task) for task, rank in enumerate(tasks.upward_ranks())]
         self.ready = sorted(self.order[task] for task in range(count) if not self.missing[task])
 
@@ -179,7 +198,7 @@ class _Running:
         return [stream for stream in range(self.streams) if stream not in self.running]
 
     def start_one(self) -> bool:
-        """Start the highest task that may begin now on a free stream; return whether there was one."""
+        """Start the highest-ranked task that may begin now on a free stream; return whether there was one."""
         free = self._free()
         left = 1.0 + _SLACK - sum(self.tasks.demands[task] for task in self.running.values())
         for place, (_, task) in enumerate(self.ready if free else ()):
@@ -192,7 +211,7 @@ class _Running:
         return False
 
     def _arrival(self, task: int, stream: int) -> tuple[float, bool]:
-        """When a ready task may begin on a stream, and whether its last predecessor ran on another."""
+        """Return when a ready task may begin on a stream, and whether its last predecessor ran on another."""
         before = self.tasks.waits_for[task]
         times = [self.end_s[other] + self.event_s * (self.stream[other] != stream) for other in before]
         last = max(before, key=self.end_s.__getitem__, default=None)
@@ -204,7 +223,7 @@ class _Running:
         self.running[stream] = task
 
     def advance(self) -> None:
-        """Go on to the next moment at which a task ends or an event has passed, and end what ends there."""
+        """Advance to the next moment at which a task ends or an event has passed, and end finished tasks."""
         ends = [self.end_s[task] for task in self.running.values()]
         arrivals = [self._arrival(task, stream)[0] for _, task in self.ready for stream in self._free()]
         self.now = min([*ends, *(moment for moment in arrivals if moment > self.now)])

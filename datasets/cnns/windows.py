@@ -1,4 +1,4 @@
-"""Arithmetic of windows that slide over an image: convolutions and pooling, one axis at a time."""
+"""Arithmetic of sliding windows: convolutions and pooling, one axis at a time."""
 
 from trainlaw.formulas.errors import InputError
 
@@ -8,17 +8,17 @@ Padding = Size | str | tuple[tuple[int, int], tuple[int, int]]
 
 
 def pair(size: Size) -> tuple[int, int]:
-    """Height and width of a size, pixels; one number stands for both."""
+    """Return height and width of a size, pixels; one number means both."""
     return (size, size) if isinstance(size, int) else size
 
 
 def axis_paddings(padding: Padding) -> tuple[AxisPadding, AxisPadding]:
-    """Padding of height and width; one number or word stands for both."""
+    """Return the padding of height and width; one number or word means both."""
     return (padding, padding) if isinstance(padding, (int, str)) else padding
 
 
 def window_fields(kernel: Size, stride: Size, dilation: Size) -> dict[str, int]:
-    """The fields of a layer that describe its window; raises `InputError` for numbers below 1."""
+    """Return the fields of a layer that describe its window; raises `InputError` for numbers below 1."""
     (kh, kw), (sh, sw), (dh, dw) = pair(kernel), pair(stride), pair(dilation)
     if min(kh, kw, sh, sw, dh, dw) < 1:
         raise InputError(
@@ -37,7 +37,7 @@ def window_fields(kernel: Size, stride: Size, dilation: Size) -> dict[str, int]:
 def window_output(
     side: int, reach: int, stride: int, padding: AxisPadding, ceil: bool = False
 ) -> tuple[int, int]:
-    """Output side and padding before the first pixel, pixels; an output of 0 means that no window fits.
+    """Return output side and padding before the first pixel, pixels; the output is 0 if no window fits.
 
     `reach` is the pixels from the first to the last that a window reads. `padding` is pixels on both sides, a
     pair (before, after), `"half"` (reach // 2), `"same"` (output = ceil(side / stride), the odd pixel at the
@@ -69,7 +69,7 @@ def _both_sides(padding: AxisPadding, reach: int) -> tuple[int, int]:
 def transposed_output(
     side: int, reach: int, stride: int, padding: AxisPadding, extra: int = 0
 ) -> tuple[int, int]:
-    """Output side of a transposed convolution and what is cut off before it, pixels; `extra` is added.
+    """Return the output side of a transposed convolution and the pixels cut off before it; `extra` is added.
 
     >>> transposed_output(7, 4, 2, 1)
     (14, 1)

@@ -1,1 +1,1 @@
-"""Features of a formula: one row of text each, with its unit and meaning."""
+"""Features: one row of text each, with unit, meaning and definition."""

@@ -1,4 +1,4 @@
-"""Features that are facts: of the run, of its GPU, of its CNN (per image, forward pass), of its links."""
+"""Base columns as features: of the run, of its GPU, of its CNN (per image, forward pass), of its links."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,30 +8,30 @@ from trainlaw.datasets.features.feature import Feature, column_feature, derived_
 
 RUN_FEATURES: tuple[Feature, ...] = (
     column_feature("batch_per_gpu", "b", "sample", "images per iteration and GPU", low=1),
-    column_feature("bytes_per_element", "e", "B/element", "bytes of a stored activation", low=1, high=8),
+    column_feature("bytes_per_element", "e", "B/element", "bytes per stored activation", low=1, high=8),
     column_feature("has_optimizer", "u", "1", "1 where the time includes the optimizer step", high=1),
     column_feature(
-        "has_input_copy", "h", "1", "1 where the time includes the copy of the input to the GPU", high=1
+        "has_input_copy", "h", "1", "1 where the time includes copying the input to the GPU", high=1
     ),
     column_feature("is_tensor_precision", "q", "1", "1 where the precision uses tensor cores", high=1),
-    column_feature("n_gpus", "n", "1", "GPUs in all", low=1),
-    column_feature("n_nodes", "N", "1", "nodes", low=1),
+    column_feature("n_gpus", "n", "1", "number of GPUs", low=1),
+    column_feature("n_nodes", "N", "1", "number of nodes", low=1),
 )
 
 GPU_FEATURES: tuple[Feature, ...] = (
     column_feature("peak_flop_per_s", "P", "FLOP/s", "peak rate of the precision used"),
     column_feature("peak_fp32_flop_per_s", "P_32", "FLOP/s", "peak fp32 rate without tensor cores"),
     column_feature(
-        "peak_tf32_flop_per_s", "P_tf", "FLOP/s", "peak tf32 rate; the fp32 rate where there is none"
+        "peak_tf32_flop_per_s", "P_tf", "FLOP/s", "peak tf32 rate; the fp32 rate on GPUs without tf32"
     ),
     column_feature("peak_fp16_flop_per_s", "P_16", "FLOP/s", "peak dense fp16 rate with fp32 accumulation"),
     column_feature(
-        "peak_bf16_flop_per_s", "P_b", "FLOP/s", "peak dense bf16 rate; the fp32 rate where there is none"
+        "peak_bf16_flop_per_s", "P_b", "FLOP/s", "peak dense bf16 rate; the fp32 rate on GPUs without bf16"
     ),
     column_feature("bandwidth_byte_per_s", "B", "B/s", "memory bandwidth"),
     column_feature("memory_bytes", "V", "B", "memory"),
-    column_feature("l2_bytes", "L_2", "B", "level 2 cache"),
-    column_feature("l1_bytes_per_sm", "L_1", "B", "level 1 cache of one multiprocessor"),
+    column_feature("l2_bytes", "L_2", "B", "size of the level 2 cache"),
+    column_feature("l1_bytes_per_sm", "L_1", "B", "size of the level 1 cache of one multiprocessor"),
     column_feature(
         "sm_count", "s", "1", "multiprocessors (NVIDIA), compute units (AMD) or cores in use (CPU)"
     ),
@@ -57,8 +57,8 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "wide_sm",
         "kappa",
         "1",
-        "1 where a multiprocessor has more than 128 fp32 lanes (Kepler), which keep busy badly",
-        # `step` is a half at 0, so that half is cut away.
+        "1 where a multiprocessor has more than 128 fp32 lanes (Kepler), which are hard to keep occupied",
+        # `step` is one half at 0; the maximum removes that half.
         "max(2 * step(core_count - 128 * sm_count) - 1, 0)",
         high=1,
     ),
@@ -163,31 +163,39 @@ CNN_FEATURES: tuple[Feature, ...] = (
         "gradient_tensors",
         "T",
         "1",
-        "tensors of learned elements: 2 per normalisation and dense layer, 1 per convolution",
+        "tensors of learned parameters: 2 per normalisation and dense layer, 1 per convolution",
         "2 * (n_batchnorm + n_dense) + n_conv + n_depthwise",
     ),
 )
 
 LINK_FEATURES: tuple[Feature, ...] = (
-    column_feature("link_byte_per_s", "B_g", "B/s", "rate between GPUs of a node; 0 for one GPU"),
-    column_feature("link_s_per_byte", "y_g", "s/B", "time per byte between GPUs of a node; 0 for one GPU"),
-    column_feature("link_latency_s", "a_g", "s", "latency between GPUs of a node; 0 for one GPU"),
-    column_feature("network_byte_per_s", "B_N", "B/s", "rate of a node's network; 0 for one node"),
-    column_feature("network_s_per_byte", "y_N", "s/B", "time per byte of a node's network; 0 for one node"),
-    column_feature("network_latency_s", "a_N", "s", "latency between nodes; 0 for one node"),
+    column_feature("link_byte_per_s", "B_g", "B/s", "bandwidth between the GPUs of a node; 0 for one GPU"),
+    column_feature(
+        "link_s_per_byte", "y_g", "s/B", "time per byte between the GPUs of a node; 0 for one GPU"
+    ),
+    column_feature("link_latency_s", "a_g", "s", "latency between the GPUs of a node; 0 for one GPU"),
+    column_feature(
+        "network_byte_per_s", "B_N", "B/s", "bandwidth of the fabric between nodes; 0 for one node"
+    ),
+    column_feature(
+        "network_s_per_byte", "y_N", "s/B", "time per byte of the fabric between nodes; 0 for one node"
+    ),
+    column_feature("network_latency_s", "a_N", "s", "latency of the fabric between nodes; 0 for one node"),
     column_feature(
         "peer_access", "p", "1", "1 where GPUs copy to each other directly, 0.5 where only in pairs", high=1
     ),
-    derived_feature("gpus_per_node", "g", "1", "GPUs of one node", "n_gpus / n_nodes", low=1),
+    derived_feature("gpus_per_node", "g", "1", "GPUs per node", "n_gpus / n_nodes", low=1),
     derived_feature(
         "log2_gpus",
         "lg_g",
         "1",
-        "binary logarithm of the GPUs of one node",
+        "binary logarithm of the GPUs per node",
         "log(gpus_per_node) / log(2)",
     ),
-    derived_feature("log2_nodes", "lg_N", "1", "binary logarithm of the nodes", "log(n_nodes) / log(2)"),
     derived_feature(
-        "gradient_bytes", "G", "B", "bytes of all gradients, 4 per learned element", "4 * params"
+        "log2_nodes", "lg_N", "1", "binary logarithm of the number of nodes", "log(n_nodes) / log(2)"
+    ),
+    derived_feature(
+        "gradient_bytes", "G", "B", "size of all gradients, 4 bytes per learned parameter", "4 * params"
     ),
 )

@@ -1,8 +1,9 @@
-"""Features of one layer inside a network: those of measured layers, over facts of the layer and of its run.
+"""Features of one layer inside a CNN: those of measured layers, computed from the layer and its run.
 
-A network is the sum of its layers and of one row of kind "iteration" for what a run has once: its copy of the
-images, the update of its parameters, a fixed time. That row has no work of a layer, a layer has nothing of
-that row, and pure numbers that one of them lacks are 1, so that `f(layer) + overhead` is one expression.
+The time of a CNN is the sum over its layers and one row of kind "iteration" for what occurs once per run: the
+copy of the images, the update of the parameters, a fixed time. That row has no work of a layer, a layer has
+none of its work, and pure numbers that one of them lacks are 1, so that `f(layer) + overhead` is one
+expression.
 """
 
 from collections.abc import Mapping
@@ -31,16 +32,17 @@ OTHER_MEMORY = FeatureSpec(
     "other_memory_s",
     "m_x",
     SECOND,
-    "passes x bytes that a layer without a matrix product reads and writes / bandwidth; 0 for one with",
+    "passes x bytes read and written by a layer without a matrix product / bandwidth; 0 for any other layer",
     low=0.0,
 )
 
 
 def device_shares(cnn: Cnn, gpu: Gpu, batch: int) -> np.ndarray:
-    """Return the share of a GPU that each layer keeps busy, float64, shape (n_layers,), in (0, 1].
+    """Return the share of a GPU that each layer occupies, float64, shape (n_layers,), in (0, 1].
 
-    Thread blocks over those that fill all multiprocessors: a matrix product has one per 128 x 64 outputs and
-    group, two of which fill a multiprocessor; another layer has one thread per output, 2,048 of which do.
+    Thread blocks over those that fill all multiprocessors. A matrix product has one block per 128 x 64
+    outputs and group, and two fill a multiprocessor; any other layer has one thread per output, and 2,048
+    fill one.
 
     >>> from trainlaw.datasets import find_cnn, find_gpu
     >>> device_shares(find_cnn("lenet5"), find_gpu("V100-SXM2-16GB"), 1).max().round(3).item()
@@ -62,12 +64,12 @@ def _flag(name: str, symbol: str, meaning: str) -> Feature:
     return column_feature(name, symbol, "1", f"1 for {meaning}", high=1)
 
 
-#: Facts of a layer, per image, without any GPU or batch: the raw columns of the features below.
+#: Base columns of the features below that depend on the layer alone: per image, without GPU or batch.
 CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(
     {
         row.spec.name: row
         for row in (
-            _flag("is_layer", "l", "a layer, 0 for what a run has once"),
+            _flag("is_layer", "l", "a layer, 0 for what occurs once per run"),
             _flag("is_conv", "v", "a convolution"),
             _flag("is_conv3x3", "v_3", "a 3 x 3 convolution of one group and stride 1"),
             _flag("is_conv1x1", "v_1", "a 1 x 1 convolution of one group"),
@@ -76,14 +78,18 @@ CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(
             _flag("is_dense", "v_d", "a dense layer"),
             _flag("is_batchnorm", "v_b", "a normalisation"),
             _flag("is_concat", "v_c", "a layer that only moves data"),
-            column_feature("kernel_px", "k", "1", "side of the kernel, geometric mean; 1 without", low=1),
+            column_feature(
+                "kernel_px", "k", "1", "side of the kernel, geometric mean; 1 without a kernel", low=1
+            ),
             column_feature("stride_px", "z", "1", "stride", low=1),
             column_feature("in_channels", "C", "1", "input channels", low=1),
             column_feature("out_channels", "N", "1", "output channels", low=1),
             column_feature("in_height_px", "H_i", "1", "height of the input", low=1),
             column_feature("in_width_px", "W_i", "1", "width of the input", low=1),
             column_feature("out_height_px", "H_o", "1", "side of the output, geometric mean", low=1),
-            column_feature("tiled_height_px", "H_t", "1", "the same, rounded up to whole tiles of 4", low=1),
+            column_feature(
+                "tiled_height_px", "H_t", "1", "side of the output, rounded up to whole tiles of 4", low=1
+            ),
             column_feature("tiled_channels", "N_t", "1", "output channels in whole blocks of 32", low=1),
             column_feature("reduction", "K", "1", "reduction length of a group: channels x kernel", low=1),
             column_feature("columns", "N_g", "1", "columns of a group's matrix product", low=1),
@@ -100,8 +106,10 @@ CNN_LAYER_COLUMNS: Mapping[str, Feature] = MappingProxyType(
             column_feature("image_outputs", "A_1o", "element/sample", "outputs of a layer with MACs"),
             column_feature("image_moved", "A_1x", "element/sample", "inputs and outputs of other layers"),
             column_feature("other_parameters", "W_x", "element", "parameters of other layers"),
-            column_feature("run_parameters", "W_r", "element", "parameters of the network, once a run"),
-            column_feature("run_image_elements", "A_r", "element/sample", "elements of an image, once a run"),
+            column_feature("run_parameters", "W_r", "element", "parameters of the CNN, once per run"),
+            column_feature(
+                "run_image_elements", "A_r", "element/sample", "elements of an image, once per run"
+            ),
         )
     }
 )
@@ -117,12 +125,12 @@ def _memory(name: str, symbol: str, flag: str, meaning: str) -> Feature:
 
 
 def _redefined(name: str, definition: str) -> Feature:
-    """Return the feature of measured layers, over the facts of a layer inside a network."""
+    """Return the feature of measured layers with a definition for a layer inside a CNN."""
     return Feature(LAYER_FEATURES[name].spec, definition)
 
 
 def _once(name: str, definition: str) -> Feature:
-    """Return the feature of a run of that name, which only the row of kind "iteration" has."""
+    """Return the feature of runs with a definition that is 0 except in the row of kind "iteration"."""
     return Feature(FEATURES[name].spec, definition)
 
 
@@ -158,7 +166,7 @@ _ROWS: tuple[Feature, ...] = (
     _redefined(
         "wave_compute_s", f"2 * n_passes * (weights / out_channels) * {BLOCK} * sm_count / peak_flop_per_s"
     ),
-    # In a network a bias belongs to its product, an activation is a layer of its own, images are not updated.
+    # In a CNN a bias belongs to its product, an activation is a separate layer, images are not updated.
     _redefined("epilogue_memory_s", "0 * output_memory_s"),
     _redefined("update_memory_s", "0 * input_memory_s"),
     Feature(
@@ -187,7 +195,7 @@ _ROWS: tuple[Feature, ...] = (
 )
 CNN_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row for row in _ROWS})
 
-#: What a study of a law of layers searches in: times, which it adds, and few pure numbers that scale them.
+#: Features of a study of layers: times, which it adds, and few pure numbers that scale them.
 LAYER_STUDY_FEATURES: tuple[str, ...] = (
     "compute_s",
     "conv3x3_compute_s",
@@ -218,10 +226,10 @@ LAYER_STUDY_FEATURES: tuple[str, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class DistinctLayers:
-    """The layers of a network, equal ones once, and last the row of kind "iteration".
+    """The distinct layers of a CNN, and last the row of kind "iteration".
 
-    kinds : of each row, such as "conv". facts : float64, shape (n_rows, n_facts), in the order of
-    `CNN_LAYER_COLUMNS`. count : how often each row occurs, float64, shape (n_rows,).
+    kinds : of each row, such as "conv". facts : base columns, float64, shape (n_rows, n_columns), in the
+    order of `CNN_LAYER_COLUMNS`. count : how often each row occurs, float64, shape (n_rows,).
     """
 
     kinds: tuple[str, ...]
@@ -230,7 +238,7 @@ class DistinctLayers:
 
     @classmethod
     def of(cls, cnn: Cnn) -> "DistinctLayers":
-        """Return the distinct layers of a network, in the order in which they occur first.
+        """Return the distinct layers of a CNN, in order of first occurrence.
 
         >>> from trainlaw.datasets import find_cnn
         >>> layers = DistinctLayers.of(find_cnn("vgg16"))
@@ -252,15 +260,15 @@ class DistinctLayers:
 
 
 def layer_facts(cnn: Cnn) -> np.ndarray:
-    """Return the facts of every layer of a network, in its order, float64, shape (n_layers, n_facts).
+    """Return the base columns of every layer of a CNN, in order, float64, shape (n_layers, n_columns).
 
-    The facts are those of `CNN_LAYER_COLUMNS`, in their order; an input has `is_layer` 0.
+    Columns are those of `CNN_LAYER_COLUMNS`, in their order; an input has `is_layer` 0.
     """
     return np.column_stack(_facts(LayerColumns.of(cnn)))
 
 
 def _facts(columns: LayerColumns) -> list[np.ndarray]:
-    """The facts of each layer, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
+    """Return the columns of the layers, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
     layers, heavy = columns.cnn.layers, columns.heavy
     ones, other = np.ones(len(layers)), columns.layers & ~heavy
 
@@ -299,7 +307,7 @@ def _facts(columns: LayerColumns) -> list[np.ndarray]:
 
 
 def _flags(columns: LayerColumns) -> tuple[np.ndarray, ...]:
-    """The facts of each layer that are 0 or 1, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
+    """Return the columns that are 0 or 1, in the order of `CNN_LAYER_COLUMNS`, each of shape (n_layers,)."""
     return (
         columns.layers,
         columns.group["convolution"],
@@ -314,7 +322,7 @@ def _flags(columns: LayerColumns) -> tuple[np.ndarray, ...]:
 
 
 def _iteration(columns: LayerColumns) -> np.ndarray:
-    """The facts of the row of kind "iteration", shape (n_facts,)."""
+    """Return the row of kind "iteration", shape (n_columns,)."""
     once = {
         "run_parameters": float(columns.parameters.sum()),
         "run_image_elements": float(columns.output_elements[columns.group["input"]].sum()),

@@ -1,7 +1,7 @@
-"""Features of several GPUs: seconds that each way of exchanging the gradients takes on the run's links.
+"""Features of several GPUs: the time of each collective algorithm on the interconnects of the run.
 
-The textbook alpha-beta forms: G bytes to exchange, n participants, y seconds per byte and direction, a
-seconds of latency. One participant exchanges nothing: 0 s. Forms as in Thakur, Rabenseifner and Gropp,
+The textbook alpha-beta model: G bytes of gradients, n participants, y seconds per byte and direction, a
+seconds of latency. One participant communicates nothing: 0 s. Forms as in Thakur, Rabenseifner and Gropp,
 "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005, and Patarasuk and Yuan,
 "Bandwidth optimal all-reduce algorithms", JPDC 69(2), 2009. torch's DataParallel has the form of a parameter
 server: its first GPU serves the others of its node.
@@ -37,27 +37,30 @@ _TIMES = tuple(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
 COMMUNICATION_FEATURES: tuple[Feature, ...] = (
     *map(_indicator, _TIMES),
     column_feature(
-        "exchange_rounds", "r_n", "1", "ceil(log2 n): rounds of doubling until one GPU has reached all"
+        "exchange_rounds",
+        "r_n",
+        "1",
+        "ceil(log2 n): rounds of recursive doubling until one GPU has reached all",
     ),
     derived_feature(
         "slowest_s_per_byte",
         "y",
         "s/B",
-        "time per byte of the slowest link on the way",
+        "time per byte of the slowest interconnect of the run",
         "max(link_s_per_byte, network_s_per_byte)",
     ),
     derived_feature(
         "slowest_latency_s",
         "a",
         "s",
-        "latency of the slowest link on the way",
+        "latency of the slowest interconnect of the run",
         "max(link_latency_s, network_latency_s)",
     ),
     derived_feature(
         "ring_transfer_s",
         "x_r",
         "s",
-        "ring all-reduce at the slowest link, without latency",
+        "ring all-reduce over the slowest interconnect, without latency",
         "2 * (n_gpus - 1) / n_gpus * gradient_bytes * slowest_s_per_byte",
     ),
     derived_feature("ring_steps", "k_r", "1", "steps of a ring all-reduce", "2 * (n_gpus - 1)"),
@@ -76,7 +79,7 @@ COMMUNICATION_FEATURES: tuple[Feature, ...] = (
         "parameter_server_s",
         "t_ps",
         "s",
-        "one parameter server serves the others",
+        "one parameter server that serves all others",
         "2 * (n_gpus - 1) * (gradient_bytes * slowest_s_per_byte + slowest_latency_s)",
     ),
     derived_feature(
@@ -112,21 +115,21 @@ COMMUNICATION_FEATURES: tuple[Feature, ...] = (
         "cut_bytes",
         "G_mp",
         "B",
-        "the mean convolution output of a batch: what crosses a cut of the model",
+        "mean convolution output of a batch: what crosses a cut of the model",
         "batch_per_gpu * bytes_per_element * (conv_output_elements / max(n_conv, 1))",
     ),
     derived_feature(
         "model_parallel_s",
         "t_mp",
         "s",
-        "n - 1 cuts, crossed forward and back by the mean convolution output",
+        "n - 1 cuts, crossed forward and backward by the mean convolution output",
         "2 * (n_gpus - 1) * (cut_bytes * slowest_s_per_byte + slowest_latency_s)",
     ),
     derived_feature(
         "communication_s",
         "t_x",
         "s",
-        "the time of the run's own algorithm",
+        "time of the algorithm of the run",
         " + ".join(f"{algorithm_indicator(feature)} * {feature}" for feature in _TIMES),
     ),
 )

@@ -1,7 +1,7 @@
-"""What one row of a feature table is, and how a table's features are computed from their definitions.
+"""One row of a feature table, and how features are computed from their definitions.
 
-A definition is a line of text over raw columns and other features. Python, workbook, page and exported code
-all compute from that one line, so none of them can differ from what `trainlaw features` prints.
+A definition is one line of text over base columns and other features. Python, workbook, page and exported
+code all compute from that line, so none of them can differ from what `trainlaw features` prints.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +23,14 @@ Columns = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: what it is, and its definition as text; a raw column is defined by its own name."""
+    """One feature: its specification and its definition as text; a base column is defined by its own name."""
 
     spec: FeatureSpec
     definition: str
 
     @property
     def is_base(self) -> bool:
-        """Whether the feature is a column that the tables of runs and facts hold."""
+        """Whether the feature is a base column: one that the tables of runs, GPUs, CNNs and links hold."""
         return self.definition == self.spec.name
 
     @cached_property
@@ -42,7 +42,7 @@ class Feature:
 def column_feature(
     name: str, symbol: str, unit: str, meaning: str, *, low: float = 0.0, high: float = inf
 ) -> Feature:
-    """Return the feature that is the joined column of the same name; `unit` as `Unit.parse` reads it."""
+    """Return the base column of that name as a feature; `unit` as `Unit.parse` reads it."""
     return derived_feature(name, symbol, unit, meaning, name, low=low, high=high)
 
 
@@ -56,12 +56,12 @@ def derived_feature(
     low: float = 0.0,
     high: float = inf,
 ) -> Feature:
-    """Return the feature of that `definition`; values lie in [low, high], in `unit`."""
+    """Return a feature computed by `definition`; its values lie in [low, high], in `unit`."""
     return Feature(FeatureSpec(name, symbol, Unit.parse(unit), meaning, low=low, high=high), definition)
 
 
 def written_out(features: Mapping[str, Feature], name: str) -> Expression:
-    """Return the feature `name` as an expression over raw columns only, in the feature's unit.
+    """Return the feature `name` as an expression over base columns only, in the unit of the feature.
 
     Raises UnknownNameError for an unknown feature.
     """
@@ -82,7 +82,7 @@ def _feature_values(features: Mapping[str, Feature], joined: Columns, name: str)
 
 
 def chosen_features(features: Mapping[str, Feature], names: Iterable[str] | None) -> tuple[Feature, ...]:
-    """Return the rows of these names (None: all), in their order; raises UnknownNameError."""
+    """Return the features of these names (None: all), in their order; raises UnknownNameError."""
     chosen = tuple(features) if names is None else tuple(names)
     for name in chosen:
         if name not in features:
@@ -93,12 +93,12 @@ def chosen_features(features: Mapping[str, Feature], names: Iterable[str] | None
 def feature_block(
     features: Mapping[str, Feature], joined: Columns, index: pd.Index, names: Iterable[str] | None
 ) -> pd.DataFrame:
-    """Return the features of these names (None: all) of the joined columns: float64, shape (n_rows, k).
+    """Return features (None: all) computed from joined columns: float64, shape (n_rows, k).
 
     Raises UnknownNameError for an unknown feature.
     """
     chosen = chosen_features(features, names)
-    # One block, column by column: no second copy of a million rows when the frame is made.
+    # One block filled column by column: a frame made of separate columns would copy a million rows again.
     block = np.empty((len(index), len(chosen)), order="F")
     for position, feature in enumerate(chosen):
         block[:, position] = _feature_values(features, joined, feature.spec.name)

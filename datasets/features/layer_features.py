@@ -1,4 +1,4 @@
-"""Features of a measured layer: each layer as the matrix product that it is."""
+"""Features of a measured layer, described as the matrix product that it computes."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -24,12 +24,12 @@ LAYER_NUMBERS = (
 )
 
 
-#: Outputs of a tile on a side, and channels of the smallest block: a warp of 32 threads has one each.
+#: Side of a tile in outputs, and channels of the smallest block: one per thread of a warp of 32.
 TILE_PX, BLOCK_CHANNELS = 4.0, 32.0
 
 
 def tiled(amounts: np.ndarray, tile: float) -> np.ndarray:
-    """Return amounts rounded up to whole tiles, in their unit, same shape.
+    """Round amounts up to whole tiles; same unit and shape.
 
     >>> tiled(np.array([7.0, 8.0, 9.0]), TILE_PX).tolist()
     [8.0, 8.0, 12.0]
@@ -50,11 +50,11 @@ def _memory(name: str, symbol: str, elements: str, meaning: str) -> Feature:
 
 #: Outputs of one thread block of cuDNN's most common fp32 kernels, named "128x64" (recalled).
 BLOCK = 128 * 64
-# A k x k convolution of stride 1 can be done in tiles of 4 x 4 outputs, (k + 3)^2 products each instead of
-# 16 k^2 (Winograd's algorithm F(4x4, kxk): Lavin and Gray, CVPR 2016). Others count as they are.
+# A k x k convolution of stride 1 can be computed in tiles of 4 x 4 outputs, (k + 3)^2 products each instead
+# of 16 k^2 (Winograd's algorithm F(4x4, kxk): Lavin and Gray, CVPR 2016). Others count all their products.
 _FAST_ROWS: tuple[Feature, ...] = (
     derived_feature(
-        "is_fast", "v_t", "1", "1 for stride 1, where tiles are possible", "max(2 - stride_px, 0)", high=1
+        "is_fast", "v_t", "1", "1 for stride 1, where tiling is possible", "max(2 - stride_px, 0)", high=1
     ),
     derived_feature(
         "tile_ratio",
@@ -84,13 +84,13 @@ _FAST_ROWS: tuple[Feature, ...] = (
         "fast_wave_compute_s",
         "c_FV",
         "s",
-        "time of one block of transformed outputs on each multiprocessor, however few a layer has",
+        "time of one block of transformed outputs on each multiprocessor, however few outputs the layer has",
         "(is_fast * ((kernel_px + 3) / kernel_px) ^ 2 + (1 - is_fast)) * wave_compute_s",
     ),
 )
 _ROWS: tuple[Feature, ...] = (
     column_feature("batch", "b", "sample", "images", low=1),
-    column_feature("bytes_per_element", "e", "B/element", "bytes of a stored activation", low=1, high=8),
+    column_feature("bytes_per_element", "e", "B/element", "bytes per stored activation", low=1, high=8),
     column_feature("n_passes", "p", "1", "passes: 1 forward; 3 with both gradients", low=1, high=3),
     column_feature("has_optimizer", "u", "1", "1 where the time includes the optimizer step", high=1),
     column_feature("is_conv", "v", "1", "1 for a convolution, 0 for a dense layer", high=1),
@@ -108,7 +108,10 @@ _ROWS: tuple[Feature, ...] = (
     column_feature("has_bias", "q_b", "1", "1 with a bias", high=1),
     column_feature("has_activation", "q_a", "1", "1 with an activation after the layer", high=1),
     column_feature(
-        "update_arrays", "q_u", "1", "arrays of the input's size that its update reads and writes; 0 without"
+        "update_arrays",
+        "q_u",
+        "1",
+        "arrays of the size of the input that its update reads and writes; 0 without an update",
     ),
     derived_feature(
         "rows",
@@ -153,14 +156,14 @@ _ROWS: tuple[Feature, ...] = (
         "clock_drop",
         "delta",
         "1",
-        "ln of boost over base clock: how far the clock may fall under load",
+        "ln(boost clock / base clock): how far the clock may drop under load",
         "log(boost_clock_hz / base_clock_hz)",
     ),
     derived_feature(
         "wave_compute_s",
         "c_V",
         "s",
-        "time of one block of 128 x 64 outputs on each multiprocessor, however few a layer has",
+        "time of one block of 128 x 64 outputs on each multiprocessor, however few outputs the layer has",
         f"2 * n_passes * reduction * {BLOCK} * sm_count / peak_flop_per_s",
     ),
     derived_feature(
@@ -178,7 +181,7 @@ _ROWS: tuple[Feature, ...] = (
         "bytes_per_element * update_arrays * input_elements / bandwidth_byte_per_s",
     ),
 )
-#: Arrays that one update reads and writes, by optimizer: the values, and what it keeps of each; another: 1.
+#: Arrays that one update reads and writes, by optimizer: the values, and its state; any other: 1.
 UPDATE_ARRAYS: Mapping[str, int] = MappingProxyType(
     {"none": 0, "SGD": 1, "Momentum": 2, "Adagrad": 2, "RMSProp": 3, "Adam": 3, "Adadelta": 3}
 )

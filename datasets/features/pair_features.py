@@ -1,7 +1,7 @@
-"""Features of a pair of GPUs: what an anchor's profile says, beside the features of the run on the target.
+"""Features of a pair of GPUs: the profile on the anchor, and the features of both runs.
 
-The seconds of each group of operations in one step on the anchor, what of its step no operation accounts
-for, and the anchor's own features, each under the name of the run's with `anchor_` before it.
+The seconds of each group of operations in one iteration on the anchor, the rest of the iteration that no
+operation accounts for, and the features of the anchor run, named as those of runs with the prefix `anchor_`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, operation_group
 
 HOST = "on_host"
-OTHER = "elementwise"  # where operations of no known group are counted: most of those are
+OTHER = "elementwise"  # the group of unclassified operations, as most of them are elementwise
 ANCHOR_TIME = "anchor_time_s"
 ANCHOR = "anchor_"
 _DEVICE, _HOST, _IDLE = "device_", "host_", "IDLE"
@@ -25,22 +25,22 @@ _GROUPS: tuple[Feature, ...] = (
         column_feature(f"{row.name}_s", row.symbol, "s", f"anchor: {row.meaning}")
         for row in OPERATION_GROUPS.values()
     ),
-    column_feature(f"{HOST}_s", "o_h", "s", "anchor: operations of the host"),
+    column_feature(f"{HOST}_s", "o_h", "s", "anchor: operations on the host"),
 )
 _WHOLE: tuple[Feature, ...] = (
-    column_feature(ANCHOR_TIME, "t_a", "s", "time of the step on the anchor"),
+    column_feature(ANCHOR_TIME, "t_a", "s", "time of the iteration on the anchor"),
     derived_feature(
         "profiled_s",
         "o",
         "s",
-        "anchor: all operations of the device",
+        "anchor: all operations on the device",
         " + ".join(f"{row.name}_s" for row in OPERATION_GROUPS.values()),
     ),
     derived_feature(
         "unprofiled_s",
         "o_r",
         "s",
-        "anchor: what of the step no operation of the device accounts for",
+        "anchor: the rest of the iteration, which no operation on the device accounts for",
         f"max({ANCHOR_TIME} - profiled_s, 0)",
     ),
 )
@@ -60,9 +60,9 @@ def _of_anchor(feature: Feature) -> Feature:
 
 
 _OF_RUN = {name: feature for name, feature in FEATURES.items() if name != SINGLE_GPU_TIME}
-#: Features of either run that both can have, by name.
+#: Features that both runs of a pair can have, by name.
 PAIR_RUN_FEATURES: tuple[str, ...] = tuple(_OF_RUN)
-#: All features of a pair by name: the profile's, the target's run's, the anchor's run's.
+#: All features of a pair by name: of the profile, of the run on the target, of the run on the anchor.
 PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
     {
         **PROFILE_FEATURES,
@@ -73,10 +73,10 @@ PAIR_FEATURES: Mapping[str, Feature] = MappingProxyType(
 
 
 def grouped_seconds(operations: Mapping[str, np.ndarray], step_s: np.ndarray) -> pd.DataFrame:
-    """Return the profile features of operations by group, shape (n_steps, n_features), in seconds.
+    """Return the profile features: seconds of operations by group, shape (n_steps, n_features).
 
-    operations : `device_<name>_s` and `host_<name>_s` to seconds of one step, (n_steps,). step_s : of the
-    whole step, (n_steps,). Idle times are the profiler's and left out.
+    operations : `device_<name>_s` and `host_<name>_s` to seconds of one iteration, (n_steps,). step_s : of
+    the whole iteration, (n_steps,). Idle times, which the profiler causes, are left out.
     """
     length = len(step_s)
     columns = {name: np.zeros(length) for name in OPERATION_FEATURES}

@@ -1,8 +1,8 @@
-"""Features in seconds "at the data sheet's rates": work over peak, bytes over bandwidth, counts times a cost.
+"""Features of runs: times at data-sheet rates (work over peak, bytes over bandwidth), and all of them.
 
-A training iteration does each product three times (forward, gradient of the input, gradient of the
+A training iteration computes each product three times (forward, gradient of the input, gradient of the
 weights), and one multiply-accumulate is two operations: 6 FLOP per MAC. The sums over im2col elements,
-convolution outputs and weights come from expanding the time of a matrix product that fills the GPU badly,
+convolution outputs and weights come from expanding the time of a matrix product that under-utilises the GPU,
 2MNK/P (1+K0/K)(1+N0/N)(1+M0/M), so they are counted at the same 6 FLOP per element and peak rate.
 Parameters are 4 bytes each. A launch costs 10 us, an iteration 1 ms, a copy from the host 1/(10 GB/s): round
 figures, which the constants of a formula correct.
@@ -41,12 +41,17 @@ TIME_FEATURES: tuple[Feature, ...] = (
     _compute("conv_compute_s", "c_c", "conv_macs", "MACs of ungrouped convolutions"),
     _compute("conv3x3_compute_s", "c_3", "conv3x3_macs", "MACs of 3 x 3 convolutions of stride 1"),
     _compute("conv1x1_compute_s", "c_1", "conv1x1_macs", "MACs of 1 x 1 convolutions"),
-    _compute("conv5x5_compute_s", "c_k", "conv5x5_macs", "MACs of stride-1 convolutions 5 or more high"),
+    _compute(
+        "conv5x5_compute_s",
+        "c_k",
+        "conv5x5_macs",
+        "MACs of convolutions of stride 1 with a kernel at least 5 high",
+    ),
     _compute("conv_other_compute_s", "c_o", "conv_other_macs", "MACs of the other ungrouped convolutions"),
     _compute("grouped_conv_compute_s", "c_g", "grouped_conv_macs", "MACs of grouped convolutions"),
     _compute("depthwise_compute_s", "c_dw", "depthwise_macs", "MACs of depthwise convolutions"),
     _compute("dense_compute_s", "c_d", "dense_macs", "MACs of dense layers"),
-    _compute("im2col_compute_s", "c_I", "im2col_elements", "unfolded image elements"),
+    _compute("im2col_compute_s", "c_I", "im2col_elements", "elements of the unfolded images"),
     _compute("conv_output_compute_s", "c_A", "conv_output_elements", "convolution outputs"),
     _weight_compute("conv_weight_compute_s", "c_W", "conv_params", "parameters of convolutions"),
     _weight_compute("dense_weight_compute_s", "c_Wd", "dense_params", "parameters of dense layers"),
@@ -80,8 +85,8 @@ TIME_FEATURES: tuple[Feature, ...] = (
         "input_copy_s",
         "k_h",
         "s",
-        "4 b x input elements / 10 GB/s where the time includes the copy",
-        # Hosts decode to fp32, whatever the precision of the products.
+        "4 b x input elements / 10 GB/s where the time includes the input copy",
+        # Hosts decode images to fp32, whatever the precision of the products.
         "has_input_copy * (4 * batch_per_gpu * input_elements) / 1e10",
     ),
     derived_feature("iteration_overhead_s", "k_0", "s", "1 ms", "0.001"),
@@ -96,7 +101,7 @@ TIME_FEATURES: tuple[Feature, ...] = (
         "intensity_ratio",
         "i_r",
         "1",
-        "operations per byte of the layers with MACs over the GPU's ridge point",
+        "operations per byte of the layers with MACs, over the ridge point of the GPU",
         "2 * macs_per_element / bytes_per_element / ridge_flop_per_byte",
     ),
 )
@@ -110,7 +115,8 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
 )
 _OF_ANY_RUN = tuple(row.spec.name for row in _ROWS)
 
-# Times the study adds, and few pure numbers of a GPU: with less than twenty chips, more of them only name it.
+# Times that the study adds, and few pure numbers of a GPU: with fewer than twenty chips, more of them would
+# only identify the chip.
 STUDY_FEATURES: tuple[str, ...] = (
     "conv3x3_compute_s",
     "conv1x1_compute_s",
@@ -168,11 +174,10 @@ def feature_specs(
 
 
 def feature_frame(runs: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return the features of these names of `runs`: float64, shape (n_runs, k).
+    """Return features of `runs`: float64, shape (n_runs, k).
 
-    names : None for all but `SCALING_FEATURES`, of which runs on one GPU have none. `runs` is a frame of the
-    runs schema, `facts` what it is joined with. Raises UnknownNameError for a feature, GPU, CNN or link
-    without facts.
+    names : None for all except `SCALING_FEATURES`, which runs on one GPU lack. runs : a frame of the runs
+    schema. facts : what it is joined with. Raises UnknownNameError for an unknown feature, GPU, CNN or link.
     """
     chosen = _OF_ANY_RUN if names is None else names
     return feature_block(FEATURES, RunJoin(runs, facts).columns(), runs.index, chosen)

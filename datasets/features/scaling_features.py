@@ -1,8 +1,8 @@
-"""Features of laws that are evolved on runs of several GPUs: time on one GPU, exchange in the run's own way.
+"""Features of formulas evolved on runs of several GPUs: the time on one GPU, and the all-reduce of the run.
 
-Unlike the textbook forms of `communication_features`, one feature serves all ways of exchanging, so that what
-rings taught is known of others, too; and gradients are exchanged at the run's precision: on the same GPUs the
-exchange of half-precision runs takes half as long. On one GPU nothing is exchanged: 0 s.
+Unlike the textbook forms of `communication_features`, one feature covers all algorithms, so that constants
+fitted to rings also apply to others; and gradients are reduced at the precision of the run: on the same GPUs
+the all-reduce of half-precision runs takes half as long. One GPU communicates nothing: 0 s.
 """
 
 from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
@@ -15,7 +15,7 @@ SCALING_FEATURES: tuple[Feature, ...] = (
         "exchange_bytes",
         "G_e",
         "B",
-        "bytes of all gradients at the run's precision",
+        "size of all gradients at the precision of the run",
         "bytes_per_element * params",
     ),
     derived_feature(
@@ -30,22 +30,22 @@ SCALING_FEATURES: tuple[Feature, ...] = (
         "network_transfer_s",
         "x_w",
         "s",
-        "gradients across the nodes: a ring; 0 where parameter servers have them",
+        "gradients across nodes: a ring; 0 where parameter servers hold them",
         "(1 - is_parameter_server) * (2 * (n_nodes - 1) / n_nodes * exchange_bytes * network_s_per_byte)",
     ),
     derived_feature(
         "server_transfer_s",
         "x_s",
         "s",
-        "gradients across the nodes to parameter servers that share them, and back",
+        "gradients across nodes to sharded parameter servers, and back",
         "is_parameter_server * (2 * (n_nodes - 1) / n_nodes * exchange_bytes * network_s_per_byte)",
     ),
     derived_feature(
         "exchange_launch_s",
         "k_e",
         "s",
-        "calls of the exchange x 10 us: one per gradient tensor and doubling of a node's GPUs; with "
-        "DataParallel, which copies the network to each GPU, one per layer and GPU",
+        "all-reduce calls x 10 us: one per gradient tensor and doubling of the GPUs of a node; with "
+        "DataParallel, which copies the CNN to each GPU, one per layer and GPU",
         "((1 - is_data_parallel) * (gradient_tensors * log2_gpus)"
         " + is_data_parallel * (n_layers * gpus_per_node)) * 1e-5",
     ),

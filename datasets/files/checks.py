@@ -1,4 +1,4 @@
-"""A frame held against its columns by pandera: typed values and one fault per cell that does not fit."""
+"""Validate a data frame against its column schema: typed values, and one fault per cell that does not fit."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,13 +9,13 @@ from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column
 from trainlaw.datasets.files.faults import Fault
 from trainlaw.formulas.errors import TrainlawError
 
-# So many faults of one kind in one column are listed; a million equal lines help nobody.
+# Faults of one kind listed per column: a million equal lines help nobody.
 MAX_FAULTS = 20
 _EMPTY = ", got an empty cell"
 
 
 def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the known columns of `frame` with numbers as numbers, and a fault per cell that is none."""
+    """Return the known columns of `frame` with numbers as numbers, and a fault per cell that is not one."""
     faults: list[Fault] = []
     typed: dict[str, pd.Series] = {}
     for column in columns:
@@ -34,11 +34,11 @@ def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.Data
 
 
 def _numbers(values: pd.Series) -> pd.Series:
-    """Return the values as float64, nan for what is no number."""
+    """Return the values as float64, nan for what is not a number."""
     try:
         return pd.to_numeric(values, errors="coerce").astype(np.float64)
     except (OverflowError, TypeError, ValueError):
-        # Whole numbers of hundreds of digits, dates and lists stop pandas.
+        # Whole numbers of hundreds of digits, dates and lists make pandas raise.
         return values.map(_number).astype(np.float64)
 
 
@@ -68,9 +68,9 @@ def value_faults(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
 
 
 def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Fault]) -> pd.Series:
-    """Return names under our own, empty cells as they are; `faults` grows by one per unknown name.
+    """Return canonical names, empty cells as they are; append to `faults` one fault per unknown name.
 
-    known : gives our name for a text, or raises TrainlawError with advice.
+    known : returns the canonical name of a text, or raises TrainlawError with advice.
     """
     codes, different = pd.factorize(texts)
     # One more than there are texts: an empty cell has the code -1 and stays empty.
@@ -82,7 +82,7 @@ def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Faul
             row = int(np.flatnonzero(codes == code)[0]) + 1
             advice = str(error).partition(": ")[2]
             faults.append(Fault(row, str(texts.name), text, f"a known name ({advice})"))
-            # Near names are sought one by one: a million unknown names would take hours.
+            # Near names are searched one by one: a million unknown names would take hours.
             if len(faults) > MAX_FAULTS:
                 break
     return pd.Series(ours[codes], index=texts.index)
@@ -109,7 +109,7 @@ def _fits(values: pd.Series, column: Column) -> pd.Series:
 
 
 def _is_text(value: object) -> bool:
-    # A cell that begins so is run as a formula by spreadsheets that open the table later.
+    # A spreadsheet that opens the table later would run a cell with such a beginning as a formula.
     text = str(value)
     return 0 < len(text) <= MAX_TEXT_LENGTH and text.isprintable() and text.strip()[:1] not in ("", *"=+-@")
 

@@ -1,4 +1,4 @@
-"""What a column of a table may hold; checks, documentation and the Table Schema all read it here."""
+"""The columns of a table schema: what each may hold, for checks, documentation and the Table Schema."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class Optional(TypedDict):
 class Column:
     """One column: `kind` is "integer", "number" or "text"; `low` and `high` bound numbers, in `unit`.
 
-    `allowed` lists the only texts, when there are such. `default` fills a column that a file does not have;
-    None means that the file must have it. `may_be_empty` says whether a cell may be missing.
+    `allowed` lists the permitted texts, if only some are. `default` fills a column that a file lacks; None
+    means that the file must have it. `may_be_empty` marks a column whose cells may be missing.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Column:
 
     @property
     def expected(self) -> str:
-        """What a cell must hold, in words.
+        """What a cell must hold, as a phrase for messages.
 
         >>> Column("time_s", "number", "time", "s", low=0, high=10).expected
         'a number from 0 to 10 s'

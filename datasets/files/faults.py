@@ -1,4 +1,4 @@
-"""One fault of a table: where it is, what was expected and what was found."""
+"""Faults of a table: where each is, what was expected and what was found."""
 
 import os
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Fault:
 
 
 class FaultsError(InputError):
-    """A table has faults; `faults` lists them, the message tells the first and their number.
+    """A table has faults; `faults` lists them, the message states the first and their number.
 
     `path` is the name of the file.
     """
@@ -47,12 +47,12 @@ class FaultsError(InputError):
 
 
 def refuse(path: str | os.PathLike[str], faults: Sequence[Fault]) -> None:
-    """Raise FaultsError for the file at `path` if there are faults, by row and column."""
+    """Raise FaultsError for the file at `path` if there are faults, sorted by row and column."""
     if faults:
         raise FaultsError(path, tuple(sorted(faults, key=lambda fault: (fault.row or 0, fault.column))))
 
 
 def merged_faults(faults: Sequence[Fault], others: Sequence[Fault]) -> list[Fault]:
-    """Return both lists without a second fault of one cell."""
+    """Return both lists, without a second fault for the same cell."""
     seen = {(fault.row, fault.column) for fault in faults}
     return [*faults, *(fault for fault in others if (fault.row, fault.column) not in seen)]

@@ -1,4 +1,4 @@
-"""A user's names under the schema's: columns by an explicit mapping, with the unit that a name states."""
+"""Match a user's names with those of the schemas: columns by an explicit mapping, with the unit in a name."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ def joined_name(text: str) -> str:
 
 # "precison" is "precision" (0.94), "source_url" is not "source" (0.75).
 _LIKENESS = 0.9
-# Endings of names that state a time in another unit than seconds.
+# Suffixes of names whose times are not in seconds.
 _SECONDS_PER: Mapping[str, float] = MappingProxyType(
     {"_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "_min": 60.0, "_h": 3600.0}
 )
@@ -40,10 +40,10 @@ _NEAR_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[Column]) -> pd.DataFrame:
-    """Return `table` with the columns of `mapping` (our name -> the file's) under our names.
+    """Return `table` with the columns of `mapping` (schema name -> name in the file) renamed to the schema.
 
-    Where the file's name ends in another unit of time (`_ms`, `_us`, ...), its numbers become seconds.
-    Raises UnknownNameError for a name that is not ours, InputError for one that the file does not have.
+    Where the name in the file ends in another unit of time (`_ms`, `_us`, ...), its numbers become seconds.
+    Raises UnknownNameError for a name that the schema lacks, InputError for one that the file lacks.
     """
     known = [column.name for column in columns]
     result = table
@@ -51,7 +51,7 @@ def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[C
         if ours not in known:
             raise unknown_name("column of the schema", ours, known)
         if theirs not in table:
-            raise InputError(f"the mapping {ours}={theirs} names a column that the file does not have")
+            raise InputError(f"the mapping {ours}={theirs} names a column that is not in the file")
         factor = _factor(theirs) if ours.endswith("_s") else 1.0
         values = table[theirs]
         result = result.assign(
@@ -65,7 +65,7 @@ def _factor(name: str) -> float:
 
 
 def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:
-    """Return a fault per column that `table` must have and has not, or has in another unit or spelling."""
+    """Return a fault per required column that `table` lacks, or has in another unit or spelling."""
     faults = []
     for column in columns:
         if column.name in table:
@@ -79,7 +79,7 @@ def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault
             advice = f"; map it with {column.name}={near}" if near else ""
             faults.append(Fault(None, column.name, None, f"this column ({column.meaning}){advice}"))
         elif near:
-            # Without it the default would be taken in silence, such as the CNN's usual input size.
+            # Without this fault the default would be used silently, such as the usual input size of the CNN.
             advice = f"the name {column.name} for {column.meaning}; map it with {column.name}={near}"
             faults.append(Fault(None, near, None, advice))
     return faults

@@ -1,4 +1,4 @@
-"""The data files shipped with trainlaw: each is known by name and sha256, and checked whenever it is read."""
+"""The shipped data files: each is registered by name and sha256, and checked whenever it is read."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 from trainlaw.formulas.errors import InputError, unknown_name
 
-# From pandas 3.1 on, read_csv is exact by itself and warns about the option that older ones need.
+# From pandas 3.1 on, read_csv is exact by default and warns about the option that older versions need.
 _IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 FLOAT_PRECISION: Literal["round_trip"] | None = None if _IS_EXACT else "round_trip"
 _FOLDER = "trainlaw.datasets.data"
@@ -33,7 +33,7 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def read_data_file(name: str) -> bytes:
     """Return the bytes of the shipped data file `name`.
 
-    Raises UnknownNameError for an unregistered name, InputError when the file is missing or was altered.
+    Raises UnknownNameError for an unregistered name, InputError for a missing or altered file.
     """
     if name not in registered_files():
         raise unknown_name("data file", name, registered_files())
@@ -59,7 +59,7 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
 
     Raises what `read_data_file` raises.
     """
-    # "none" is a word of the schemas, so only the empty cell means missing.
+    # "none" is a value in the schemas, so only an empty cell means missing.
     return pd.read_csv(
         io.BytesIO(read_data_file(name)),
         compression="gzip" if name.endswith(".gz") else None,

@@ -1,4 +1,4 @@
-"""Tables from files that others made: CSV, Excel and Parquet, read as they are or refused in one line."""
+"""Read untrusted CSV, Excel and Parquet tables within limits; refuse anything else with a one-line error."""
 
 import csv
 import gzip
@@ -29,7 +29,7 @@ _SEPARATOR_BYTES = tuple(separator.encode() for separator in _SEPARATORS)
 def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = ()) -> pd.DataFrame:
     """Return the table in a file, one frame column per header cell; an empty cell is a missing value.
 
-    The ending says what the file is: .csv, .tsv, .txt (each also with .gz), .xlsx or .parquet. `text_columns`
+    The suffix determines the format: .csv, .tsv, .txt (each also with .gz), .xlsx or .parquet. `text_columns`
     are kept as text even where they look like numbers. Raises InputError when the file is not such a table,
     MissingDependencyError when the package that reads it is not installed.
     """
@@ -37,7 +37,7 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     endings = [ending.lower() for ending in place.suffixes[-2:]]
     kind = endings[0] if len(endings) == 2 and endings[1] == ".gz" else "".join(endings[-1:])
     if kind not in _READERS:
-        raise InputError(f"expected a table in {place} ({', '.join(_READERS)}), got the ending {shown(kind)}")
+        raise InputError(f"expected a table in {place} ({', '.join(_READERS)}), got the suffix {shown(kind)}")
     _check_size(place)
     table = _READERS[kind](place, tuple(text_columns))
     if len(table.columns) > MAX_COLUMNS or len(table) > MAX_ROWS:
@@ -50,12 +50,12 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
 def _check_size(place: Path) -> None:
     try:
         if not place.is_file():
-            raise InputError(f"expected a file, got {place}: there is none")
+            raise InputError(f"{place}: no such file")
         size = place.stat().st_size
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {shown(str(place))}: {error}") from None
     if size > MAX_BYTES:
-        raise InputError(f"expected at most {MAX_BYTES} bytes in {place}, got {size}: is it the right file?")
+        raise InputError(f"{place} is {size} bytes; the limit is {MAX_BYTES}. Is it the right file?")
     if size == 0:
         raise InputError(f"expected a table in {place}, got an empty file")
 
@@ -67,7 +67,7 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     names = _names_of(header, separator, place)
     try:
         with warnings.catch_warnings():
-            # Only a warning tells that a row has more cells than there are names.
+            # pandas only warns where a row has more cells than there are names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             return pd.read_csv(
                 place,
@@ -97,9 +97,10 @@ def _names_of(header: str, separator: str, place: Path) -> list[str]:
 
 
 def _scanned_header(place: Path, zipped: bool) -> str:
-    """Return the first line of a text file after a look at all lines.
+    """Return the first line of a text file after checking the length of every line.
 
-    The parser's time grows with the square of a line's cells, and a small .gz file can unpack to a huge one.
+    The parser's time grows with the square of the cells in a line, and a small .gz file can unpack to a huge
+    one.
     """
     unpacked, first = 0, b""
     try:
@@ -115,7 +116,7 @@ def _scanned_header(place: Path, zipped: bool) -> str:
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{place} is not a CSV table in UTF-8: {_one_line(error)}") from None
     if "\x00" in text:
-        raise InputError(f"{place} is not a CSV table: its first line has bytes that are no text")
+        raise InputError(f"{place} is not a CSV table: its first line holds bytes that are not text")
     # A lone carriage return ends a line too.
     return text.replace("\r", "\n").partition("\n")[0]
 
@@ -146,7 +147,7 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         book.close()
     except InputError:
         raise
-    # openpyxl raises whatever its zip, XML and number parsers raise on a broken file.
+    # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
     except Exception as error:
         raise InputError(f"{place} is not an Excel table: {_one_line(error)}") from None
     names = [str(cell) for cell in table[0] if cell is not None] if table else []
@@ -157,13 +158,15 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tuple[object, ...]]:
-    """Return the rows with a filled cell; one far cell makes a sheet of a million empty rows, 20 us each."""
+    """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
     for row in islice(rows, MAX_SHEET_ROWS):
         filled = any(cell is not None for cell in row)
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:
-            raise InputError(f"expected at most {MAX_EMPTY_ROWS} empty rows in a row in {place}: delete them")
+            raise InputError(
+                f"expected at most {MAX_EMPTY_ROWS} consecutive empty rows in {place}: delete them"
+            )
         if filled:
             yield row
 
@@ -180,7 +183,7 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             frame: pd.DataFrame = file.read().to_pandas()
     except InputError:
         raise
-    # pyarrow raises its own, OSError and ValueError, by what is broken.
+    # pyarrow raises its own errors, OSError or ValueError, depending on what is broken.
     except Exception as error:
         raise InputError(f"{place} is not a Parquet table: {_one_line(error)}") from None
     _check_names([str(name) for name in frame.columns], place)

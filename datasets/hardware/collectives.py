@@ -1,4 +1,4 @@
-"""Ways to exchange gradients or activations that a run may name, and the feature with the time of each."""
+"""Collective algorithms (ring, tree, ...) and the feature that models the time of each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from types import MappingProxyType
 FEATURE_OF_ALGORITHM: Mapping[str, str] = MappingProxyType(
     {
         "ring": "ring_s",
-        # Ring over a message-passing library that stages through the host: the same form, other constants.
+        # A ring over a message-passing library that stages through the host: same form, other constants.
         "mpi": "ring_s",
         "tree": "tree_s",
         "butterfly": "butterfly_s",
@@ -20,7 +20,7 @@ ALGORITHMS = ("none", *FEATURE_OF_ALGORITHM)
 
 
 def algorithm_indicator(feature: str) -> str:
-    """Return the name of the column that is 1 where a run's algorithm takes the time `feature`.
+    """Return the name of the indicator column: 1 where the time of a run's algorithm is `feature`.
 
     >>> algorithm_indicator("hierarchical_ring_s")
     'is_hierarchical_ring'

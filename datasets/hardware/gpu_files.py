@@ -1,4 +1,4 @@
-"""Cards that a user adds: rows of a file, which may also correct known cards."""
+"""Custom GPUs: rows of a file that add GPUs or correct known ones."""
 
 import os
 from dataclasses import replace
@@ -18,23 +18,23 @@ from trainlaw.formulas.errors import InputError, unknown_name
 _NAMES = tuple(column.name for column in GPU_COLUMNS)
 _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
 _NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
-# A row that corrects a known card may leave all but the name empty.
+# A row that corrects a known GPU may leave all but the name empty.
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
 def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> GpuCatalog:
-    """Return a catalog (None: the shipped one) with the cards of a file: columns as in the GPU schema.
+    """Return a catalog (None: the shipped one) extended by the GPUs in a file in the GPU schema.
 
-    A row with the name of a known card corrects it: only its filled cells count. A row with a new name needs
-    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError,
-    with one fault per cell, InputError when the file is no table or has a column that is no fact of a card.
+    A row with the name of a known GPU corrects it: only its filled cells count. A row with a new name needs
+    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError
+    with one fault per cell, InputError when the file is not a table or has a column outside the schema.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=_TEXTS)
     catalog = gpus or built_in_gpus()
     if "gpu" not in table:
         raise FaultsError(name, tuple(absence_faults(table, GPU_COLUMNS[:1])))
-    # A misspelt column would be lost in silence.
+    # A misspelt column would be ignored silently.
     for column in table:
         if str(column) not in _NAMES:
             raise InputError(f"{name}: {unknown_name('column of GPUs', str(column), _NAMES)}")
@@ -50,10 +50,10 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
 
 
 def _missing(new: pd.DataFrame) -> list[Fault]:
-    """Return a fault per needed cell that a new card lacks."""
+    """Return a fault per required cell that a new GPU lacks."""
     present = new.reindex(columns=[column.name for column in _NEEDED])
     return [
-        Fault(int(row) + 1, column.name, None, f"{column.expected} for a card that is not known yet")
+        Fault(int(row) + 1, column.name, None, f"{column.expected} for a GPU that is not in the catalog")
         for column in _NEEDED
         for row in present.index[present[column.name].isna()]
     ]
@@ -66,7 +66,7 @@ def _card(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
         assumed = _assumed(filled)
         card = gpu_from_row({**assumed, **filled, "source": source})
         return replace(
-            card, sources={name: "derived: the file gives none" for name in assumed if name not in filled}
+            card, sources={name: "derived: not in the file" for name in assumed if name not in filled}
         )
     card = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
     given = {name: getattr(card, name) for name in filled if name != "source"}
@@ -74,7 +74,7 @@ def _card(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
 
 
 def _assumed(filled: dict[str, object]) -> dict[str, object]:
-    """What a new card is taken to have where its row is silent: the fp32 rate, and a group of its own."""
+    """Return the values assumed for empty cells of a new GPU: the fp32 rate, and a separate group."""
     half = filled.get("peak_fp16_flop_per_s", filled["peak_fp32_flop_per_s"])
     return {
         "gpu_group": filled["gpu"],

@@ -1,4 +1,4 @@
-"""The GPU schema: one row a card, unit in each column name, empty where unknown."""
+"""The GPU schema: one row per GPU, the unit in each column name, empty where unknown."""
 
 from trainlaw.datasets.files.columns import Column, Optional, Range, table_schema
 
@@ -9,13 +9,18 @@ _BANDWIDTH: Range = {"unit": "B/s", "low": 1e8, "high": 1e15}
 _UNKNOWN: Optional = {"default": "", "may_be_empty": True}
 
 GPU_COLUMNS: tuple[Column, ...] = (
-    Column("gpu", "text", "name of the card; memory size in it where cards differ by that"),
-    Column("vendor", "text", "who makes it", **_UNKNOWN),
+    Column("gpu", "text", "name of the GPU, with its memory size where GPUs differ only by that"),
+    Column("vendor", "text", "manufacturer", **_UNKNOWN),
     Column("chip", "text", "chip", **_UNKNOWN),
     Column("generation", "text", "architecture", **_UNKNOWN),
     Column("device", "text", "GPU or CPU", allowed=("GPU", "CPU"), default="GPU", may_be_empty=True),
     Column("year", "integer", "year of release", "", 1990, 2100, **_UNKNOWN),
-    Column("gpu_group", "text", "cards that are held out together: chip and multiprocessors", **_UNKNOWN),
+    Column(
+        "gpu_group",
+        "text",
+        "GPUs that are held out together: same chip and number of multiprocessors",
+        **_UNKNOWN,
+    ),
     Column("sm_count", "integer", "multiprocessors, compute units or cores", "", 1, 1e5),
     Column("core_count", "integer", "fp32 lanes", "", 1, 1e7),
     Column("base_clock_hz", "number", "base clock", **_CLOCK, **_UNKNOWN),
@@ -39,7 +44,12 @@ GPU_COLUMNS: tuple[Column, ...] = (
         **_UNKNOWN,
     ),
     Column("tensor_fp16_flop_per_s", "number", "dense fp16 tensor rate as sold", **_RATE, **_UNKNOWN),
-    Column("tensor_accumulation", "text", "what tensor cores accumulate in, and at which rate", **_UNKNOWN),
+    Column(
+        "tensor_accumulation",
+        "text",
+        "precision in which tensor cores accumulate, and at which rate",
+        **_UNKNOWN,
+    ),
     Column("memory_bytes", "number", "memory as sold, 1e9 bytes a GB", **_MEMORY),
     Column("bandwidth_byte_per_s", "number", "memory bandwidth", **_BANDWIDTH),
     Column("l2_bytes", "number", "level 2 cache (processors: level 3)", "B", 1e4, 1e11, **_UNKNOWN),
@@ -47,8 +57,8 @@ GPU_COLUMNS: tuple[Column, ...] = (
     Column("tdp_w", "number", "thermal design power, the default power limit", "W", 1, 1e5, **_UNKNOWN),
     Column("compute_capability", "text", "CUDA compute capability", **_UNKNOWN),
     Column("host_link", "text", "link to the host, as in the link table", **_UNKNOWN),
-    Column("gpu_link", "text", "link to other cards, as in the link table", **_UNKNOWN),
-    Column("peer_access", "number", "1 where cards copy to each other directly", "", 0, 1, **_UNKNOWN),
+    Column("gpu_link", "text", "link to other GPUs, as in the link table", **_UNKNOWN),
+    Column("peer_access", "number", "1 where GPUs copy to each other directly", "", 0, 1, **_UNKNOWN),
     Column(
         "comparable_fp32_flop_per_s",
         "number",
@@ -70,9 +80,9 @@ GPU_COLUMNS: tuple[Column, ...] = (
     ),
     Column("memory_type", "text", "kind of memory, such as HBM2e or GDDR6X", **_UNKNOWN),
     Column("shares_host_memory", "number", "1 where the memory is the host's", "", 0, 1, **_UNKNOWN),
-    Column("aliases", "text", "further names as software prints them, separated by semicolons", **_UNKNOWN),
-    Column("source", "text", "where the figures come from", **_UNKNOWN),
-    Column("remark", "text", "what else to know", **_UNKNOWN),
+    Column("aliases", "text", "other names that software prints, separated by semicolons", **_UNKNOWN),
+    Column("source", "text", "source of the figures", **_UNKNOWN),
+    Column("remark", "text", "further notes", **_UNKNOWN),
 )
 
 

@@ -12,7 +12,7 @@ from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_table, records
 from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
 
-# Words that say who made or sells the card, not which card it is; "Quadro", "RTX", "Radeon" do say which.
+# Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
 _VENDOR_WORDS = re.compile(
     r"\((?:r|tm|c)\)|[®™©]|\b(?:nvidia|amd|intel|geforce|tesla|corporation|graphics|gpu|processor|cpu)\b"
 )
@@ -23,7 +23,7 @@ _BYTES_PER_UNIT = {"gib": 1e9, "gb": 1e9, "g": 1e9, "mib": 1e9 / 1024, "mb": 1e9
 
 
 def name_key(text: str) -> str:
-    """Return what remains of a GPU's name without vendor words, separators and case.
+    """Return the name of a GPU in lower case, without vendor words and separators.
 
     >>> name_key("NVIDIA GeForce RTX 3090"), name_key("Tesla V100-SXM2-16GB")
     ('rtx3090', 'v100sxm2_16gb')
@@ -32,7 +32,7 @@ def name_key(text: str) -> str:
 
 
 def hard_stop(text: str) -> str:
-    """Return the word of `text` that names another product than the plain card (laptop, MIG, ...), or "".
+    """Return the word of `text` that marks a different product from the plain GPU (laptop, MIG, ...), or "".
 
     >>> hard_stop("NVIDIA GeForce RTX 4090 Laptop GPU")
     'laptop'
@@ -42,14 +42,14 @@ def hard_stop(text: str) -> str:
 
 
 def without_hard_stop(text: str) -> str:
-    """Return `text` without such words, in lower case: the plain card that it may be near to."""
+    """Return `text` without such words, in lower case: the plain GPU that it may resemble."""
     return _HARD_STOPS.sub(" ", text.lower())
 
 
 def split_memory(text: str) -> tuple[str, float | None]:
     """Return `text` without its memory size, and that size in bytes (None when none is named).
 
-    Marketing "16GB" and "16384 MiB" of a driver both give 16e9: cards are sold by that number.
+    "16GB" on a data sheet and "16384 MiB" from a driver both give 16e9: GPUs are sold by that number.
 
     >>> split_memory("NVIDIA GeForce RTX 3090, 24576 MiB")
     ('NVIDIA GeForce RTX 3090, ', 24000000000.0)
@@ -70,14 +70,14 @@ _MEMORY_TOLERANCE = 0.08
 
 @dataclass(frozen=True)
 class Gpu:
-    """Facts of one card as its maker states them; nan or "" where unknown. Dual-die boards: one die.
+    """Specifications of one GPU (of one die for dual-die boards); nan or "" where unknown.
 
     `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves
     together in validation).
     Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
     tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
     clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
-    cards copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation
+    GPUs copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation
     per clock whatever else runs (`fp32_counting` says what the data sheet counts), `simt_fp16_flop_per_s` is
     fp16 outside tensor cores, `has_fast_fp16` 0 where training in fp16 gains nothing,
     `last_level_cache_bytes` the cache beyond level 2 (0: none). `shares_host_memory` is 1 where the memory is
@@ -141,15 +141,15 @@ class Gpu:
         return float(match.group(part)) if match else nan
 
     def source_of(self, column: str) -> str:
-        """Return where the value of a column comes from, "unknown" where the value or its source is unknown.
+        """Return the source of the value in a column; "unknown" where the value or its source is unknown.
 
-        Raises UnknownNameError for a column that is no fact.
+        Raises UnknownNameError for a column that is not a specification.
 
         >>> find_gpu("T4").source_of("peak_fp16_flop_per_s")
         'derived: tensor_fp16_flop_per_s'
         """
         if column not in FACT_COLUMNS:
-            raise unknown_name("fact of a GPU", column, FACT_COLUMNS)
+            raise unknown_name("specification of a GPU", column, FACT_COLUMNS)
         value = getattr(self, column)
         known = not isnan(value) if isinstance(value, float) else bool(value)
         return (self.sources.get(column, self.source) if known else "") or "unknown"
@@ -169,7 +169,7 @@ class Gpu:
 
 NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
-# What has a source: not the names, the sources themselves and what we remark.
+# Columns with a source: not the names, the sources themselves and the remarks.
 FACT_COLUMNS = tuple(
     fact.name for fact in fields(Gpu) if fact.name not in ("gpu", "aliases", "source", "sources", "remark")
 )
@@ -178,7 +178,7 @@ _COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.name != "sources")
 
 @dataclass(frozen=True)
 class GpuCatalog:
-    """A set of cards, each found by the names that software prints for it."""
+    """A set of GPUs, looked up by the names that software prints for them."""
 
     gpus: tuple[Gpu, ...]
 
@@ -199,9 +199,9 @@ class GpuCatalog:
         return found
 
     def find(self, text: str) -> Gpu:
-        """Return the card that `text` names exactly, as torch, nvidia-smi or the sheet print it.
+        """Return the GPU that `text` names exactly, as torch, nvidia-smi or the data sheet prints it.
 
-        Raises UnknownNameError, with near names, when no card or more than one card has that name.
+        Raises UnknownNameError, with near names, when no GPU or more than one has that name.
 
         >>> built_in_gpus().find("Tesla V100-SXM2-16GB").gpu
         'V100-SXM2-16GB'
@@ -213,19 +213,19 @@ class GpuCatalog:
         if name_key(text) in self._by_key:
             return self._by_key[name_key(text)]
         if hard_stop(text):
-            reason = f"no card of that {hard_stop(text)} kind is known, and it is not the plain card"
+            reason = f"no {hard_stop(text)} variant is known, and it differs from the plain GPU"
             raise self._unknown(text, reason, self.near_names(text))
         rest, memory_bytes = split_memory(text)
         candidates = self._by_key_without_memory.get(name_key(rest), ())
         if memory_bytes is None:
-            reason = "several cards have that name" if candidates else ""
+            reason = "several GPUs have that name" if candidates else ""
             raise self._unknown(text, reason, [gpu.gpu for gpu in candidates] or self.near_names(text))
         same = tuple(gpu for gpu in candidates if _is_near(gpu.memory_bytes, memory_bytes))
         if len(same) == 1:
             return same[0]
         near = [gpu.gpu for gpu in same or candidates] or self.near_names(rest)
         of_memory = [name for name in near if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
-        raise self._unknown(text, "no single card has that name and memory", of_memory or near)
+        raise self._unknown(text, "no single GPU has that name and memory", of_memory or near)
 
     def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
@@ -233,24 +233,24 @@ class GpuCatalog:
         return UnknownNameError(f"unknown GPU {shown(text)}: {said}")
 
     def near_names(self, text: str) -> list[str]:
-        """Return names of cards that resemble `text`, nearest first: suggestions, not an answer.
+        """Return names of GPUs that resemble `text`, nearest first: suggestions, not an answer.
 
-        Cards whose name goes on where `text` ends ("A100" in "A100-SXM4-40GB") are all named, up to eight.
+        Where names continue `text` ("A100" in "A100-SXM4-40GB"), those are returned, up to eight.
         """
         key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
         keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
-        longer = sorted(name for name, own in keys.items() if any(_goes_on(key, other) for other in own))
+        longer = sorted(name for name, own in keys.items() if any(_continues(key, other) for other in own))
         score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
         near = sorted(score, key=lambda name: (-score[name], name))[:3]
         return longer[:8] or [name for name in near if score[name] > 0.5]
 
     def frame(self) -> pd.DataFrame:
-        """Return the cards as a table, one row a card, columns as the fields of `Gpu` but `sources`."""
+        """Return the GPUs as a table, one row per GPU, columns as the fields of `Gpu` except `sources`."""
         table = pd.DataFrame([{name: getattr(gpu, name) for name in _COLUMNS} for gpu in self.gpus])
         return table.assign(aliases=[";".join(gpu.aliases) for gpu in self.gpus])
 
     def with_gpu(self, gpu: Gpu) -> "GpuCatalog":
-        """Return a catalog that also has `gpu`, in place of a card of the same name."""
+        """Return a catalog that also holds `gpu`, replacing a GPU of the same name."""
         return GpuCatalog((*(other for other in self.gpus if other.gpu != gpu.gpu), gpu))
 
 
@@ -258,7 +258,7 @@ def _is_near(size: float, other: float) -> bool:
     return abs(size - other) <= _MEMORY_TOLERANCE * max(size, other)
 
 
-def _goes_on(key: str, other: str) -> bool:
+def _continues(key: str, other: str) -> bool:
     return bool(key) and other.startswith(key) and not other[len(key) :][:1].isdigit()
 
 
@@ -268,7 +268,7 @@ def _likeness(key: str, other: str) -> float:
 
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:
-    """Return the card of one table row: numbers or nan, texts or "", aliases separated by semicolons."""
+    """Return the GPU in one table row: numbers or nan, texts or "", aliases separated by semicolons."""
     numbers = {name: float(row.get(name, nan)) for name in NUMBER_COLUMNS}  # type: ignore[arg-type]
     texts = {name: str(row[name]) if isinstance(row.get(name), str) else "" for name in TEXT_COLUMNS}
     aliases = row.get("aliases")
@@ -279,7 +279,7 @@ def gpu_from_row(row: Mapping[str, object]) -> Gpu:
 
 @cache
 def built_in_gpus() -> GpuCatalog:
-    """Return the shipped catalog of cards."""
+    """Return the shipped catalog of GPUs."""
     table = read_data_table("gpus.csv", text_columns=("compute_capability",))
     cards = [gpu_from_row(row) for row in records(table)]
     sources = _sources(gpu.gpu for gpu in cards)
@@ -287,7 +287,7 @@ def built_in_gpus() -> GpuCatalog:
 
 
 def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the sources that differ from the row's, by card and column; a later line overrides."""
+    """Return the sources that differ from the row's, by GPU and column; later lines override earlier ones."""
     sources: dict[str, dict[str, str]] = {name: {} for name in names}
     for line in records(read_data_table("gpu_sources.csv")):
         cards = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
@@ -297,14 +297,14 @@ def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def gpu_table() -> pd.DataFrame:
-    """Return the shipped cards, one row a card, columns as the fields of `Gpu` (a new frame)."""
+    """Return the shipped GPUs, one row a GPU, columns as the fields of `Gpu` (a new frame)."""
     return built_in_gpus().frame()
 
 
 def find_gpu(text: str) -> Gpu:
-    """Return the shipped card that `text` names exactly.
+    """Return the shipped GPU that `text` names exactly.
 
-    Raises UnknownNameError, with near names, when no card or more than one card has that name.
+    Raises UnknownNameError, with near names, when no GPU or more than one has that name.
 
     >>> find_gpu("NVIDIA GeForce RTX 3090").memory_bytes
     24000000000.0

@@ -1,4 +1,4 @@
-"""Cards that nobody sells: a known card with some facts changed, in one line."""
+"""Hypothetical GPUs: a known GPU with some specifications overridden, in one line of text."""
 
 import re
 from dataclasses import replace
@@ -14,12 +14,12 @@ _WORD = re.compile(r"\s+with\s+(?=[0-9.]+x\s|\w+\s*=)", re.IGNORECASE)
 
 
 def is_hypothetical(text: str) -> bool:
-    """Return whether `text` changes facts of a card ("T4 with 2x bandwidth"), rather than naming one."""
+    """Return whether `text` overrides specifications ("T4 with 2x bandwidth") rather than naming a GPU."""
     return _WORD.search(text) is not None
 
 
 def wanted_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
-    """Return the card that `text` names in a catalog (None: the shipped one), changed where it says so.
+    """Return the GPU that `text` names in a catalog (None: the shipped one), with the overrides in `text`.
 
     Raises UnknownNameError or InputError as `GpuCatalog.find` and `hypothetical_gpu`.
     """
@@ -28,18 +28,18 @@ def wanted_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
 
 
 def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
-    """Return a known card with changed facts: "CARD with FACT=NUMBER, FACT=2x, 2x FACT".
+    """Return a known GPU with overridden specifications: "GPU with NAME=NUMBER, NAME=2x, 2x NAME".
 
-    A fact is a number column of the GPU table or the beginning of its name; "2x" multiplies, and multiplies
-    all columns that begin so ("peak": all rates). The card keeps its group. Raises UnknownNameError for an
-    unknown card or fact, InputError for a change that cannot be read.
+    A name is a number column of the GPU table or its beginning; "2x" multiplies all columns with that
+    beginning ("peak": all rates). The GPU keeps its group. Raises UnknownNameError for an unknown GPU or
+    specification, InputError for an override that cannot be parsed.
 
     >>> hypothetical_gpu("A100-SXM4-40GB with 2x bandwidth").bandwidth_byte_per_s
     3120000000000.0
     """
     parts = _WORD.split(text, maxsplit=1)
     if len(parts) != 2 or len(text) > 500:
-        raise InputError(f"expected a card with changes, such as 'T4 with 2x bandwidth', got {shown(text)}")
+        raise InputError(f"expected a GPU with overrides, such as 'T4 with 2x bandwidth', got {shown(text)}")
     card = (gpus or built_in_gpus()).find(parts[0].strip())
     changes: dict[str, float] = {}
     for change in parts[1].split(","):
@@ -54,30 +54,30 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
 def _changed(card: Gpu, change: str) -> dict[str, float]:
     match = _CHANGE.fullmatch(change)
     if match is None:
-        raise InputError(f"expected a change such as 'bandwidth=2x' or '2x bandwidth', got {shown(change)}")
+        raise InputError(
+            f"expected an override such as 'bandwidth=2x' or '2x bandwidth', got {shown(change)}"
+        )
     word, value, times, factor, other = match.groups()
     try:
         number = float(value or factor)
     except ValueError:
-        raise InputError(f"expected a number in the change {shown(change)}") from None
+        raise InputError(f"expected a number in the override {shown(change)}") from None
     facts = _facts((word or other).lower())
     scaled = bool(times or factor)
     if len(facts) > 1 and not scaled:
-        raise InputError(
-            f"expected one fact in the change {shown(change)}, got {', '.join(facts)}: name one in full"
-        )
+        raise InputError(f"the override {shown(change)} matches {', '.join(facts)}: name one in full")
     changed = {fact: number * getattr(card, fact) if scaled else number for fact in facts}
     for fact, result in changed.items():
         if not 0 < result < 1e30:
-            raise InputError(f"expected a positive {fact} of {card.gpu} after the change {shown(change)}")
+            raise InputError(f"expected a positive {fact} of {card.gpu} after the override {shown(change)}")
     return changed
 
 
 def _facts(word: str) -> tuple[str, ...]:
-    """Return the number columns that `word` names: itself, or all that begin with it."""
+    """Return the number columns that `word` names: the column itself, or all that begin with it."""
     if word in NUMBER_COLUMNS:
         return (word,)
     beginning = tuple(name for name in NUMBER_COLUMNS if name.startswith(word))
     if not beginning:
-        raise unknown_name("fact of a GPU", word, NUMBER_COLUMNS)
+        raise unknown_name("specification of a GPU", word, NUMBER_COLUMNS)
     return beginning

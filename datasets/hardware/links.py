@@ -1,4 +1,4 @@
-"""Links between GPUs and between nodes: rate and latency, with their sources."""
+"""Interconnects: links within a node and fabrics between nodes, with rate, latency and their sources."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.formulas.errors import unknown_name
 
 _INFINIBAND = re.compile(r"^ib-")
-# A generation of NVLink without a number of links means all that its largest card has.
+# A generation of NVLink without a number of links means all links of its largest GPU.
 _WHOLE: Mapping[str, str] = MappingProxyType(
     {
         "nvlink1": "nvlink1-x4",
@@ -32,11 +32,11 @@ _SOURCE_COLUMNS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Link:
-    """One kind of link, seen from one GPU (scope "node") or one node (scope "network").
+    """One kind of link, seen from one GPU (scope "node") or from one node (scope "network", the fabric).
 
     Rates in B/s and one direction, nan where unknown: `nominal_byte_per_s` as specified,
-    `effective_byte_per_s` as large messages see it; `latency_s` in seconds, from one end's memory to the
-    other's. Each of these has its own source.
+    `effective_byte_per_s` as large messages see it; `latency_s` in seconds, from the memory of one end
+    to that of the other. Each figure has its own source.
     """
 
     link: str
@@ -56,9 +56,9 @@ class Link:
         return 1.0 / self.effective_byte_per_s
 
     def source_of(self, column: str) -> str:
-        """Return where a figure comes from, "unknown" where there is no figure.
+        """Return the source of a figure, "unknown" where there is no figure.
 
-        Raises UnknownNameError for a column that is no figure.
+        Raises UnknownNameError for a column that is not a figure.
 
         >>> find_link("pcie4-x16").source_of("effective_byte_per_s")
         'recalled'
@@ -69,7 +69,7 @@ class Link:
 
 
 def link_table() -> pd.DataFrame:
-    """Return the links, one row a link, columns as the fields of `Link` (a new frame)."""
+    """Return the links, one row per link, columns as the fields of `Link` (a new frame)."""
     table = read_data_table("links.csv")
     texts = [field.name for field in fields(Link) if field.type is str]
     return table.assign(**{name: table[name].fillna("") for name in texts})
@@ -83,7 +83,7 @@ def links() -> Mapping[str, Link]:
 
 
 def find_link(text: str) -> Link:
-    """Return the link of that name; "ib" means InfiniBand, "nvlink3" all twelve links of that generation.
+    """Return the link of that name; "ib" means InfiniBand, "nvlink3" all twelve links of its generation.
 
     Raises UnknownNameError, with near names.
 

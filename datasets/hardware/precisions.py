@@ -1,4 +1,4 @@
-"""The precisions of a training run: bytes of a stored element, and which peak rate applies."""
+"""The precisions of a training run: bytes per stored element, and the peak rate that applies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Precision:
-    """One precision as used: bytes of an activation in memory, and the column of `Gpu` with its peak rate."""
+    """One precision: bytes of an activation in memory, and the column of `Gpu` with the peak rate."""
 
     precision: str
     bytes_per_element: float
@@ -25,9 +25,7 @@ _ROWS = (
     ),
     Precision("amp", 2.0, "peak_fp16_flop_per_s", "mixed: 16-bit activations, products accumulated in fp32"),
     Precision("fp16", 2.0, "peak_fp16_flop_per_s", "16-bit floats throughout"),
-    Precision(
-        "bf16", 2.0, "peak_bf16_flop_per_s", "16-bit brain floats; the fp32 rate on cards without them"
-    ),
+    Precision("bf16", 2.0, "peak_bf16_flop_per_s", "16-bit brain floats; the fp32 rate on GPUs without them"),
     Precision("unknown", 4.0, "peak_fp32_flop_per_s", "not stated; treated as fp32"),
 )
 PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.precision: row for row in _ROWS})

@@ -1,4 +1,4 @@
-"""One configuration to be predicted, as a run table of one row without a time."""
+"""One configuration to predict, as a run table of one row without a time."""
 
 import math
 from collections.abc import Iterable
@@ -35,25 +35,58 @@ def configuration(
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
 
-    `cnn` is a name, a graph or its counts, `gpu` a name, a card or a change ("T4 with 2x bandwidth"); names
-    of cards are those of `gpus` (None: the shipped ones). The link defaults to the card's own, which also the
-    beginning of its name means ("nvlink2" on a V100), the algorithm to a ring.
-    Raises UnknownNameError for an unknown name, InputError for a number out of range.
+    Parameters
+    ----------
+    cnn : str, Cnn or CnnCounts
+        A name of the zoo, a graph or its counts.
+    gpu : str or Gpu
+        A name in `gpus`, a name with overrides ("T4 with 2x bandwidth"), or a GPU.
+    batch_per_gpu : int
+        Images per iteration and GPU.
+    precision : str
+        One of `PRECISIONS`.
+    input_size_px, n_classes : int, optional
+        Side of the square image in pixels, and classes; those usual for the CNN by default.
+    n_gpus, n_nodes : int
+        Numbers of GPUs and of nodes; the first is a multiple of the second.
+    link, network : str, optional
+        Link within a node, by default that of the GPU, which the beginning of its name also selects
+        ("nvlink2" on a V100); fabric between nodes, by default 10 Gbit/s Ethernet.
+    algorithm : str, optional
+        Collective algorithm; a ring by default.
+    timed_parts : str
+        Phases that the time includes, one of `TIMED_PARTS`.
+    gpus : GpuCatalog, optional
+        Known GPUs; the shipped ones by default.
+
+    Returns
+    -------
+    RunTable, one row
+
+    Raises
+    ------
+    UnknownNameError
+        A name is not known.
+    InputError
+        A number is out of range.
+
+    Examples
+    --------
 
     >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
     array([[4.08918426e+09]])
     """
     catalog = gpus or built_in_gpus()
-    card = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
+    chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = _counted(cnn, input_size_px, n_classes)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
     _check_known("precision", precision, PRECISIONS)
     _check_known("algorithm", algorithm or "ring", ALGORITHMS)
     _check_known("timed parts", timed_parts, TIMED_PARTS)
-    used_link = "none" if n_gpus == n_nodes else _link_of(card, link)
+    used_link = "none" if n_gpus == n_nodes else _link_name(chosen, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
     row = {
-        "gpu": card.gpu,
+        "gpu": chosen.gpu,
         "cnn": known.cnn,
         "input_size_px": known.input_size_px,
         "n_classes": known.n_classes,
@@ -70,13 +103,13 @@ def configuration(
         "n_repeats": 0,
         "source": "configuration",
     }
-    facts = Facts(catalog.with_gpu(card), (known,))
+    facts = Facts(catalog.with_gpu(chosen), (known,))
     return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
 
 
-def _link_of(card: Gpu, link: str | None) -> str:
-    """The name of a link; "nvlink2" means the card's own where that is one, such as nvlink2-x6."""
-    own = card.gpu_link or card.host_link or "pcie3-x16"
+def _link_name(gpu: Gpu, link: str | None) -> str:
+    """Return the name of a link; "nvlink2" selects that of the GPU if it is one, such as nvlink2-x6."""
+    own = gpu.gpu_link or gpu.host_link or "pcie3-x16"
     if link is None or link in links():
         return link or own
     return own if own.startswith(f"{link.strip().lower()}-") else link

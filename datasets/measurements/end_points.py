@@ -1,4 +1,4 @@
-"""Times between two known ones: of a network on a GPU, at its smallest and largest batch or image."""
+"""Interpolation between two measured times: of a CNN on a GPU, at the smallest and largest batch or image."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import DIMENSIONLESS, SECOND
 
 BATCH, PIXELS = "batch", "pixels"
-#: Ways along which a series of runs goes: the column that grows, and those that stay.
+#: Directions of a series of runs: the column that grows, and those that are constant.
 _WAYS = {
     BATCH: ("batch_per_gpu", ("gpu", "cnn", "input_size_px", "n_classes")),
     PIXELS: ("input_size_px", ("gpu", "cnn", "batch_per_gpu")),
 }
-#: Amounts of work by which a time may lie between its end points.
+#: Amounts of work by which to interpolate between the end points.
 _AMOUNTS = ("traffic", "macs", "area")
 END_POINT_FEATURES: tuple[FeatureSpec, ...] = (
     FeatureSpec("low_time_s", "t_0", SECOND, "time at the smaller end point", low=0.0),
@@ -31,16 +31,30 @@ END_POINT_FEATURES: tuple[FeatureSpec, ...] = (
         )
     ),
     FeatureSpec("power_s", "t_p", SECOND, "time on the power law of batch x pixels", low=0.0),
-    FeatureSpec("proportional_s", "t_x", SECOND, "time of the larger end, less by batch x pixels", low=0.0),
-    FeatureSpec("position", "x", DIMENSIONLESS, "where batch x pixels lies, 0 to 1", low=0.0, high=1.0),
+    FeatureSpec(
+        "proportional_s",
+        "t_x",
+        SECOND,
+        "time at the larger end point, scaled down by batch x pixels",
+        low=0.0,
+    ),
+    FeatureSpec(
+        "position",
+        "x",
+        DIMENSIONLESS,
+        "position of batch x pixels between the end points, 0 to 1",
+        low=0.0,
+        high=1.0,
+    ),
     FeatureSpec("growth", "r", DIMENSIONLESS, "growth of the time over that of batch x pixels", low=0.0),
 )
 
 
 @dataclass(frozen=True, eq=False)
 class EndPoints:
-    """Runs between their end points: features (n_rows, n_features), seconds (n_rows,), labels of the runs;
-    whether the series is a whole one, from the least to the largest value of the table, bool (n_rows,).
+    """Runs between their end points: features (n_rows, n_features), seconds (n_rows,) and labels.
+
+    `whole`, bool (n_rows,), marks series from the smallest to the largest value in the table.
     """
 
     X: pd.DataFrame
@@ -50,13 +64,13 @@ class EndPoints:
 
 
 def runs_between_end_points(table: RunTable, along: str) -> EndPoints:
-    """Return the runs of a table that lie between the ends of their series; `along` "batch" or "pixels".
+    """Return the runs of a table between the end points of their series; `along` is "batch" or "pixels".
 
-    A series is of one GPU, network and batch, or image size, and has at least three runs. Its times at the
-    ends are features, its times between are what is to be predicted. Raises UnknownNameError for another way.
+    A series has one GPU, one CNN, one batch or image size, and at least three runs. The times at its ends are
+    features; those in between are to be predicted. Raises UnknownNameError for any other `along`.
     """
     if along not in _WAYS:
-        raise unknown_name("way of a series", along, _WAYS)
+        raise unknown_name("direction of a series", along, _WAYS)
     column, fixed = _WAYS[along]
     work = _with_amounts(table).sort_values([*fixed, column], kind="stable")
     series = work.groupby(list(fixed), sort=False)
@@ -70,7 +84,7 @@ def runs_between_end_points(table: RunTable, along: str) -> EndPoints:
 
 
 def _with_amounts(table: RunTable) -> pd.DataFrame:
-    """The runs with the amounts of work of an iteration, in a unit of their own each."""
+    """Return the runs with the amounts of work of an iteration, each in a separate unit."""
     facts = table.features(["macs", "activation_memory_s", "parameter_memory_s"])
     frame = table.frame
     batch, side = frame["batch_per_gpu"].astype(float), frame["input_size_px"].astype(float)

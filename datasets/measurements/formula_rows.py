@@ -220,8 +220,8 @@ def _known_layers(facts: Iterable[CnnCounts]) -> list[DistinctLayers | None]:
 
 
 def _layers_of(facts: CnnCounts) -> DistinctLayers | None:
-    if facts.graph is not None:
-        return DistinctLayers.of(facts.graph)
+    if facts.custom_graph is not None:
+        return DistinctLayers.of(facts.custom_graph)
     try:
         return zoo_layers(facts.key)
     except TrainlawError:

@@ -1,4 +1,4 @@
-"""Import of users' runs and layers: checked cell by cell, then a table like the built-in ones."""
+"""Import users' runs and layers: check each cell, then build a table like the built-in ones."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
-# A network that is not shipped is built and counted, some 10 ms each.
-MAX_NETWORKS = 2_000
+# A CNN whose counts are not shipped is built and counted, about 10 ms each.
+MAX_CNNS = 2_000
 _TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
 _INTEGERS = tuple(
     column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
@@ -36,10 +36,10 @@ def import_runs(
 ) -> RunTable:
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
-    `columns` maps names of the runs schema to the file's, such as {"time_s": "latency_ms"}; a name that
-    states another unit of time is converted. `name` is the table's (None: the file's), `gpus` the known cards
-    (None: the shipped ones), `cnns` networks beyond the zoo, by their names. Raises FaultsError, with one
-    fault per cell, InputError when the file is no table.
+    `columns` maps names of the runs schema to those in the file, such as {"time_s": "latency_ms"}; a name
+    that states another unit of time is converted. `name` names the table (None: after the file), `gpus` are
+    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. Raises FaultsError with one fault
+    per cell, InputError when the file is not a table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
     return runs_from_frame(table, name or Path(path).name, gpus, cnns)
@@ -48,7 +48,7 @@ def import_runs(
 def runs_from_frame(
     table: pd.DataFrame, name: str, gpus: GpuCatalog | None = None, cnns: Iterable[CnnCounts] = ()
 ) -> RunTable:
-    """Return the runs in a frame with columns of the runs schema as a run table named `name`.
+    """Return the runs in a frame with the columns of the runs schema as a run table.
 
     Raises FaultsError as `import_runs`.
     """
@@ -68,7 +68,7 @@ def runs_from_frame(
 def _named(
     runs: pd.DataFrame, catalog: GpuCatalog, own: Mapping[str, CnnCounts]
 ) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the runs under our names of cards, networks and links, and a fault per unknown name."""
+    """Return the runs with canonical names of GPUs, CNNs and links, and a fault per unknown name."""
     faults: list[Fault] = []
     pooled = set(runs["cnn"][runs["pool"] != 0].dropna())
     names = {
@@ -83,7 +83,7 @@ def _named(
 
 
 def _cnn_name(text: str, is_pooled: bool) -> str:
-    """Return our name of a CNN; runs that are not pooled may name one that nobody has counted."""
+    """Return the canonical name of a CNN; runs that are not pooled may name one without counts."""
     try:
         return cnn_name(text)
     except UnknownNameError:
@@ -93,12 +93,12 @@ def _cnn_name(text: str, is_pooled: bool) -> str:
 
 
 def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the runs with the usual input size and classes where none are given, and faults of sizes."""
+    """Return the runs with the usual sizes and classes where none are given, and a fault per bad size."""
     faults: list[Fault] = []
     key = ["cnn", "input_size_px", "n_classes"]
     different = runs[key].drop_duplicates()
-    if len(different) > MAX_NETWORKS:
-        wanted = f"at most {MAX_NETWORKS} different networks and sizes"
+    if len(different) > MAX_CNNS:
+        wanted = f"at most {MAX_CNNS} different CNNs and sizes"
         return runs, [Fault(None, "cnn", len(different), wanted)]
     sizes = different.copy()
     for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
@@ -124,12 +124,12 @@ def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) 
 
 
 def _contradictions(runs: pd.DataFrame) -> list[Fault]:
-    """Return a fault per row whose columns contradict each other."""
+    """Return a fault per cell that contradicts another column of its row."""
     many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
     rules = (
         ("n_gpus", runs["n_gpus"] % runs["n_nodes"] != 0, "a multiple of n_nodes"),
         ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
-        ("network", several & (runs["network"] == "none"), "a network where there are several nodes"),
+        ("network", several & (runs["network"] == "none"), "a fabric where there are several nodes"),
         ("algorithm", (runs["n_gpus"] > 1) & (runs["algorithm"] == "none"), "an algorithm for several GPUs"),
         ("time_min_s", runs["time_min_s"] > runs["time_s"] * (1 + 1e-9), "at most time_s"),
         ("time_max_s", runs["time_max_s"] < runs["time_s"] * (1 - 1e-9), "at least time_s"),
@@ -148,10 +148,10 @@ _LAYER_INTEGERS = tuple(
 
 
 def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> LayerTable:
-    """Return the layers in a CSV, Excel or Parquet file with the columns of the layers schema; others go.
+    """Return the layers in a CSV, Excel or Parquet file in the layers schema; drop other columns.
 
-    gpus : known cards, None for the shipped ones. Raises FaultsError, with one fault per cell, InputError
-    when the file is no table.
+    gpus : known GPUs, None for the shipped ones. Raises FaultsError with one fault per cell, InputError when
+    the file is not a table.
     """
     name, catalog = Path(path).name, gpus or built_in_gpus()
     table = read_table_file(path, text_columns=_LAYER_TEXTS)
@@ -161,7 +161,7 @@ def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) 
     typed, faults = typed_frame(table, LAYER_COLUMNS)
     faults = merged_faults(faults, value_faults(typed, LAYER_COLUMNS))
     unknown: list[Fault] = []
-    cards = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)
+    names = known_names(typed["gpu"], lambda text: catalog.find(text).gpu, unknown)
     refuse(name, merged_faults(faults, unknown))
-    layers = typed.assign(gpu=cards).astype(dict.fromkeys(_LAYER_INTEGERS, "int64"))
+    layers = typed.assign(gpu=names).astype(dict.fromkeys(_LAYER_INTEGERS, "int64"))
     return LayerTable(name, layers, Facts(catalog, ()))

@@ -1,4 +1,4 @@
-"""What to look at before trusting a table: coverage (GPUs by CNNs), and runs that are probably wrong."""
+"""Inspect a table before trusting it: coverage (GPUs by CNNs) and suspicious runs."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,20 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 
 def coverage(table: MeasuredTable) -> pd.DataFrame:
-    """Return a row per GPU; a cell is "rows (batches)", "" where there are none.
+    """Return what a table covers: one row per GPU, one column per base CNN, kind of layer or target GPU.
 
-    The columns are base CNNs for runs, kinds and phases for layers, target GPUs for pairs (rows: anchors).
+    Parameters
+    ----------
+    table : RunTable, LayerTable or PairTable
+        Measurements; for pairs the rows are the anchor GPUs.
+
+    Returns
+    -------
+    DataFrame of str
+        "rows (smallest-largest batch)" in each cell, "" where there are no rows.
+
+    Examples
+    --------
 
     >>> from trainlaw.datasets import load
     >>> coverage(load("default")).loc["T4", "vgg16"]
@@ -27,7 +38,7 @@ def coverage(table: MeasuredTable) -> pd.DataFrame:
 
 
 def _keys(table: MeasuredTable) -> pd.DataFrame:
-    """The GPU, the column and the batch of each row."""
+    """Return the GPU, the column and the batch of each row."""
     frame = table.frame
     if isinstance(table, RunTable):
         labels = table.labels()
@@ -40,7 +51,7 @@ def _keys(table: MeasuredTable) -> pd.DataFrame:
     return pd.DataFrame({name: part.to_numpy() for name, part in zip(names, parts, strict=True)})
 
 
-# All that makes a configuration, but the batch.
+# All that makes up a configuration except the batch.
 _SERIES = [
     "gpu",
     "cnn",
@@ -65,13 +76,13 @@ MAX_SPREAD = 0.2
 # Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).
 MAX_RATE_OVER_PEAK = 2.25
 MIN_RATE_OVER_PEAK = 1e-4
-# A larger batch may be faster by noise only.
+# A larger batch can only be faster through noise.
 MAX_SPEED_UP_BY_WORK = 0.05
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """One suspicious run: its row (from 1), the rule it breaks, the value that broke it and its limit."""
+    """One suspicious run: its row (from 1), the rule that it violates, the value and its limit."""
 
     row: int
     rule: str
@@ -85,7 +96,20 @@ class Outlier:
 
 
 def outliers(table: RunTable) -> list[Outlier]:
-    """Return the suspicious runs of `table`, by row; a hint to look at them, not a verdict.
+    """Return the suspicious runs of a table: too much spread, impossible rates, less time for more work.
+
+    Parameters
+    ----------
+    table : RunTable
+        Measured runs.
+
+    Returns
+    -------
+    list of Outlier
+        By row; a reason to check the runs, not a proof that they are wrong.
+
+    Examples
+    --------
 
     >>> from trainlaw.datasets import load
     >>> sorted({outlier.rule for outlier in outliers(load("multi"))})
@@ -96,7 +120,7 @@ def outliers(table: RunTable) -> list[Outlier]:
 
 
 def _spread(table: RunTable) -> list[Outlier]:
-    """Repeats of one configuration that differ too much, within a row or between rows."""
+    """Find repeats of one configuration that differ too much, within a row or between rows."""
     runs = table.frame
     same = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"]
     low = np.fmin(runs["time_min_s"], same.transform("min"))
@@ -115,22 +139,21 @@ def _spread(table: RunTable) -> list[Outlier]:
 
 
 def _rate(table: RunTable) -> list[Outlier]:
-    """Times that mean more operations per second than the card can do, or next to none."""
+    """Find times that imply more operations per second than the peak of the GPU allows, or next to none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = table.features(["total_compute_s"]).to_numpy()[:, 0] / table.seconds
     found = []
     for row in np.flatnonzero((ratio > MAX_RATE_OVER_PEAK) | (ratio < MIN_RATE_OVER_PEAK)):
         fast = ratio[row] > MAX_RATE_OVER_PEAK
         limit = MAX_RATE_OVER_PEAK if fast else MIN_RATE_OVER_PEAK
-        text = (
-            f"this time means {ratio[row]:.3g} of the peak rate, {'more' if fast else 'less'} than {limit:g}"
-        )
+        side = "more" if fast else "less"
+        text = f"this time implies {ratio[row]:.3g} of the peak rate, {side} than {limit:g}"
         found.append(Outlier(int(row) + 1, "rate", float(ratio[row]), limit, text))
     return found
 
 
 def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
-    """A larger batch that takes less time than a smaller one, all else equal."""
+    """Find larger batches that take less time than smaller ones, all else equal."""
     runs = table.frame.sort_values("batch_per_gpu", kind="stable")
     median = runs.groupby([*_SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"].transform("median")
     before = median.groupby([runs[name] for name in _SERIES], dropna=False, sort=False).cummax()

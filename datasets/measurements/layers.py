@@ -18,7 +18,9 @@ _TIME: Range = {"unit": "s", "low": 1e-9, "high": 1e7}
 LAYER_COLUMNS: tuple[Column, ...] = (
     Column("gpu", "text", "name of the GPU, as in the GPU table"),
     Column("kind", "text", "kind of layer", allowed=("conv", "dense")),
-    Column("phase", "text", "what the time includes", allowed=("forward", "forward+backward+optimizer")),
+    Column(
+        "phase", "text", "phases that the time includes", allowed=("forward", "forward+backward+optimizer")
+    ),
     Column("precision", "text", "precision that ran", allowed=tuple(PRECISIONS)),
     Column("batch", "integer", "images", "", 1, 1e7),
     Column("in_height_px", "integer", "height of the input; 1 for a dense layer", **_SIDE),
@@ -27,7 +29,7 @@ LAYER_COLUMNS: tuple[Column, ...] = (
     Column("out_channels", "integer", "output channels or features", **_CHANNELS),
     Column("kernel_px", "integer", "side of the square kernel; 1 for a dense layer", **_SIDE),
     Column("stride_px", "integer", "stride; 1 for a dense layer", **_SIDE),
-    Column("padding", "text", "how borders are padded", allowed=("none", "same", "valid")),
+    Column("padding", "text", "padding of the borders", allowed=("none", "same", "valid")),
     Column("out_height_px", "integer", "height (and width) of the output; 1 for a dense layer", **_SIDE),
     Column("bias", "integer", "1 with a bias, else 0; empty: not stated", "", 0, 1, may_be_empty=True),
     Column("activation", "text", "activation after the layer"),
@@ -35,10 +37,10 @@ LAYER_COLUMNS: tuple[Column, ...] = (
     Column("time_s", "number", "median time of the phase", **_TIME),
     Column("time_min_s", "number", "shortest repeat", **_TIME, may_be_empty=True),
     Column("time_max_s", "number", "longest repeat", **_TIME, may_be_empty=True),
-    Column("n_repeats", "integer", "repeats behind the time", "", 1, 1e7, may_be_empty=True),
-    Column("source", "text", "who measured"),
+    Column("n_repeats", "integer", "number of repeats", "", 1, 1e7, may_be_empty=True),
+    Column("source", "text", "origin of the measurement"),
     Column("source_commit", "text", "version of the source"),
-    Column("source_path", "text", "place inside the source"),
+    Column("source_path", "text", "location inside the source"),
     Column("licence", "text", "licence of the figures"),
 )
 
@@ -53,10 +55,10 @@ LAYER_LABELS = ("gpu_group", "gpu", "generation", "kind", "phase", "source")
 
 @dataclass(frozen=True, eq=False)
 class LayerTable(MeasuredTable):
-    """One row per measured layer, in the columns of the layers schema; `time_s` of the phase, in seconds."""
+    """One row per measured layer, in the layers schema; `time_s` of the phase, in seconds."""
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return layer features (None: all), float64, shape (n_layers, k), units as in `LAYER_FEATURES`.
+        """Return features (None: all), float64, shape (n_layers, k), in the units of `LAYER_FEATURES`.
 
         Raises UnknownNameError for an unknown feature.
         """
@@ -64,7 +66,7 @@ class LayerTable(MeasuredTable):
         return feature_block(LAYER_FEATURES, columns, self._rows.index, names)
 
     def labels(self) -> pd.DataFrame:
-        """Return what groups of layers are made by, as text columns `LAYER_LABELS`."""
+        """Return the labels that layers are grouped by, as text columns `LAYER_LABELS`."""
         joined = self._joined()
         return pd.DataFrame({name: joined.texts(name) for name in LAYER_LABELS}, dtype=object)
 

@@ -1,4 +1,4 @@
-"""Whether runs fit into the memory of their GPU: one rule for commands, workbook and page."""
+"""Whether runs fit into the memory of their GPU: the one rule for commands, workbook and page."""
 
 import numpy as np
 import pandas as pd
@@ -6,17 +6,17 @@ from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.memory import MARGIN, step_memory
 from trainlaw.datasets.measurements.runs import RunTable
 
-# Cards are sold by GB of 1e9 bytes in our table, and hold that many GiB.
+# Data sheets state GB, which the GPU table takes as 1e9 bytes; GPUs hold that number of GiB.
 HELD_PER_SOLD = 2**30 / 1e9
 FITS, MAY_NOT_FIT, CANNOT_FIT, NOT_KNOWN = "fits", "may not fit", "cannot fit", "not known"
 
 
 def memory_needs(table: RunTable) -> pd.DataFrame:
-    """Return per run the columns `least_bytes`, `usual_bytes`, `held_bytes` and `fits`, one of four words.
+    """Return per run the columns `least_bytes`, `usual_bytes`, `held_bytes` and `fits`, one of four phrases.
 
-    Least is what a step without an optimizer cannot do without, usual everything with momentum, in bytes;
-    `held_bytes` is nan for a card of unknown memory. Too little for the least, with 6 % for what a framework
-    may keep less: "cannot fit"; too little for the usual: "may not fit".
+    `least_bytes` is the minimum for an iteration without an optimizer, `usual_bytes` everything with
+    momentum; `held_bytes` is nan for a GPU of unknown memory. "cannot fit": less than the minimum, with a
+    margin of 6 % for frameworks that keep less; "may not fit": less than usual.
     """
     held = table.matrix(["memory_bytes"])[:, 0] * HELD_PER_SOLD
     keys = table.frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"]]
@@ -39,9 +39,9 @@ def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
 
 
 def memory_warnings(table: RunTable) -> list[str]:
-    """Return per run one line where its training step cannot or may not fit into its GPU, "" where it fits.
+    """Return a one-line warning per run that cannot or may not fit into its GPU, "" where it fits.
 
-    Said as well where the estimate is rough, because layers of the network are not known.
+    The warning also states where the estimate is rough because the layers of the CNN are not known.
 
     >>> from trainlaw.datasets.measurements.configurations import configuration
     >>> memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
@@ -66,7 +66,7 @@ def _warning(least: int, usual: int, held: float, fits: str) -> str:
 
 
 def gigabytes(size: float) -> str:
-    """Return bytes in GB, to three digits.
+    """Format bytes in GB with three significant digits.
 
     >>> gigabytes(38.64e9), gigabytes(1234.4e9)
     ('38.6', '1230')

@@ -1,4 +1,4 @@
-"""Pairs of an operation profile on one GPU (anchor) and the iteration time on another (target)."""
+"""Pairs: an operation profile on one GPU (anchor) and the iteration time on another (target)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
-#: Label of the pair, as "T4 to V100-SXM2-16GB".
+#: Label of the pair, such as "T4 to V100-SXM2-16GB".
 PAIR = "pair"
 WORKLOAD = ("cnn", "input_size_px", "n_classes", "batch_per_gpu")
 
@@ -20,7 +20,7 @@ def profile_pairs(profiles: pd.DataFrame) -> pd.DataFrame:
     """Return one row per workload and ordered pair of different GPUs that both profiled it.
 
     `profiles` has one row per GPU and workload: `gpu`, `time_s` and the seconds of each operation in one
-    step. The result has `anchor_gpu`, `anchor_time_s`, `target_gpu`, `time_s` (of the target) and the
+    iteration. The result has `anchor_gpu`, `anchor_time_s`, `target_gpu`, `time_s` (of the target) and the
     anchor's profile.
     """
     anchors = profiles.rename(columns={"gpu": "anchor_gpu", "time_s": "anchor_time_s"})
@@ -31,15 +31,15 @@ def profile_pairs(profiles: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class PairTable(MeasuredTable):
-    """One row per anchor profile and target GPU; `time_s` is the step time on the target, in seconds."""
+    """One row per anchor profile and target GPU; `time_s` is the iteration time on the target, in seconds."""
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Names of the profile columns: `device_*_s` and `host_*_s`."""
+        """Names of the profile columns, `device_*_s` and `host_*_s`."""
         return tuple(name for name in map(str, self._rows) if name.startswith(("device_", "host_")))
 
     def profile(self) -> pd.DataFrame:
-        """Return the seconds of each operation in one step on the anchor, shape (n_pairs, n_operations)."""
+        """Return seconds per operation and iteration on the anchor, shape (n_pairs, n_operations)."""
         return self._rows[list(self.operations)].copy()
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
@@ -48,8 +48,8 @@ class PairTable(MeasuredTable):
         Raises UnknownNameError for an unknown feature.
 
         >>> from trainlaw.datasets import load
-        >>> load("profet-pairs").features(["conv_forward_s", "peak_flop_per_s", "anchor_peak_flop_per_s"]).shape
-        (3684, 3)
+        >>> load("profet-pairs").features(["conv_forward_s", "anchor_peak_flop_per_s"]).shape
+        (3684, 2)
         """
         chosen = [feature.spec.name for feature in chosen_features(PAIR_FEATURES, names)]
         profile = [name for name in chosen if name in PROFILE_FEATURES]
@@ -74,11 +74,11 @@ class PairTable(MeasuredTable):
         return grouped_seconds(operations, self._rows["anchor_time_s"].to_numpy(dtype=float))
 
     def target_runs(self) -> RunTable:
-        """Return the runs on the target GPUs, row by row: their features, labels and times."""
+        """Return the runs on the target GPUs, in the order of the pairs."""
         return self._runs("target_gpu", "time_s")
 
     def anchor_runs(self) -> RunTable:
-        """Return the runs on the anchor GPUs, row by row: their features, labels and times."""
+        """Return the runs on the anchor GPUs, in the order of the pairs."""
         return self._runs("anchor_gpu", "anchor_time_s")
 
     def _runs(self, gpu: str, time_s: str) -> RunTable:

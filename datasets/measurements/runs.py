@@ -1,4 +1,4 @@
-"""Measured runs, one iteration time per configuration, and their features."""
+"""Measured runs: one iteration time per configuration, with features and labels."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ LABELS = (
 
 @dataclass(frozen=True, eq=False)
 class RunTable(MeasuredTable):
-    """One row per measured configuration, in the columns of the runs schema."""
+    """One row per measured configuration, with the columns of the runs schema."""
 
     @cached_property
     def sha256(self) -> str:
@@ -41,7 +41,7 @@ class RunTable(MeasuredTable):
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the features of these names, float64, shape (n_runs, k), in the units of `FEATURES`.
 
-        names : None for all but `SCALING_FEATURES`, of which runs on one GPU have none.
+        names : None for all except `SCALING_FEATURES`, which runs on one GPU lack.
         Raises UnknownNameError for an unknown feature.
         """
         return feature_frame(self._rows, self.facts, names)
@@ -51,12 +51,12 @@ class RunTable(MeasuredTable):
         return self.features(names).to_numpy()
 
     def labels(self) -> pd.DataFrame:
-        """Return what groups of runs are made by, as text columns `LABELS`, shape (n_runs, 10)."""
+        """Return the labels that runs are grouped by, as text columns `LABELS`, shape (n_runs, 10)."""
         joined = RunJoin(self._rows, self.facts)
         return pd.DataFrame({name: joined.texts(name) for name in LABELS}, dtype=object)
 
     def merged(self, other: "RunTable") -> "RunTable":
-        """Return the runs of both tables, these first; repeats of a configuration are all kept."""
+        """Return the runs of both tables, those of this table first; all repeats are kept."""
         gpus = self.facts.gpus
         for gpu in other.facts.gpus.gpus:
             if gpu not in gpus.gpus:

@@ -13,9 +13,9 @@ from trainlaw.datasets.profiler.sweep import Progress, profile_runs
 
 __all__ = [
     "Configuration",
-    "Setup",
     "MicroTime",
     "Progress",
+    "Setup",
     "StoppingRule",
     "configuration_grid",
     "default_threads",

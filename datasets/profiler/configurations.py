@@ -43,7 +43,7 @@ class Configuration:
 
     @property
     def title(self) -> str:
-        """What is measured, in words.
+        """What is measured, as text.
 
         >>> Configuration("cpu", 1, 2, "fp32", "resnet18", 64, 10, 8).title
         'resnet18, batch 8, 64 px, fp32, 2 threads'
@@ -119,7 +119,7 @@ def read_plan(
 
     Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads`,
     `n_gpus` and `gpu` may be. What the file leaves open comes from the arguments. is_here : whether the
-    device of that name, with so many threads, is this machine's; rows for others are left to those.
+    device of that name, with that number of threads, is this machine's; rows for others are left to those.
     Raises FaultsError, with one fault per cell, InputError when the file is no table or all for others.
     """
     name = Path(path).name

@@ -49,7 +49,7 @@ def choose_device(torch: Any, text: str) -> str:
 
 
 def device_clock(torch: Any, device: str) -> Clock:
-    """Return the clock of a device: CUDA events on a card, the monotonic clock on a CPU."""
+    """Return the clock of a device: CUDA events on a GPU, the monotonic clock on a CPU."""
     if device == "cuda":
         return EventClock(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
     # Calls of a CPU return when they are done.
@@ -65,7 +65,7 @@ def set_precision(torch: Any, device: str, precision: str) -> None:
     if precision == "tf32" and torch.cuda.get_device_capability() < _TENSOR_CORES_WITH_TF32:
         raise NotMeasuredError("tf32 needs compute capability 8.0 or higher")
     if precision == "bf16" and not torch.cuda.is_bf16_supported():
-        raise NotMeasuredError("this card has no bf16")
+        raise NotMeasuredError("this GPU has no bf16")
     # fp32 setup fp32: torch's convolutions use tf32 unless told not to.
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
@@ -107,7 +107,7 @@ def software_versions(torch: Any, state: GpuState) -> str:
 
 
 def known_gpu(name: str) -> str:
-    """Return the table's name of a card that torch names so, or that name itself where it is not known."""
+    """Return the table's name of a GPU that torch names so, or that name itself where it is not known."""
     try:
         return built_in_gpus().find(name).gpu
     except UnknownNameError:
@@ -117,7 +117,7 @@ def known_gpu(name: str) -> str:
 def gpu_row_of(
     properties: Any, state: GpuState, measured_flop_per_s: float, copy_byte_per_s: float
 ) -> dict[str, object]:
-    """Return a card that the table lacks as a row of the GPU schema.
+    """Return a GPU that the table lacks as a row of the GPU schema.
 
     properties : as `torch.cuda.get_device_properties` gives them. Rates that the driver does not tell are the
     measured ones: FLOP/s in fp32, B/s of a copy.

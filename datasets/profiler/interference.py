@@ -12,13 +12,13 @@ from trainlaw.datasets.profiler.nvidia import GpuState
 # Shares of the machine's processors above which a remark is worth a reader's time.
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
-# Torch itself holds up to about a gigabyte of a card before it has computed anything.
+# Torch itself holds up to about a gigabyte of a GPU before it has computed anything.
 _NOTED_CARD_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """What was noticed: shares of all processors' time (nan where unknown), and events in words."""
+    """What was noticed: shares of all processors' time (nan where unknown), and events as text."""
 
     other_load: float = nan
     stolen: float = nan
@@ -57,7 +57,7 @@ def _no_card() -> GpuState:
 class Watch:
     """Watches the machine from its making until `seen`.
 
-    `processes` of this kind run at the same time and count as own. `card` gives the state of the GPU, `root`
+    `processes` of this kind run at the same time and count as own. `GPU` gives the state of the GPU, `root`
     is where Linux' files are, `own_seconds` the processor time of this process.
     """
 
@@ -79,9 +79,9 @@ class Watch:
         whole = (after.at_s - before.at_s) * cores
         own = (after.own_s - before.own_s) * self._processes
         other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
-        events = [f"the card was throttled: {reason}" for reason in after.card.throttled]
+        events = [f"the GPU was throttled: {reason}" for reason in after.card.throttled]
         if before.card.used_bytes > _NOTED_CARD_BYTES:
-            events.append(f"other programs held {before.card.used_bytes / 1e9:.1f} GB of the card's memory")
+            events.append(f"other programs held {before.card.used_bytes / 1e9:.1f} GB of the GPU's memory")
         if after.throttles > before.throttles:
             events.append("the processor was throttled for heat")
         return Interference(

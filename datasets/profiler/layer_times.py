@@ -287,7 +287,7 @@ class LayerFiles:
         self._details = RowFile(setup.sibling("all-layers"), DETAIL_FILE_COLUMNS)
         self._operations = RowFile(setup.sibling("operations"), OPERATION_FILE_COLUMNS)
         self.failures = RowFile(setup.sibling("layers-failed"), FAILURE_COLUMNS)
-        # A program that was killed between the files leaves rows of a network without totals.
+        # A program that was killed between the files leaves rows of a CNN without totals.
         measured = {_key(row) for row in self._operations.rows}
         for file in (self._layers, self._details):
             file.keep(lambda row: _key(row) in measured)
@@ -312,7 +312,7 @@ class LayerFiles:
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
-    # The layers schema says `batch`, where a device has one layer and not a network.
+    # The layers schema says `batch`, where a device has one layer and not a CNN.
     return tuple(row.get(name) or row["batch"] for name in _KEY)
 
 

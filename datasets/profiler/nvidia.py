@@ -1,4 +1,4 @@
-"""What the driver of an NVIDIA card says: name, driver, clocks, temperature, why it is throttled."""
+"""What the driver of an NVIDIA GPU says: name, driver, clocks, temperature, why it is throttled."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """State of a card: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
+    """State of a GPU: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
 
     `used_bytes` is the memory that all programs hold on it.
     """
@@ -51,9 +51,9 @@ def _run(command: Sequence[str]) -> str:
 
 
 def gpu_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
-    """Return the state of a card as nvidia-smi tells it; an empty state where it cannot.
+    """Return the state of a GPU as nvidia-smi tells it; an empty state where it cannot.
 
-    card : its index or, as indices of torch may be others, its UUID. run : gives the output of a command.
+    GPU : its index or, as indices of torch may be others, its UUID. run : gives the output of a command.
     """
     command = (
         "nvidia-smi",

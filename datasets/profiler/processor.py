@@ -30,7 +30,7 @@ class Processor:
     bf16_gain: int = 1
 
     def device_name(self, threads: int) -> str:
-        """Name of the CPU used with so many threads; other numbers are other devices of a table.
+        """Name of the CPU used with that number of threads; other numbers are other devices of a table.
 
         >>> Processor("AMD EPYC", 2).device_name(1)
         'AMD EPYC, 1 thread'

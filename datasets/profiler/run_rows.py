@@ -42,7 +42,7 @@ FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDevice:
-    """What is the same for all rows of a device: name in the GPU table, hardware and software in words."""
+    """What is the same for all rows of a device: name in the GPU table, hardware and software as text."""
 
     gpu: str
     hardware: str

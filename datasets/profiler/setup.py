@@ -22,7 +22,7 @@ from trainlaw.formulas.errors import InputError, optional_package
 def cpu_device(
     torch: Any, threads: int, links: tuple[str, str], machine: MachineFile, rates: Any
 ) -> MeasuredDevice:
-    """Return the facts of the CPU with so many threads, and put it into the machine file if it is new.
+    """Return the facts of the CPU with that number of threads, and put it into the machine file if it is new.
 
     links : names of the links inside a host and between hosts. rates : called with "cpu", gives measured
     FLOP/s of a matrix product and B/s of a copy.
@@ -40,9 +40,9 @@ def cpu_device(
 def gpu_device(
     torch: Any, state: GpuState, links: tuple[str, str], machine: MachineFile, rates: Any
 ) -> MeasuredDevice:
-    """Return the facts of the current card, and put it into the machine file if the GPU table lacks it.
+    """Return the facts of the current GPU, and put it into the machine file if the GPU table lacks it.
 
-    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the card, as nvidia-smi tells it.
+    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the GPU, as nvidia-smi tells it.
     """
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     name = known_gpu(properties.name)
@@ -111,12 +111,12 @@ def device_here(text: str) -> str:
 
 
 def default_threads(device: str) -> int:
-    """Threads where none are named: all usable cores of a CPU, torch's own choice (0) on a card."""
+    """Threads where none are named: all usable cores of a CPU, torch's own choice (0) on a GPU."""
     return 0 if device == "cuda" else usable_cores()
 
 
 def named_here(device: str) -> Callable[[str, int], bool]:
-    """Return a function that says whether a device's name, with so many threads, is this machine's."""
+    """Return a function that says whether a device's name, with that number of threads, is this machine's."""
     if device == "cpu":
         processor = read_processor()
         return lambda name, threads: name == processor.device_name(threads)

@@ -179,5 +179,5 @@ def _check_links(configurations: Iterable[Configuration], setup: Setup) -> None:
         check_meeting(each.processes, each.nodes, setup)
         if each.processes > each.nodes and each.device == "cuda" and not setup.link:
             raise InputError(
-                "several cards need --link NAME, the link between them, such as nvlink3-x12 or pcie4-x16"
+                "several GPUs need --link NAME, the link between them, such as nvlink3-x12 or pcie4-x16"
             )

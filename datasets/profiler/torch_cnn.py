@@ -11,7 +11,7 @@ from torch.nn import functional
 from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.formulas.errors import InputError
 
-# The usual constants of the published networks; they do not change the time.
+# The usual constants of the published CNNs; they do not change the time.
 _LRN_SIZE = 5
 _RESIDUAL_SCALE = 0.17
 
@@ -278,9 +278,9 @@ def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
 
 
 class TorchCnn(nn.Module):
-    """The network of a layer graph; called with images it returns the class scores of each output.
+    """The CNN of a layer graph; called with images it returns the class scores of each output.
 
-    The softmax that ends a network belongs to its loss and is left out. `nodes` are the layers' modules,
+    The softmax that ends a CNN belongs to its loss and is left out. `nodes` are the layers' modules,
     `sources` what each reads, `outputs` the positions of the scores.
     """
 

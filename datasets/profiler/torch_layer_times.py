@@ -154,7 +154,7 @@ def _layer_time(position: int, found: list[dict[tuple[int, str], float]]) -> Lay
 def measure_layers(
     configuration: Configuration, rule: StoppingRule
 ) -> tuple[Cnn, list[LayerTime], tuple[float, float]]:
-    """Return a configuration's network, its layers' times, and seconds of the iteration and of the loss.
+    """Return a configuration's CNN, its layers' times, and seconds of the iteration and of the loss.
 
     The iteration is measured whole first, so that the layers' sum can be held against it. Raises
     NotMeasuredError, InputError.

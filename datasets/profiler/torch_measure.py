@@ -29,7 +29,7 @@ _Result = TypeVar("_Result")
 
 
 def device_state(device: str) -> GpuState:
-    """Return the state of the card in use, or an empty one for a CPU."""
+    """Return the state of the GPU in use, or an empty one for a CPU."""
     if device == "cpu":
         return GpuState()
     index = torch.cuda.current_device()
@@ -38,7 +38,7 @@ def device_state(device: str) -> GpuState:
 
 
 def make_ready(configuration: Configuration) -> Cnn:
-    """Set threads and precision, and return the network; raises NotMeasuredError, InputError."""
+    """Set threads and precision, and return the CNN; raises NotMeasuredError, InputError."""
     set_precision(torch, configuration.device, configuration.precision)
     if configuration.threads:
         torch.set_num_threads(configuration.threads)
@@ -69,7 +69,7 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     """Return the times of a configuration in this process.
 
     Raises NotMeasuredError where it does not fit into memory or the device cannot do it, InputError where the
-    network cannot be built.
+    CNN cannot be built.
     """
     cnn = make_ready(configuration)
     watch = Watch(card=partial(device_state, configuration.device))

@@ -1,4 +1,4 @@
-"""Several processes with DistributedDataParallel by torchrun's launcher: gloo on CPUs, nccl on cards."""
+"""Several processes with DistributedDataParallel by torchrun's launcher: gloo on CPUs, nccl on GPUs."""
 
 import datetime
 import logging
@@ -210,7 +210,7 @@ def _all_agree(reason: str, device: str) -> None:
 
 
 def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
-    """Return size in words, bytes and seconds of the all-reduce for each message size."""
+    """Return size as text, bytes and seconds of the all-reduce for each message size."""
     return launch(gathering, _all_reduce_here)
 
 

@@ -1,4 +1,4 @@
-"""One training iteration in torch: network, random images and labels, loss, gradients, optimizer."""
+"""One training iteration in torch: CNN, random images and labels, loss, gradients, optimizer."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ _MOMENTUM = 0.9
 class TorchStep:
     """A training iteration of a configuration, as `timing.TrainingStep`.
 
-    `wrap` turns the network into that which is called, such as DistributedDataParallel.
+    `wrap` turns the CNN into that which is called, such as DistributedDataParallel.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class TorchStep:
         configuration: Configuration,
         wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
     ) -> None:
-        """Build network, optimizer and a batch on the configuration's device; seeded."""
+        """Build CNN, optimizer and a batch on the configuration's device; seeded."""
         torch.manual_seed(0)
         device, self._precision = torch.device(configuration.device), configuration.precision
         dtype = torch.bfloat16 if self._precision == "bf16" else torch.float32
@@ -69,7 +69,7 @@ class TorchStep:
 
 
 def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return normally distributed images (batch, channels, side, side) and labels (batch,) for a network."""
+    """Return normally distributed images (batch, channels, side, side) and labels (batch,) for a CNN."""
     image = cnn.layers[0]
     images = torch.randn(batch, image.out_channels, image.out_height, image.out_width, dtype=dtype)
     return images, torch.randint(cnn.n_classes, (batch,))

@@ -19,7 +19,7 @@ MAX_NAME = 2_000  # letters of a name that are looked at; templates of kernels a
 class OperationGroup:
     """A group of operations.
 
-    name : `<name>_s` are its seconds. symbol. meaning : in words. operations : TensorFlow's names. patterns :
+    name : `<name>_s` are its seconds. symbol. meaning : as text. operations : TensorFlow's names. patterns :
     regular expressions, looked for in the lower-case names of others.
     """
 

@@ -34,7 +34,7 @@ class OperationProfile:
 
     device, host : name of the operation to seconds, on the GPU (or the CPU, where that computes) and on the
     host. step_s : the whole step, nan where the file does not say. workload : gpu, cnn, batch_per_gpu and so
-    on as text, empty where the file does not say. kind : what the file is, in words.
+    on as text, empty where the file does not say. kind : what the file is, as text.
     """
 
     device: Mapping[str, float]
@@ -258,7 +258,7 @@ def _number(text: str, where: str) -> float:
 
 
 def _operation(text: str) -> str:
-    """Return the kind of an operation that is named by its place in the network.
+    """Return the kind of an operation that is named by its place in the CNN.
 
     >>> _operation("model/conv2d_3/Conv2D"), _operation("AddV2_12"), _operation("aten::mm")
     ('Conv2D', 'AddV2', 'aten::mm')

@@ -393,7 +393,7 @@ def _known_cnn(cnn: str, input_size_px: int, n_classes: int) -> str | None:
 
 
 def _marked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return `runs` with fp16 on GPUs without fast kernels for it unpooled; the reason decides `pool`."""
+    """Take fp16 runs on GPUs without fast fp16 kernels out of the pool; the reason decides `pool`."""
     slow = runs["gpu"].map(lambda name: find_gpu(name).has_fast_fp16 == 0) & (runs["precision"] == "fp16")
     runs.loc[slow & (runs["pool_reason"] == "none"), "pool_reason"] = SLOW_FP16
     return runs.assign(pool=(runs["pool_reason"] == "none").astype(int))

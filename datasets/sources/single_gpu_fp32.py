@@ -14,12 +14,12 @@ _ANOMALIES = (
     "PROFET's AlexNet has stride 1 and its ResNets are pre-activation: not torchvision's",
     "cde-catapult's VGG16 rows are 1.8 times slower than everything else",
     "20 rows stated as fp32 on Ampere ran in tf32 (precision)",
-    "K80 is the only Kepler and Radeon Pro VII the only AMD card",
-    "zeus' V100 stands as the 16 GB card, but its largest batches keep 22 and 31 GB: not that card",
+    "K80 is the only Kepler and Radeon Pro VII the only AMD GPU",
+    "zeus' V100 stands as the 16 GB GPU, but its largest batches keep 22 and 31 GB: not that GPU",
 )
 _NOISE_FLOOR = (
     "PROFET's nine repeats 0.6-2.3 %; same GPU and software on another machine 1 % median, 6.7 % p90; "
-    "software versions 9.8 % median; another harness +13 % on the same card"
+    "software versions 9.8 % median; another harness +13 % on the same GPU"
 )
 
 

@@ -1,4 +1,4 @@
-"""Rows joined with the specifications of their GPU, CNN and links: columns computed on demand, never stored."""
+"""Joins of rows with the specifications of their GPU, CNN and links: columns computed on demand."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What all tables of measurements share: an immutable frame, its identity, its times, parts of it."""
+"""The base of all tables of measurements: immutable rows with an identity, times and selection."""
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ def frame_sha256(frame: pd.DataFrame) -> str:
         if pd.api.types.is_numeric_dtype(values):
             digest.update(np.ascontiguousarray(values.to_numpy(dtype="<f8")).tobytes())
         else:
-            # The different texts once and their codes: a tenth of the time of a million texts.
+            # Hash the different texts once and their codes: ten times faster than a million texts.
             codes, texts = pd.factorize(values)
             digest.update("\x1f".join(map(str, texts)).encode() + b"\x00")
             digest.update(codes.astype("<i8").tobytes())
@@ -29,9 +29,9 @@ def frame_sha256(frame: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTable:
-    """One row per measurement, never changed; equal to another table of the same class, names and values.
+    """An immutable table with one row per measurement; equal to a table of the same class, names and values.
 
-    `name` says where the rows come from; `facts` are the cards and networks that they are joined with.
+    `name` states the origin of the rows; `facts` are the GPUs and CNNs that they are joined with.
     """
 
     name: str
@@ -39,7 +39,7 @@ class MeasuredTable:
     facts: Facts = field(default_factory=built_in_facts, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep a copy of the frame, with rows numbered from 0, so that nobody else can change it."""
+        """Keep a copy of the frame, with rows numbered from 0, so that no other code can change it."""
         object.__setattr__(self, "_rows", self._rows.reset_index(drop=True).copy())
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class MeasuredTable:
         return len(self._rows)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both tables hold the same rows."""
+        """Return whether both tables have the same class and rows."""
         return type(self) is type(other) and self.sha256 == other.sha256
 
     def __hash__(self) -> int:
@@ -72,8 +72,8 @@ class MeasuredTable:
     def where(self, mask: np.ndarray | None = None, **values: object) -> Self:
         """Return the rows where `mask` (bool, shape (n_rows,)) holds and each named column has its value.
 
-        A value may be a list: any of them. Raises UnknownNameError for an unknown column, InputError for a
-        bad mask.
+        A value may be a list, which matches any of its entries. Raises UnknownNameError for an unknown
+        column, InputError for a mask of another type or shape.
 
         >>> from trainlaw.datasets import load
         >>> len(load("default").where(source="profet", gpu=["K80", "T4"]))

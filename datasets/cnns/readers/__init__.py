@@ -1,4 +1,4 @@
-"""CNNs from files: ONNX, Keras, layer tables and PyTorch modules; a file's ending and beginning find its reader."""
+"""CNNs from files: ONNX, Keras, layer tables and PyTorch modules; suffix and content select the reader."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ _HEAD_BYTES = 4096
 def read_cnn(
     path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool = False
 ) -> Cnn:
-    """Read a network from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
+    """Read a CNN from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
 
     `input_size_px` sets the side of the input, pixels, where a file leaves it open; `restore_batchnorm` puts
     back what an export to ONNX folded away. Raises `InputError` for any other or a malformed file.
@@ -28,7 +28,7 @@ def read_cnn(
         return read_keras(path, input_size_px)
     if ending in {".csv", ".json"}:
         return read_layer_table(path)
-    raise InputError(f"expected a network as .onnx, .csv or .json, got {Path(path).name!r}")
+    raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")
 
 
 def _holds_keras_model(path: str | os.PathLike[str]) -> bool:

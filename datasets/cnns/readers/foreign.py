@@ -31,6 +31,6 @@ def foreign_faults(origin: str) -> Iterator[None]:
 
 
 def cnn_name_from_file(path: str | os.PathLike[str]) -> str:
-    """A network's name made from a file name: letters, digits, dots, dashes and underscores."""
+    """A CNN's name made from a file name: letters, digits, dots, dashes and underscores."""
     # A name goes into tables, pages and workbooks: nothing there may read it as a path or a formula.
     return re.sub(r"[^\w.-]+", "_", Path(path).stem).strip("._-")[:100] or "network"

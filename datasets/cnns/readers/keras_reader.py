@@ -280,7 +280,7 @@ _MODELS = frozenset({"Sequential", "Functional", "Model"})
 
 
 def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -> Cnn:
-    """Read a network from the JSON of a Keras model, sequential or functional.
+    """Read a CNN from the JSON of a Keras model, sequential or functional.
 
     `input_size_px` sets the side of the input, pixels, where the file leaves it open. Raises `InputError`.
     """

@@ -1,4 +1,4 @@
-"""Networks as tables of layers, CSV or JSON: one row a layer, columns named as the fields of `Layer`."""
+"""CNNs as tables of layers, CSV or JSON: one row a layer, columns named as the fields of `Layer`."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ _DIGITS = re.compile(r"\d{1,12}")
 
 
 def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
-    """Read a network from a CSV or JSON table of layers.
+    """Read a CNN from a CSV or JSON table of layers.
 
     Columns are the fields of `Layer`; those with a default, and `name`, may be left out. `inputs` are
     positions or names of earlier layers, separated by spaces (in JSON: a list); without them a layer reads
@@ -43,7 +43,7 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
 
 
 def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
-    """Write a network as a table of layers, CSV or JSON by the ending; raises `InputError` when it cannot."""
+    """Write a CNN as a table of layers, CSV or JSON by the ending; raises `InputError` when it cannot."""
     rows = layer_records(cnn)
     if str(path).lower().endswith(".json"):
         facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
@@ -57,14 +57,14 @@ def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
 
 
 def layer_records(cnn: Cnn) -> list[dict[str, Any]]:
-    """The layers of a network as rows, one mapping of fields a layer; `inputs` are positions."""
+    """The layers of a CNN as rows, one mapping of fields a layer; `inputs` are positions."""
     return [{**asdict(layer), "inputs": list(layer.inputs)} for layer in cnn.layers]
 
 
 def cnn_from_records(
     rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None
 ) -> Cnn:
-    """The network of rows as in `read_layer_table`; `facts` may hold its `name`, `base` and `family`."""
+    """The CNN of rows as in `read_layer_table`; `facts` may hold its `name`, `base` and `family`."""
     layers: list[Layer] = []
     positions: dict[str, int] = {}
     for row in rows:

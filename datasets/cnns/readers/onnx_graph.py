@@ -109,7 +109,7 @@ def _node(node: Any, onnx: Any) -> Node:
 
 def _attribute(attribute: Any, onnx: Any) -> Any:
     if attribute.type in {onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS}:
-        raise InputError("networks with loops or conditions (If, Loop, Scan) are not supported")
+        raise InputError("CNNs with loops or conditions (If, Loop, Scan) are not supported")
     if attribute.type == onnx.AttributeProto.TENSOR:
         return _constant(attribute.t, onnx)
     value = onnx.helper.get_attribute_value(attribute)

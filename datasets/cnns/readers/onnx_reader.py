@@ -14,12 +14,12 @@ from trainlaw.formulas.errors import InputError, shown
 
 
 def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:
-    """The network with a note on folding, and with batch normalisation put back where `restore` says so.
+    """The CNN with a note on folding, and with batch normalisation put back where `restore` says so.
 
-    `folded` are positions of convolutions known to be folded; without any, a network with no normalisation at
+    `folded` are positions of convolutions known to be folded; without any, a CNN with no normalisation at
     all may be folded as a whole.
     """
-    # A network without any normalisation may also simply have none: that is told, not decided.
+    # A CNN without any normalisation may also simply have none: that is told, not decided.
     convolutions = [i for i, layer in enumerate(cnn.layers) if layer.group == "convolution"]
     normalised = any(layer.group == "normalization" for layer in cnn.layers)
     if not folded and (normalised or not convolutions):
@@ -70,7 +70,7 @@ def read_onnx(
     input_size_px: int | None = None,
     restore_batchnorm: bool = False,
 ) -> Cnn:
-    """Read a network from an `.onnx` file; its weights are not needed.
+    """Read a CNN from an `.onnx` file; its weights are not needed.
 
     `input_size_px` sets the side of the input, pixels, where the file leaves it open. Where batch
     normalisation may be folded into the convolutions a note says so; `restore_batchnorm` adds it again.

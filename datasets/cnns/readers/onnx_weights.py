@@ -29,7 +29,7 @@ def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes
     goal = Path(path)
     try:
         if not goal.stat().st_size:
-            raise InputError(f"expected a network in {goal}, got an empty file")
+            raise InputError(f"expected a CNN in {goal}, got an empty file")
         with goal.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             with memoryview(data) as view:
                 return b"".join(_model(view, keep_bytes))

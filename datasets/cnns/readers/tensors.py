@@ -29,7 +29,7 @@ class GraphTracer:
     """
 
     def __init__(self) -> None:
-        """An empty network."""
+        """An empty CNN."""
         self.net = CnnBuilder()
         self.notes: list[str] = []
 
@@ -41,10 +41,10 @@ class GraphTracer:
         return Tensor(self.net.input(channels, height, width), (batch, channels, height, width))
 
     def finish(self, name: str, outputs: Sequence[Tensor]) -> Cnn:
-        """The network, each output closed by a softmax (the loss has one where the network has none)."""
+        """The CNN, each output closed by a softmax (the loss has one where the CNN has none)."""
         if not outputs:
-            raise InputError(f"network {name!r}: expected an output that depends on the input")
-        # Several outputs are several classifiers, as in the Inception nets during training.
+            raise InputError(f"CNN {name!r}: expected an output that depends on the input")
+        # Several outputs are several classifiers, as in the Inception CNNs during training.
         for output in outputs:
             if self.net.layers[output.layer].kind != "softmax":
                 self.net.softmax(output.layer)

@@ -1,4 +1,4 @@
-"""Networks from `torch.nn.Module`: one forward pass on the meta device, where tensors have no data.
+"""CNNs from `torch.nn.Module`: one forward pass on the meta device, where tensors have no data.
 
 The only file of the package, with the profiler, that imports torch.
 """
@@ -22,7 +22,7 @@ _BATCH = 2
 
 
 def read_torch(module: "torch.nn.Module", input_shape: tuple[int, int, int], name: str = "") -> Cnn:
-    """Read a network from a module by following its forward pass in training mode.
+    """Read a CNN from a module by following its forward pass in training mode.
 
     `input_shape` is (channels, height, width), pixels. The module is not changed or moved, and no data are
     computed. Raises `InputError` for what cannot be followed, `MissingDependencyError` without torch.

@@ -134,7 +134,7 @@ def _second(stages: tuple[Stage, ...], size: int) -> Entry:
 CNNS: Mapping[str, Entry] = MappingProxyType(
     {
         **{f"efficientnet_b{scale}": _entry(scale) for scale in range(8)},
-        # NVIDIA's "wide SE" nets, whose gates are as wide as a quarter of the expansion.
+        # NVIDIA's "wide SE" CNNs, whose gates are as wide as a quarter of the expansion.
         **{f"efficientnet_widese_b{scale}": _entry(scale, wide_gate=True) for scale in (0, 4)},
         "efficientnet_v2_s": _second(_V2_SMALL, 384),
         "efficientnet_v2_m": _second(_V2_MEDIUM, 480),

@@ -1,4 +1,4 @@
-"""What the zoo knows of a network before it is built."""
+"""What the zoo knows of a CNN before it is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Architecture = Callable[[CnnBuilder, int, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A network of the zoo: its architecture, kinship and usual input.
+    """A CNN of the zoo: its architecture, kinship and usual input.
 
     `architecture(cnn, image, n_classes)` adds the layers after the input and returns the position of the
     last one (the class scores). `base` is the architecture with its variants, `family` the wider kinship.

@@ -61,13 +61,13 @@ def bottleneck_block(
         pooled = pooled_shortcut and stride != 1
         entry = cnn.average_pool(x, stride, ceil=True) if pooled else x
         shortcut = cnn.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
-    # ResNeXt (arXiv:1611.05431) counts the width per group at the first stage; wide nets have one wide group.
+    # ResNeXt (arXiv:1611.05431) counts the width per group at the first stage; wide CNNs have one wide group.
     width = channels * group_width // 64 * groups
     x = cnn.conv_bn(x, width, 1, stride if early_stride else 1)
     x = cnn.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
     x = cnn.conv_bn(x, 4 * channels, 1, activation=None)
     if squeeze:
-        # A sixteenth of the block's output, as in the authors' nets.
+        # A sixteenth of the block's output, as in the authors' CNNs.
         x = squeeze_excite(cnn, x, channels // 4)
     return cnn.relu(cnn.add(shortcut, x))
 
@@ -101,7 +101,7 @@ def resnet(
     start: Callable[[CnnBuilder, int], int] = stem,
     **block: Any,
 ) -> int:
-    """A residual network of four stages; `block` are options of `bottleneck_block`."""
+    """A residual CNN of four stages; `block` are options of `bottleneck_block`."""
     one: Callable[[CnnBuilder, int, int, int], int]
     one = basic_block if depth < 50 else _bottleneck(block)
     x = start(cnn, image)
@@ -128,7 +128,7 @@ def preactivation_block(cnn: CnnBuilder, x: int, stride: int, *steps: tuple[int,
 def preactivation_resnet(
     cnn: CnnBuilder, image: int, n_classes: int, depth: int, early_stride: bool = True
 ) -> int:
-    """A pre-activation residual network; `early_stride` as in `bottleneck_block`."""
+    """A pre-activation residual CNN; `early_stride` as in `bottleneck_block`."""
     x = stem(cnn, image)
     for stage, count in enumerate(_LAYERS[depth]):
         for position in range(count):
@@ -174,7 +174,7 @@ CNNS: Mapping[str, Entry] = MappingProxyType(
             f"resnet{depth}_v1d": _entry(depth, start=deep_stem, pooled_shortcut=True)
             for depth in (50, 101, 152)
         },
-        # Pre-activation nets: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
+        # Pre-activation CNNs: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
         **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
         **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
         **{

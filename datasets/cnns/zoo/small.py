@@ -1,4 +1,4 @@
-"""Small nets for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks."""
+"""Small CNNs for small images: LeNet-5 (LeCun et al. 1998), MNIST and CIFAR examples, plain stacks."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -358,7 +358,7 @@ def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):
 
 def test_a_named_cnn_is_the_shipped_one():
     assert named_cnn("ResNet-50") == find_cnn_counts("resnet50")
-    assert named_cnn("resnet50").network == build("resnet50")
+    assert named_cnn("resnet50").graph == build("resnet50")
 
 
 def test_help_of_every_command_teaches():

@@ -50,16 +50,16 @@ def test_inception_gains_at_the_default_batch():
 
 def test_training_runs_back_through_the_graph():
     cnn = find_cnn_counts("googlenet")
-    layers, tasks = layer_tasks(cnn.network, GPU, 8, "training", LAW)
-    forward = len(cnn.network.layers)
+    layers, tasks = layer_tasks(cnn.graph, GPU, 8, "training", LAW)
+    forward = len(cnn.graph.layers)
     places = {layer.layer: place for place, layer in enumerate(layers) if not layer.backward}
     back = {places[layer.layer]: place for place, layer in enumerate(layers) if layer.backward}
     assert len(back) == forward - 1  # all but the input
-    for place, layer in enumerate(cnn.network.layers):
+    for place, layer in enumerate(cnn.graph.layers):
         for source in layer.inputs:
             if source in back:
                 assert back[place] in tasks.waits_for[back[source]]
-    (output,) = set(range(forward)) - {s for layer in cnn.network.layers for s in layer.inputs}
+    (output,) = set(range(forward)) - {s for layer in cnn.graph.layers for s in layer.inputs}
     assert tasks.waits_for[back[output]] == (output,)
 
 
@@ -67,8 +67,8 @@ def test_the_sum_is_the_law_of_a_training_pass():
     from trainlaw.datasets.measurements.formula_rows import layer_columns
 
     cnn = find_cnn_counts("resnet50")
-    _, tasks = layer_tasks(cnn.network, GPU, 16, "training", LAW)
-    columns = layer_columns(cnn.network, GPU, 16, 3)
+    _, tasks = layer_tasks(cnn.graph, GPU, 16, "training", LAW)
+    columns = layer_columns(cnn.graph, GPU, 16, 3)
     whole = LAW.predict(columns)[columns["is_layer"] > 0].sum()
     assert tasks.total_s == pytest.approx(whole, rel=1e-9)
 

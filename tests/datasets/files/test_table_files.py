@@ -29,7 +29,7 @@ def test_an_excel_bomb_is_refused_before_it_is_unpacked(write, monkeypatch):
 
 def test_a_file_that_is_too_large_is_refused_unread(write, monkeypatch):
     monkeypatch.setattr(table_files, "MAX_BYTES", 10)
-    with pytest.raises(InputError, match="at most 10 bytes"):
+    with pytest.raises(InputError, match="the limit is 10"):
         read_table_file(write("a,b\n1,2\n3,4\n"))
 
 

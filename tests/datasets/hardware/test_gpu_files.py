@@ -13,7 +13,7 @@ def test_one_row_adds_a_card(write):
     card = catalog.find("NVIDIA Tensor Beast 9000")
     assert (card.sm_count, card.peak_fp16_flop_per_s, card.source) == (10.0, 3.84e12, "file gpus.csv")
     assert card.gpu_group == "Tensor Beast 9000"
-    assert card.source_of("peak_bf16_flop_per_s") == "derived: the file gives none"
+    assert card.source_of("peak_bf16_flop_per_s") == "derived: not in the file"
     assert card.source_of("sm_count") == "file gpus.csv"
     assert len(catalog.gpus) == len(with_gpus(write("gpu\nT4\n", "gpus.csv")).gpus) + 1
     run = configuration(cnn="resnet18", gpu="Tensor Beast 9000", batch_per_gpu=4, gpus=catalog)

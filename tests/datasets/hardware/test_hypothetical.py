@@ -40,15 +40,15 @@ def test_prediction_sees_the_changed_fact():
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("T4 with peak=2e13", InputError, "one fact"),
+        ("T4 with peak=2e13", InputError, "name one in full"),
         ("T4 with speed=2x", UnknownNameError, "speed"),
         ("T4 with bandwidth=fast", InputError, "such as"),
         ("T4 with bandwidth=1.2.3", InputError, "number"),
         ("T4 with 0x bandwidth", InputError, "positive"),
         ("T4 with bandwidth=1e300, l2=1e308", InputError, "positive"),
-        ("T4", InputError, "with changes"),
+        ("T4", InputError, "with overrides"),
         ("T40 with 2x bandwidth", UnknownNameError, "did you mean"),
-        ("T4 with " + "2x bandwidth," * 100, InputError, "with changes"),
+        ("T4 with " + "2x bandwidth," * 100, InputError, "with overrides"),
     ],
 )
 def test_bad_changes_are_one_clear_line(text, error, message):

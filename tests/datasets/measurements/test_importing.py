@@ -134,7 +134,7 @@ def test_each_fault_is_one_line_with_row_column_value_and_what_was_expected(writ
     [
         ("n_gpus,n_nodes", "3,2", "column n_gpus: expected a multiple of n_nodes"),
         ("n_gpus", "4", "column link: expected a link where a node has several GPUs"),
-        ("n_gpus,n_nodes,algorithm", "4,4,ring", "column network: expected a network"),
+        ("n_gpus,n_nodes,algorithm", "4,4,ring", "column network: expected a fabric"),
         ("n_gpus,link", "4,pcie3-x16", "column algorithm: expected an algorithm for several GPUs"),
         ("n_gpus,link,algorithm", "4,pcie9,ring", "column link: expected a known name (did you mean 'pcie"),
         ("algorithm", "gossip", "column algorithm: expected one of none, ring"),
@@ -174,7 +174,7 @@ def test_thousands_of_unknown_names_do_not_take_hours(write):
 def test_thousands_of_sizes_are_refused(write):
     rows = "".join(f"T4,resnet18,8,1,{size}\n" for size in range(32, 2100))
     found = faults(write("gpu,cnn,batch_per_gpu,time_s,input_size_px\n" + rows))
-    assert found == ["column cnn: expected at most 2000 different networks and sizes, got 2068"]
+    assert found == ["column cnn: expected at most 2000 different CNNs and sizes, got 2068"]
 
 
 def test_the_error_tells_the_first_fault_and_how_many(write):

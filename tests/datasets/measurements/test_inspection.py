@@ -52,7 +52,7 @@ def test_other_software_is_another_series(series):
 def test_a_finding_is_one_line(series):
     series.iloc[0, series.columns.get_loc("time_s")] /= 1000
     found = outliers(RunTable("changed", series))
-    assert str(found[0]).startswith("row 1: this time means ")
+    assert str(found[0]).startswith("row 1: this time implies ")
 
 
 def test_built_in_runs_have_few_outliers():
