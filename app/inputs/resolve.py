@@ -63,15 +63,9 @@ def named_cnn(
     return counts
 
 
-<<<<<<< HEAD
 def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
     """Return what the reader of a CNN's file noticed, such as batch normalisation folded away."""
-    return cnn.graph.notes if cnn.graph else ()
-=======
-def notes_of(facts: CnnCounts) -> tuple[str, ...]:
-    """Return what the reader of a network's file noticed, such as batch normalisation folded away."""
-    return facts.custom_graph.notes if facts.custom_graph else ()
->>>>>>> a42a320 (datasets: language of files, hardware, tables, features, measurements and CNNs; numpydoc sections for the faces)
+    return cnn.custom_graph.notes if cnn.custom_graph else ()
 
 
 @cache

@@ -89,15 +89,9 @@ def plan_streams(
         raise unknown_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
-<<<<<<< HEAD
     formula = formula or load_formula(LAYER_FORMULA)
     check_scope(formula, LAYER, advice="`trainlaw study --of layers` finds one")
-    layers, tasks = layer_tasks(cnn.network, gpu, batch, phase, formula)
-=======
-    law = law or load_formula(LAYER_FORMULA)
-    check_layer_formula(law)
-    layers, tasks = layer_tasks(cnn.graph, gpu, batch, phase, law)
->>>>>>> a42a320 (datasets: language of files, hardware, tables, features, measurements and CNNs; numpydoc sections for the faces)
+    layers, tasks = layer_tasks(cnn.graph, gpu, batch, phase, formula)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
     return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules)
 
