@@ -59,7 +59,14 @@ _TF_CNN_BENCHMARKS: Mapping[str, str] = {
     "resnet50": "resnet50_v1",
     "resnet152": "resnet152_v1",
 }
-_CIFAR: Mapping[str, str] = {"alexnet_cifar": "alexnet_cifar", "resnet56_cifar": "resnet56_cifar"}
+# Classes of what does not classify ImageNet: CIFAR-10, COCO with background, cells, defects.
+_CLASSES: Mapping[str, int] = {
+    "alexnet_cifar": 10,
+    "resnet56_cifar": 10,
+    "ssd300_resnet50": 81,
+    "unet_medical": 2,
+    "unet_industrial": 1,
+}
 # Sources of runs that ship already: layout, compilation and images, where their programs fix them.
 _FIXED: Mapping[str, Row] = {
     "pytorch-gpu-benchmark": {"layout": "nchw", "compilation": "eager", "data": "synthetic"},
@@ -139,13 +146,10 @@ def _first_words(gpu: str) -> str:
 
 
 def _cnn(stem: str, row: Mapping[str, str]) -> Row:
-    cnn, n_classes = row["cnn"], 1000
-    if cnn in _CIFAR:
-        cnn, n_classes = _CIFAR[cnn], 10
-    elif stem in ("nd-tensorflow-benchmark", "tf-cnn-benchmarks-evaluation"):
-        cnn, n_classes = _TF_CNN_BENCHMARKS.get(cnn, cnn), 1001
-    elif stem == "tf-metal-experiments":
-        cnn = _TF_CNN_BENCHMARKS.get(cnn, cnn)
+    has_background = stem in ("nd-tensorflow-benchmark", "tf-cnn-benchmarks-evaluation")
+    is_tensorflow = has_background or stem == "tf-metal-experiments"
+    cnn = _TF_CNN_BENCHMARKS.get(row["cnn"], row["cnn"]) if is_tensorflow else row["cnn"]
+    n_classes = _CLASSES.get(row["cnn"], 1001 if has_background else 1000)
     # Detectors and segmentation print "800 (min side)" or "192x160": their first number.
     side = int(re.match(r"\d+", row["input_size_px"]).group())  # type: ignore[union-attr]
     return {"cnn": cnn, "input_size_px": side, "n_classes": n_classes}
