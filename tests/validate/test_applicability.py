@@ -83,3 +83,25 @@ def test_a_formula_carries_it():
     bare = Formula(parse_text(f"3 * {name}"), feature_specs([name]), TARGET)
     assert stored_joint_range(bare) is None
     assert jointly_outside(bare, {name: [1e-3, 1e3]}).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(("level", "inside"), [(0.9, 9), (0.5, 5), (0.91, 10), (0.89, 9), (1.0, 10)])
+def test_the_limit_is_the_quantile_of_the_distances_between_groups(level, inside):
+    """Ten groups of one row each: at an exact multiple of a tenth, the limit is the distance of that row."""
+    values = np.exp(np.array([0.0, 0.1, 0.3, 0.6, 1.0, 1.5, 2.1, 2.8, 3.6, 4.5]))
+    joint = JointRange.fit({"x": values}, list("abcdefghij"), level)
+    logs = np.log(values + joint.floors)
+    others = [np.delete(logs, row) for row in range(10)]
+    # One feature: its scatter and the ridge, a twentieth of it.
+    distances = [
+        abs(one - rest.mean()) / np.sqrt(1.05 * rest.var()) for one, rest in zip(logs, others, strict=True)
+    ]
+    assert joint.limit == pytest.approx(sorted(distances)[inside - 1])
+
+
+def test_each_group_weighs_the_same_in_the_limit():
+    near, far = np.linspace(1.0, 1.1, 30), np.array([50.0])
+    columns = {"x": np.concatenate([near, near, far])}
+    groups = ["a"] * 30 + ["b"] * 30 + ["c"]
+    limits = [JointRange.fit(columns, groups, level).limit for level in (0.6, 0.7)]
+    assert limits[1] > 10.0 * limits[0]

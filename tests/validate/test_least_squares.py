@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,7 +42,7 @@ def exponential_decay(x, y):
     return with_numeric_slopes(lambda p: p[0] * np.exp(-p[1] * x) - y)
 
 
-def test_finds_the_truth_of_a_nonlinear_law():
+def test_finds_the_truth_of_a_nonlinear_model():
     x = np.linspace(0, 3, 40)
     fitted = robust_least_squares(exponential_decay(x, 5.0 * np.exp(-1.5 * x)), np.array([1.0, 0.1]))
     assert fitted.parameters == pytest.approx([5.0, 1.5], rel=1e-6)
@@ -78,7 +80,7 @@ def test_outliers_hardly_move_a_robust_fit():
     assert abs(robust - 2.0) < 0.2 < abs(plain - 2.0)
 
 
-def test_prior_is_the_posterior_mean_of_a_linear_law():
+def test_prior_gives_the_posterior_mean_of_a_linear_model():
     # One observation y = p + noise of deviation 1 and a prior N(0, 0.5): posterior mean y / (1 + 1 / 0.25).
     observation = with_numeric_slopes(lambda p: p - 3.0)
     prior = Prior(np.zeros(1), np.array([0.5]))
@@ -91,7 +93,7 @@ def test_start_without_a_finite_residual_is_refused():
         robust_least_squares(with_numeric_slopes(np.log), np.array([-1.0]))
 
 
-def test_steps_into_nonsense_are_taken_back():
+def test_steps_to_invalid_residuals_are_reverted():
     fitted = robust_least_squares(with_numeric_slopes(lambda p: np.log(p) - np.log(1e-6)), np.array([5.0]))
     assert fitted.parameters == pytest.approx([1e-6], rel=1e-6)
 
@@ -103,3 +105,38 @@ def test_limit_of_steps_is_kept():
     )
     assert fitted.steps == 2
     assert not fitted.converged
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
+def test_the_fit_ends_with_the_first_step_that_gains_too_little(tolerance):
+    x = np.linspace(0, 3, 40)
+    noisy = exponential_decay(x, 5.0 * np.exp(-1.5 * x) + 0.1 * np.sin(20.0 * x))
+
+    def cost(max_steps):
+        fitted = robust_least_squares(noisy, np.array([4.0, 1.0]), max_steps=max_steps, tolerance=tolerance)
+        return fitted.cost
+
+    whole = robust_least_squares(noisy, np.array([4.0, 1.0]), tolerance=tolerance)
+    assert whole.converged
+    costs = [cost(steps) for steps in range(whole.steps + 1)]
+    gains = [(before - after) / before for before, after in pairwise(costs)]
+    assert all(gain > tolerance for gain in gains[:-1])
+    assert gains[-1] <= tolerance
+    assert cost(1000) == whole.cost
+
+
+def test_an_exact_start_needs_one_step():
+    fitted = robust_least_squares(with_numeric_slopes(lambda p: p - 3.0), np.array([3.0]))
+    assert (fitted.parameters.tolist(), fitted.cost, fitted.steps, fitted.converged) == ([3.0], 0.0, 1, True)
+
+
+def test_without_a_step_that_gains_the_fit_ends_at_the_largest_damping():
+    """Slopes of the wrong sign: each rejected step multiplies the damping by 4, from 1e-3 to above 1e12."""
+
+    def misleading(parameters):
+        return parameters, -np.eye(1)
+
+    fitted = robust_least_squares(misleading, np.array([2.0]))
+    assert fitted.converged
+    assert fitted.parameters.tolist() == [2.0]
+    assert fitted.steps == 25
