@@ -1,9 +1,9 @@
-"""From a profile on one GPU to the time on another: the bars, measured, and the built-in laws.
+"""From a profile on an anchor GPU to the time on a target GPU: held-out errors and the built-in formulas.
 
-python -m benchmarks.anchors pairs        12 pairs, architectures held out; --ensemble: PROFET's
-python -m benchmarks.anchors target       GPUs held out as target and as anchor, and from the plain runs
-python -m benchmarks.anchors scalers      batch and image size between known ends, architectures held out
-python -m benchmarks.anchors laws FOLDER  writes the built-in laws with their held-out errors
+python -m benchmarks.anchors pairs            12 pairs, architectures held out; --ensemble: with PROFET's
+python -m benchmarks.anchors target           GPUs held out as target, as anchor and from plain runs
+python -m benchmarks.anchors scalers          batch and image size between known ends, architectures held out
+python -m benchmarks.anchors formulas FOLDER  write the built-in formulas with their held-out errors
 """
 
 import argparse
@@ -36,7 +36,7 @@ from trainlaw.validate.metrics import mape_percent
 
 ALONE = "trainlaw, profile alone"
 _PAIR_SETTINGS = SearchSettings(evaluations=300)
-_PROTOCOL = "one law per pair of GPUs; each architecture held out in turn, with all sizes and batches"
+_PROTOCOL = "one formula per pair of GPUs; each architecture held out in turn, with all sizes and batches"
 _SCALER_PROTOCOL = (
     "runs between the ends of their series, whose times are known; each architecture held out in turn"
 )
@@ -44,7 +44,7 @@ _OPERATIONS = {"fast": ("anchor_ratio", "profet_line", "operations_nonnegative")
 
 
 def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
-    """Return the held-out predictions of both laws of a pair and of the rivals."""
+    """Return the held-out predictions of both formulas of each pair and of the baselines."""
     names = baselines_for("gpu_pair", "profile") if ensemble else _OPERATIONS["fast"]
     estimators = {
         OURS: partial(ProfileLaw, _PAIR_SETTINGS),
@@ -55,7 +55,7 @@ def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
 
 
 def target_results(seed: int = 0) -> StudyResult:
-    """Return the predictions for GPUs that neither a pair nor a plain run of training has."""
+    """Return the predictions for GPUs that occur neither in the pairs nor in the plain runs of training."""
     kind = STUDY_KINDS["anchor"]
     rows = kind.rows(load("profet-pairs"))
     splits = [
@@ -64,16 +64,16 @@ def target_results(seed: int = 0) -> StudyResult:
         if len(test := split.test[rows.judged[split.test]])
     ]
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
-    rivals = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
-    estimators = {OURS: kind.search(rows, settings), **rivals}
+    baselines = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
+    estimators = {OURS: kind.search(rows, settings), **baselines}
     return run_study(rows.X, rows.seconds, rows.labels, splits, estimators)
 
 
-class EndPointLaw:
-    """Evolves the law of times between end points; `evaluations` forms are tried."""
+class EndPointSearch:
+    """Evolve a formula of times between end points; `evaluations` : formulas tried."""
 
     def __init__(self, evaluations: int = 1_000) -> None:
-        """Keep the number of forms."""
+        """Store the number of formulas."""
         self.evaluations = evaluations
 
     def fit(self, X, y, groups):
@@ -92,10 +92,10 @@ class EndPointLaw:
 
 
 class StraightLine:
-    """The straight line by batch x pixels between the end points: the null model."""
+    """Null model: the straight line by batch x pixels between the end points."""
 
     def fit(self, X, y, groups):
-        """Nothing is fitted."""
+        """Return self; nothing is fitted."""
         return self
 
     def predict(self, X):
@@ -107,7 +107,7 @@ def scaler_results(along: str) -> tuple[StudyResult, np.ndarray]:
     """Return the predictions between end points, and which are of whole series; `along` batch or pixels."""
     rows = runs_between_end_points(load("default").where(source="profet"), along)
     splits = leave_one_group_out(rows.labels[BY_CNN])
-    estimators = {OURS: EndPointLaw, "straight line": StraightLine, "PROFET's parabola": PolynomialScaler}
+    estimators = {OURS: EndPointSearch, "straight line": StraightLine, "PROFET's parabola": PolynomialScaler}
     result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators, group_column=BY_CNN)
     return result, rows.whole[result.predictions["row"].to_numpy()]
 
@@ -131,7 +131,7 @@ def _mape(measured: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def show_scalers() -> None:
-    """Print the errors between end points, all series and whole ones."""
+    """Print the errors between end points, of all series and of whole ones."""
     for along in (BATCH, PIXELS):
         result, whole = scaler_results(along)
         show(result, f"times between end points of {along}", (BY_CNN, "gpu"))
@@ -139,64 +139,69 @@ def show_scalers() -> None:
         show(inside, "  of these, of series from the least to the largest value", ())
 
 
-def write_laws(folder: Path) -> None:
-    """Write the laws of pairs, of any pair and of end points, each with its held-out errors."""
+def write_formulas(folder: Path) -> None:
+    """Write the formulas of GPU pairs and of end points, each with its held-out errors."""
     (folder / "pairs").mkdir(parents=True, exist_ok=True)
     table = load("profet-pairs")
     result = pair_results(table)
     labels = table.labels()
     for pair in sorted(set(labels[PAIR])):
         anchor, target = pair.split(" to ")
-        own = table.where(anchor_gpu=anchor, target_gpu=target)
+        inside = table.where(anchor_gpu=anchor, target_gpu=target)
         part = result.predictions[result.predictions[PAIR] == pair].reset_index(drop=True)
         for name, with_network in ((OURS, True), (ALONE, False)):
-            law = _pair_law(own, part, name, result.estimators)
-            save_formula(law, pair_formula_path(anchor, target, with_network, folder / "pairs"))
-            print(f"{pair}: {law.errors['summary'][OURS]['mape_percent']:.1f} %  {law.text()}", flush=True)
+            formula = _pair_formula(inside, part, name, result.estimators)
+            save_formula(formula, pair_formula_path(anchor, target, with_network, folder / "pairs"))
+            print(
+                f"{pair}: {formula.errors['summary'][OURS]['mape_percent']:.1f} %  {formula.text()}",
+                flush=True,
+            )
     for along in (BATCH, PIXELS):
-        save_formula(_scaler_law(along), folder / f"{along}-scaler.json")
+        save_formula(_scaler_formula(along), folder / f"{along}-scaler.json")
 
 
-def _pair_law(table: PairTable, part, name: str, names: tuple[str, ...]) -> Formula:
-    """The law of one pair from all its rows, with the held-out errors of its kind of law."""
+def _pair_formula(table: PairTable, part, name: str, names: tuple[str, ...]) -> Formula:
+    """Return the formula of one pair from all its rows, with the held-out errors of its kind."""
     X, seconds = table.features(PAIR_LAW_FEATURES), table.seconds
-    law = ProfileLaw(_PAIR_SETTINGS, with_network=name == OURS).fit(X, seconds, np.zeros(len(X))).formula_
+    formula = ProfileLaw(_PAIR_SETTINGS, with_network=name == OURS).fit(X, seconds, np.zeros(len(X))).formula_
     others = [other for other in names if other not in (OURS, ALONE)]
     held_out = part.drop(columns=[OURS]).rename(columns={name: OURS}) if name != OURS else part
     errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)
     (anchor, target) = table.frame[["anchor_gpu", "target_gpu"]].iloc[0]
     what = f"on {target}, from a profile on {anchor}"
-    return _delivered(law, X, seconds, errors, what=what, table=table, first=_shown_first(table))
+    return _finalized(formula, X, seconds, errors, what=what, table=table, first=_shown_first(table))
 
 
 def _shown_first(table: PairTable) -> np.ndarray:
-    """Rows that a workbook shows as worked cases: four networks of different kinds."""
+    """Return the rows that a workbook shows as worked cases: four CNNs of different kinds."""
     frame, wanted = table.frame, ("vgg16_profet", "resnet50_preact", "mobilenet_v2_keras", "inception_v3")
     middle = frame[(frame["batch_per_gpu"] == 32) & (frame["input_size_px"] == 128)]
     return middle.index[middle["cnn"].isin(wanted)].to_numpy()
 
 
-def _scaler_law(along: str) -> Formula:
+def _scaler_formula(along: str) -> Formula:
     rows = runs_between_end_points(load("default").where(source="profet"), along)
-    law = EndPointLaw().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
+    formula = EndPointSearch().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
     result, _ = scaler_results(along)
     errors = errors_json(result, _SCALER_PROTOCOL, BY_CNN)
     first = np.arange(0, len(rows.X), len(rows.X) // 4)[:4]
     what = f"between known ends of {along}"
-    return _delivered(law, rows.X, rows.seconds, errors, what=what, table=load("default"), first=first)
+    return _finalized(formula, rows.X, rows.seconds, errors, what=what, table=load("default"), first=first)
 
 
-def _delivered(law: Formula, X, seconds: np.ndarray, errors: Mapping, *, what: str, table, first) -> Formula:
-    """The law with short constants, its used features, errors, provenance; rows `first` as worked cases."""
-    columns = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
-    short = replace(law, expression=round_constants(law.expression, columns, seconds).expression)
-    ranges = {spec.name: law.ranges[spec.name] for spec in short.used_features}
+def _finalized(
+    formula: Formula, X, seconds: np.ndarray, errors: Mapping, *, what: str, table, first
+) -> Formula:
+    """Return the formula with rounded constants, errors and provenance; rows `first` are worked cases."""
+    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
+    short = replace(formula, expression=round_constants(formula.expression, columns, seconds).expression)
+    ranges = {spec.name: formula.ranges[spec.name] for spec in short.used_features}
     cases = [
         {spec.name: float(f"{X[spec.name].iloc[row]:.6g}") for spec in short.used_features} for row in first
     ]
     facts = {
         "trainlaw_version": version("trainlaw"),
-        "method": "a law evolved by genetic programming: python -m benchmarks.anchors laws",
+        "method": "evolved by genetic programming: python -m benchmarks.anchors formulas",
         "table": table.name, "table_sha256": table.sha256, "rows": len(seconds), "precisions": ["fp32"],
         "seed": 0, "cases": cases,
     }  # fmt: skip
@@ -213,7 +218,9 @@ _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
         target_results(), "GPUs held out as target and anchor, and their plain runs", (BY_GPU, BY_CNN)
     ),
     "scalers": lambda given: show_scalers(),
-    "laws": lambda given: write_laws(Path(given.folder)),
+    "formulas": lambda given: write_formulas(Path(given.folder)),
+    # The name in the provenance of formulas that were written before.
+    "laws": lambda given: write_formulas(Path(given.folder)),
 }
 
 
@@ -221,8 +228,8 @@ def main() -> None:
     """Measure one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("part", choices=sorted(_PARTS))
-    parser.add_argument("folder", nargs="?", default="laws")
-    parser.add_argument("--ensemble", action="store_true", help="PROFET's ensemble, too")
+    parser.add_argument("folder", nargs="?", default="formulas")
+    parser.add_argument("--ensemble", action="store_true", help="include the ensemble of PROFET")
     given = parser.parse_args()
     begun = time.monotonic()
     _PARTS[given.part](given)

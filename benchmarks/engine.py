@@ -1,6 +1,10 @@
-"""The engine against its peers on this machine: `python -m benchmarks.engine`, a table, a CSV and a page.
+"""The search engine compared with third-party engines on this machine: tables, CSV files and a page.
 
-Peers are installed by `pip install .[peers]`. Parts run alone: `--parts raw`; small: `--seeds 1 --budgets 5`.
+python -m benchmarks.engine                               all parts
+python -m benchmarks.engine --parts raw                   one part
+python -m benchmarks.engine --seeds 1 --budgets 5         a short run
+
+`pip install .[peers]` installs the third-party engines.
 """
 
 import argparse
@@ -14,13 +18,13 @@ from pathlib import Path
 
 from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
-from benchmarks.peers import PEERS
 from benchmarks.planted import planted_rows, planted_summary
-from benchmarks.problems import own_problems, read_problems
+from benchmarks.problems import built_in_problems, read_problems
 from benchmarks.proofs import proof_rows
 from benchmarks.quality import quality_rows, summary_rows
 from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
+from benchmarks.third_party import ENGINES
 
 PARTS = ("raw", "quality", "scaling", "first-front", "planted", "proofs", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
@@ -28,9 +32,9 @@ PAGE = Path("docs/benchmarks.md")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the parts asked for and writes `OUT/*.csv` and, unless told not to, `docs/benchmarks.md`.
+    """Run the requested parts and write `OUT/*.csv`, `OUT/*.md` and, with --page, `docs/benchmarks.md`.
 
-    Sections of parts that did not run stay as the last run left them in `OUT`.
+    Sections of other parts stay as in the last run in `OUT`.
     """
     options = _options(arguments)
     for part in options.parts:
@@ -45,16 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _raw(options: argparse.Namespace) -> None:
-    table = raw_rows(options.threads, options.repeats, "pyoperon" in options.peers)
+    table = raw_rows(options.threads, options.repeats, "pyoperon" in options.engines)
     for row in table:
-        row["ratio"] = row["ours"] / row["pyoperon"] if row["pyoperon"] else None
-    _section("raw", "Raw speed (ours in float64, pyoperon in float32)", table, options)
+        row["ratio"] = row["trainlaw"] / row["pyoperon"] if row["pyoperon"] else None
+    _section("raw", "Raw speed (trainlaw in float64, pyoperon in float32)", table, options)
 
 
 def _quality(options: argparse.Namespace) -> None:
-    problems = read_problems(options.problems) if options.problems else own_problems()
+    problems = read_problems(options.problems) if options.problems else built_in_problems()
     problems = [problem for problem in problems if options.only in problem.name]
-    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, options.peers)
+    rows = quality_rows(problems, options.budgets, options.seeds, options.threads, options.engines)
     _write_csv(options.out / "quality_runs.csv", rows)
     _section("quality", f"Quality at equal time ({len(problems)} problems)", summary_rows(rows), options)
 
@@ -70,7 +74,7 @@ def _first_front(options: argparse.Namespace) -> None:
 def _planted(options: argparse.Namespace) -> None:
     rows = planted_rows(options.planted_seeds, options.threads, options.only)
     _write_csv(options.out / "planted_runs.csv", rows)
-    title = "Planted laws found again (5 % noise; 60 s a search, for layers 120 s)"
+    title = "Planted formulas recovered (5 % noise; 60 s per search, 120 s for layers)"
     _section("planted", title, planted_summary(rows), options)
 
 
@@ -79,8 +83,8 @@ def _proofs(options: argparse.Namespace) -> None:
 
 
 def _held_out(options: argparse.Namespace) -> None:
-    rows = held_out_rows(options.fold_seconds, options.threads, len(options.peers) > 1)
-    title = "Errors on GPUs held out (default table, each GPU group a fold, one thread a search)"
+    rows = held_out_rows(options.fold_seconds, options.threads, len(options.engines) > 1)
+    title = "Errors on held-out GPUs (default table, one fold per GPU group, one thread per search)"
     _section("held-out", title, rows, options)
 
 
@@ -96,20 +100,20 @@ _RUN: dict[str, Callable[[argparse.Namespace], None]] = {
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Benchmarks of the engine against its peers.")
+    parser = argparse.ArgumentParser(description="The search engine compared with third-party engines.")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--peers", nargs="+", choices=tuple(PEERS), default=tuple(PEERS))
+    parser.add_argument("--engines", "--peers", nargs="+", choices=tuple(ENGINES), default=tuple(ENGINES))
     parser.add_argument("--budgets", nargs="+", type=float, default=(10.0, 30.0), help="seconds per fit")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--problems", type=Path, help="folder with problems.json instead of the own problems")
+    parser.add_argument("--problems", type=Path, help="folder with problems.json; default: built-in problems")
     parser.add_argument("--only", default="", help="problems whose name contains this")
     parser.add_argument("--planted-seeds", type=int, default=10)
-    parser.add_argument("--fold-seconds", type=float, default=60.0, help="search per fold, part held-out")
+    parser.add_argument("--fold-seconds", type=float, default=60.0, help="time limit per fold, part held-out")
     parser.add_argument("--full", action="store_true", help="scaling up to 1e6 rows")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
-    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md too")
+    parser.add_argument("--page", action="store_true", help="also write docs/benchmarks.md")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     return options
@@ -130,7 +134,7 @@ def _machine(threads: int) -> str:
 
 
 def _section(name: str, title: str, table: list[dict[str, object]], options: argparse.Namespace) -> None:
-    """Writes one part's table as CSV and as a section of the page, with the day and the machine."""
+    """Write the table of one part as CSV and as a section of the page, with date and machine."""
     _write_csv(options.out / f"{name}.csv", table)
     heads = list(table[0])
     lines = [f"## {title}", "", _machine(options.threads), ""]

@@ -1,6 +1,4 @@
-"""From the start of a process to the first useful front on the default table, with and without compiled code
-on disk.
-"""
+"""Time from the start of a process to the first useful front, with and without compiled code on disk."""
 
 import os
 import subprocess
@@ -9,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-# A front is useful from here on: mean training error of its best formula, in percent.
+# A front is useful below this mean training error of its best formula, percent.
 USEFUL_PERCENT = 20.0
 
 _CHILD = f"""
@@ -51,10 +49,10 @@ except Useful:
 
 
 def first_front_rows() -> list[dict[str, object]]:
-    """Seconds from the start of the process, with an empty cache of compiled code and with a full one."""
+    """Return seconds from the start of the process, with an empty and a full cache of compiled code."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
-        return [_timed(label, environment) for label in ("compiled anew", "compiled before")]
+        return [_timed(label, environment) for label in ("compiled in this run", "compiled before")]
 
 
 def _timed(label: str, environment: dict[str, str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Errors on GPUs held out, at equal time: every GPU group of the default table is a fold of its own."""
+"""Errors on held-out GPUs at equal time: every GPU group of the default table is one fold."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines import baselines_for, named_baselines, title_of
 
-# Baselines that need no search, the null model first.
+# Baselines without a search, the null models first.
 CHEAP = (
     "null_compute", "null_memory", "roofline", "nonnegative_linear", "cf9", "cf21", "random_forest",
     "gradient_boosting",
@@ -19,27 +19,28 @@ CHEAP = (
 
 
 class TimedSearch:
-    """Our search with its default settings for some seconds, on one thread."""
+    """A search with default settings and a time limit, on one thread."""
 
     def __init__(self, limit_seconds: float, random_seed: int = 0) -> None:
+        """Store the settings."""
         self.settings = SearchSettings(evaluations=None, limit_seconds=limit_seconds, random_seed=random_seed)
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Searches for seconds `y` (n_runs,); `groups` are the GPU groups of the training rows."""
+        """Search for seconds `y`, (n_runs,); `groups` are the GPU groups of the training rows."""
         self.search_ = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings)
         self.search_.fit(X[list(STUDY_FEATURES)], y, groups=groups)
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Seconds (n_runs,) by the chosen formula."""
+        """Return seconds, (n_runs,), by the chosen formula."""
         return self.search_.predict(X[list(STUDY_FEATURES)])
 
 
-def held_out_rows(limit_seconds: float, workers: int, peers: bool) -> list[dict[str, object]]:
-    """One row per estimator: its held-out error, mean over GPU groups, mean over runs, and median."""
+def held_out_rows(limit_seconds: float, workers: int, engines: bool) -> list[dict[str, object]]:
+    """Return one row per estimator: held-out error as mean over GPU groups, mean over runs, and median."""
     runs = load("default")
     searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
-    if peers:
+    if engines:
         searches |= {
             name: partial(factory, limit_seconds=limit_seconds)
             for name, factory in baselines_for("run", "engine").items()
@@ -54,7 +55,7 @@ def held_out_rows(limit_seconds: float, workers: int, peers: bool) -> list[dict[
     return [
         {
             "estimator": name if name in searches else title_of(name),
-            "seconds a fold": limit_seconds if name in searches else "no search",
+            "seconds per fold": limit_seconds if name in searches else "no search",
             "mean over GPU groups %": float(table.loc[name, "macro_gpu_group_mape_percent"]),
             "mean over runs %": float(table.loc[name, "mape_percent"]),
             "median %": float(table.loc[name, "median_ape_percent"]),

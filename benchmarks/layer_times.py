@@ -1,12 +1,12 @@
-"""Laws of measured layers: held-out errors beside all rivals, and known GPUs mixed at random.
+"""Formulas of measured layers: held-out errors with those of all baselines, and known GPUs mixed at random.
 
 python -m benchmarks.layer_times held-out [TABLE/KIND/PASS ...]   each GPU group held out in turn
 python -m benchmarks.layer_times shapes [TABLE/KIND/PASS ...]     each family of shapes held out in turn
 python -m benchmarks.layer_times mixed [TABLE/KIND/PASS ...]      a random fifth of the rows of all GPUs
 
-Errors are means over all rows held out, in percent. The published figure for known GPUs, 10.9 % (Justus,
-Brennan, Bonner, McGough, "Predicting the computational cost of deep learning models", IEEE Big Data 2018), is
-of a perceptron on layers of these six cards, whose rows they dealt at random.
+Errors are means over all held-out rows, percent. The published error for known GPUs, 10.9 % (Justus, Brennan,
+Bonner, McGough, "Predicting the computational cost of deep learning models", IEEE Big Data 2018), is that of
+a perceptron on layers of these six GPUs, with rows split at random.
 """
 
 import argparse
@@ -32,74 +32,65 @@ from trainlaw.validate.baselines.learned import GradientBoosting
 CONVOLUTIONS = ("neusight-layers/conv/forward", "cde-layers/conv/forward", "cde-layers/conv/train")
 DENSE = ("neusight-layers/dense/forward", "cde-layers/dense/forward", "cde-layers/dense/train")
 _SETTINGS = SearchSettings(evaluations=2_000, random_seed=0, islands=2, population=200)
-#: As `trainlaw study --of layer-times` makes it.
-LAW = partial(LayerTimeSearch, _SETTINGS)
+#: As in `trainlaw study --of layer-times`.
+SEARCH = partial(LayerTimeSearch, _SETTINGS)
 
 
-class LawPerGpu:
-    """A law for each GPU, told apart by its peak rate and bandwidth; for GPUs that are known."""
+class SearchPerGpu:
+    """A formula for each GPU, identified by peak rate and bandwidth; for known GPUs only."""
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search on the rows of each GPU; X : (n_layers, k). y, seconds, and groups : (n_layers,)."""
-        keys = _cards(X)
-        self.laws_ = {
-            key: LAW().fit(X[keys == key], y[keys == key], _dealt(int((keys == key).sum())))
+        keys = _gpu_keys(X)
+        self.searches_ = {
+            key: SEARCH().fit(X[keys == key], y[keys == key], _inner_groups(int((keys == key).sum())))
             for key in np.unique(keys)
         }
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_layers,)."""
-        keys, found = _cards(X), np.full(len(X), np.nan)
-        for key, law in self.laws_.items():
-            found[keys == key] = law.predict(X[keys == key])
+        keys, found = _gpu_keys(X), np.full(len(X), np.nan)
+        for key, search in self.searches_.items():
+            found[keys == key] = search.predict(X[keys == key])
         return found
 
 
-def _cards(X: pd.DataFrame) -> np.ndarray:
+def _gpu_keys(X: pd.DataFrame) -> np.ndarray:
     return (X["peak_flop_per_s"].astype(str) + " " + X["bandwidth_byte_per_s"].astype(str)).to_numpy(str)
 
 
-def _dealt(count: int) -> np.ndarray:
-    """Four groups of rows for the inner validation of a search on one GPU."""
+def _inner_groups(count: int) -> np.ndarray:
+    """Return four groups of rows for the inner validation of a search on one GPU."""
     return (np.arange(count) % 4).astype(str)
 
 
-def boosting_on_law() -> GradientBoosting:
-    """Return boosting of what the evolved law leaves over."""
-    return GradientBoosting(LAW)
-
-
-def boosting_on_law_per_gpu() -> GradientBoosting:
-    """Return boosting of what the laws of each GPU leave over."""
-    return GradientBoosting(LawPerGpu)
-
-
 class LongBoosting:
-    """Boosting of ln(seconds / evolved law) by absolute error, 800 trees: what is minimised is nearly the
-    error that is told.
+    """Boosting of ln(seconds / evolved formula) by absolute error, 800 trees.
+
+    The loss is close to the reported error.
     """
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit; X : (n_layers, k). y, seconds, and groups : (n_layers,)."""
-        self.law_ = LAW().fit(X, y, groups)
+        self.search_ = SEARCH().fit(X, y, groups)
         boosting = HistGradientBoostingRegressor(
             loss="absolute_error", max_iter=800, learning_rate=0.05, min_samples_leaf=10, random_state=0
         )
-        self.boosting_ = boosting.fit(X.to_numpy(dtype=float), np.log(y / self.law_.predict(X)))
+        self.boosting_ = boosting.fit(X.to_numpy(dtype=float), np.log(y / self.search_.predict(X)))
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_layers,)."""
-        return self.law_.predict(X) * np.exp(self.boosting_.predict(X.to_numpy(dtype=float)))
+        return self.search_.predict(X) * np.exp(self.boosting_.predict(X.to_numpy(dtype=float)))
 
 
 _MIXED: Mapping[str, EstimatorFactory] = {
-    "law": LAW,
-    "law per GPU": LawPerGpu,
-    "boosting on law": boosting_on_law,
-    "boosting on law per GPU": boosting_on_law_per_gpu,
-    "long boosting on law": LongBoosting,
+    "formula": SEARCH,
+    "formula per GPU": SearchPerGpu,
+    "boosting on formula": partial(GradientBoosting, SEARCH),
+    "boosting on formula per GPU": partial(GradientBoosting, SearchPerGpu),
+    "long boosting on formula": LongBoosting,
 }
 
 
@@ -114,7 +105,7 @@ def measure(text: str, part: str, only: str) -> None:
     else:
         label = {"held-out": "gpu_group", "shapes": "cnn_base"}[part]
         splits = leave_one_group_out(rows.labels[label])
-        estimators = {"law": LAW, **baselines_for("measured_layer")}
+        estimators = {"formula": SEARCH, **baselines_for("measured_layer")}
     estimators = {name: factory for name, factory in estimators.items() if only in name}
     began = time.monotonic()
     result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators)
@@ -129,7 +120,7 @@ def measure(text: str, part: str, only: str) -> None:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Measure the requested tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

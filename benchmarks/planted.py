@@ -1,16 +1,17 @@
-"""Planted truth: laws of known form on the real feature rows, with noise, searched for again.
+"""Recovery of planted formulas: known forms on the real feature rows, with noise.
 
-A law counts as found when a form on the front, its constants fitted anew to the law without noise, gives the
-law back to one percent on every row: equivalent forms count, lucky fits do not. Beside it stands whether the
-one formula that the search chose is such a form.
+A formula counts as found if a form on the front, with its constants refitted to the values without noise,
+reproduces them to one percent on every row: equivalent forms count, lucky fits do not. A second column shows
+whether the chosen formula is such a form.
 
-Noise is independent from row to row here, so that nothing has to transfer from group to group: individuals
-survive by their loss on all rows, and the shortest description chooses.
+The noise is independent between rows, so nothing has to transfer between groups: individuals survive by their
+loss on all rows, and the shortest description is chosen.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,9 @@ from trainlaw.formulas import (
 )
 
 NOISE = 0.05
-# Largest relative distance from the law, anywhere, of a form that is equivalent to it.
+# Largest relative distance on any row of a form that is equivalent to the planted formula.
 EQUIVALENT = 0.01
-# Members of the front with a larger loss, in units of the least, are not looked at.
+# Members of the front with a larger loss, in multiples of the least, are not examined.
 WORST_LOSS = 1.3
 
 SINGLE_GPU_FEATURES = (
@@ -43,8 +44,8 @@ SINGLE_GPU_FEATURES = (
     "batchnorm_memory_s", "depthwise_output_memory_s", "parameter_memory_s", "layer_launch_s",
     "total_compute_s", "activation_memory_s", "clock_ratio", "wide_sm",
 )  # fmt: skip
-SINGLE_GPU_LAWS = {
-    # The nine-term law of hand: sums over two rates, each corrected for the clock and for wide processors.
+SINGLE_GPU_FORMULAS = {
+    # Hand-derived, nine terms: sums over two rates, corrected for the clock and for wide multiprocessors.
     "nine terms": (
         "(1.48 * conv_other_compute_s + 77.9 * im2col_compute_s + 1070 * conv_weight_compute_s)"
         " * clock_ratio^(-0.15) * exp(0.71 * wide_sm)"
@@ -58,57 +59,60 @@ MULTI_GPU_FEATURES = (
     "single_gpu_time_s", "node_ring_s", "network_ring_s", "ring_s", "tree_s", "parameter_memory_s",
     "layer_launch_s",
 )  # fmt: skip
-MULTI_GPU_LAW = (
+MULTI_GPU_FORMULA = (
     "max(1.02 * single_gpu_time_s, 0.96 * single_gpu_time_s + 0.94 * node_ring_s + 3.2 * network_ring_s)"
     " + 0.0005"
 )
-LAYER_LAW = "1.3 * gemm_s * (1 + 96 / depth_k) * (1 + 40 / width_n)"
+LAYER_FORMULA = "1.3 * gemm_s * (1 + 96 / depth_k) * (1 + 40 / width_n)"
 
 
 @dataclass(frozen=True)
 class Planted:
-    """One planted law: features, columns (n_rows, n_features), groups (n_observations,), the law's text and
-    its values (n_observations,) in seconds, and the sums of a law of layers.
+    """A planted formula: features, columns, (n_rows, n_features), and groups, (n_observations,).
+
+    text : the formula. truth : its values, seconds, (n_observations,). sums : of layers over runs, if the
+    rows are layers.
     """
 
     name: str
     features: tuple[FeatureSpec, ...]
     columns: NDArray[np.float64]
     groups: NDArray[np.str_]
-    law: str
+    text: str
     truth: NDArray[np.float64]
     sums: RowSums | None = None
 
 
-def single_gpu_law(name: str) -> Planted:
-    """A law of `SINGLE_GPU_LAWS` on the rows of the default table."""
-    return _on_table("default", name, SINGLE_GPU_FEATURES, SINGLE_GPU_LAWS[name])
+def single_gpu_formula(name: str) -> Planted:
+    """Return a formula of `SINGLE_GPU_FORMULAS` on the rows of the default table."""
+    return _on_table("default", name, SINGLE_GPU_FEATURES, SINGLE_GPU_FORMULAS[name])
 
 
-def multi_gpu_law() -> Planted:
-    """A law with overlapped communication on the rows of the table of several GPUs."""
-    return _on_table("multi", "several GPUs", MULTI_GPU_FEATURES, MULTI_GPU_LAW)
+def multi_gpu_formula() -> Planted:
+    """Return a formula with overlapped communication on the rows of the table of several GPUs."""
+    return _on_table("multi", "several GPUs", MULTI_GPU_FEATURES, MULTI_GPU_FORMULA)
 
 
-def _on_table(table: str, name: str, features: tuple[str, ...], law: str) -> Planted:
+def _on_table(table: str, name: str, features: tuple[str, ...], text: str) -> Planted:
     runs = load(table)
     frame = runs.features([feature for feature in features if feature != SINGLE_GPU_TIME.name])
     frame[SINGLE_GPU_TIME.name] = runs.frame.get(SINGLE_GPU_TIME.name)
     columns = frame[list(features)].to_numpy(np.float64)
     usable = np.all(np.isfinite(columns), axis=1)
     columns = columns[usable]
-    values, _ = evaluate(parse_text(law), dict(zip(features, columns.T, strict=True)))
+    values, _ = evaluate(parse_text(text), dict(zip(features, columns.T, strict=True)))
     groups = runs.labels()["gpu_group"].to_numpy(str)[usable]
     specs = tuple(
         SINGLE_GPU_TIME if feature == SINGLE_GPU_TIME.name else feature_specs([feature])[0]
         for feature in features
     )
-    return Planted(name, specs, columns, groups, law, values)
+    return Planted(name, specs, columns, groups, text, values)
 
 
-def layer_law(runs_per_group: int = 24) -> Planted:
-    """A law of one convolution, as a matrix product of M x K by K x N, summed over the real layers of the
-    networks of the default table.
+def layer_formula(runs_per_group: int = 24) -> Planted:
+    """Return a formula of one convolution, summed over the real layers of the CNNs of the default table.
+
+    The convolution is a matrix product of M x K by K x N.
     """
     runs = load("default")
     groups = runs.labels()["gpu_group"].to_numpy(str)
@@ -125,16 +129,16 @@ def layer_law(runs_per_group: int = 24) -> Planted:
     known: dict[tuple[float, ...], int] = {}
     start, row, count, owners = [0], [], [], []
     for run in kept.tolist():
-        facts = runs.frame.iloc[run]
+        record = runs.frame.iloc[run]
         products = _matrix_products(
-            build(facts["cnn"], int(facts["input_size_px"]), int(facts["n_classes"])),
-            int(facts["batch_per_gpu"]),
+            build(record["cnn"], int(record["input_size_px"]), int(record["n_classes"])),
+            int(record["batch_per_gpu"]),
         )
         if not products:
             continue
         for (m, n, k), times in products.items():
-            place = known.setdefault((2.0 * m * n * k / peak[run], n, k, groups[run]), len(known))
-            row.append(place)
+            position = known.setdefault((2.0 * m * n * k / peak[run], n, k, groups[run]), len(known))
+            row.append(position)
             count.append(float(times))
         start.append(len(row))
         owners.append(groups[run])
@@ -146,12 +150,12 @@ def layer_law(runs_per_group: int = 24) -> Planted:
     )
     sums = RowSums(np.array(start), np.array(row), np.array(count))
     names = [spec.name for spec in features]
-    values, _ = evaluate(parse_text(LAYER_LAW), dict(zip(names, columns.T, strict=True)))
-    return Planted("layers", features, columns, np.array(owners), LAYER_LAW, sums.apply(values), sums)
+    values, _ = evaluate(parse_text(LAYER_FORMULA), dict(zip(names, columns.T, strict=True)))
+    return Planted("layers", features, columns, np.array(owners), LAYER_FORMULA, sums.apply(values), sums)
 
 
 def _matrix_products(cnn: Cnn, batch: int) -> dict[tuple[float, float, float], int]:
-    """(M, N, K) of each convolution of the forward pass, with how often it occurs."""
+    """Return (M, N, K) of each convolution of the forward pass, and its number of occurrences."""
     found: dict[tuple[float, float, float], int] = {}
     for layer in cnn.layers:
         if layer.kind == "conv":
@@ -167,9 +171,7 @@ def _matrix_product(layer: Layer, batch: int) -> tuple[float, float, float]:
 
 
 def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np.float64]:
-    """Largest relative distance from the law, anywhere, of each form (n_expressions,), fitted to the law
-    without noise.
-    """
+    """Return the largest relative distance of each form, (n_expressions,), refitted without noise."""
     rows = np.arange(planted.columns.shape[0])
     # Sums over single rows: a fit without the offset and slope of the untyped mode.
     sums = planted.sums or RowSums(np.append(rows, rows.size), rows, np.ones(rows.size))
@@ -189,7 +191,7 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
 
 
 def search_once(planted: Planted, seed: int, seconds: float, threads: int) -> dict[str, object]:
-    """One search for one planted law with the noise of a seed."""
+    """Run one search for a planted formula with the noise of a seed."""
     noise = np.random.default_rng([seed, 77]).standard_normal(planted.truth.size)
     settings = SearchSettings(
         evaluations=None,
@@ -208,42 +210,33 @@ def search_once(planted: Planted, seed: int, seconds: float, threads: int) -> di
     chosen = distances(planted, [estimator.formula_.expression])[0]
     predicted = estimator.predict(planted.columns, sums=planted.sums)
     return {
-        "law": planted.name,
+        "planted": planted.name,
         "seed": seed,
         "found": bool(np.any(near)),
         "chosen": bool(chosen <= EQUIVALENT),
         "largest distance of the chosen form %": 100.0 * chosen,
-        "mean error against the law %": 100.0 * float(np.mean(np.abs(predicted / planted.truth - 1.0))),
+        "mean error without noise %": 100.0 * float(np.mean(np.abs(predicted / planted.truth - 1.0))),
         "complexity": complexity(estimator.formula_.expression),
-        "complexity of the law": complexity(parse_text(planted.law)),
+        "complexity of the planted": complexity(parse_text(planted.text)),
         "features": len(variables(estimator.formula_.expression)),
         "seconds": spent,
         "formula": estimator.formula_.text(3),
     }
 
 
-def roofline_law() -> Planted:
-    """The roofline on the default table."""
-    return single_gpu_law("roofline")
-
-
-def nine_term_law() -> Planted:
-    """The nine-term law on the default table."""
-    return single_gpu_law("nine terms")
-
-
-LAWS: dict[str, tuple[Callable[[], Planted], float]] = {
-    "roofline": (roofline_law, 60.0),
-    "nine terms": (nine_term_law, 60.0),
-    "several GPUs": (multi_gpu_law, 60.0),
-    "layers": (layer_law, 120.0),
+#: How to make each planted formula, and the time limit of a search for it, seconds.
+PLANTED: dict[str, tuple[Callable[[], Planted], float]] = {
+    "roofline": (partial(single_gpu_formula, "roofline"), 60.0),
+    "nine terms": (partial(single_gpu_formula, "nine terms"), 60.0),
+    "several GPUs": (multi_gpu_formula, 60.0),
+    "layers": (layer_formula, 120.0),
 }
 
 
 def planted_rows(seeds: int, threads: int, only: str = "", share: float = 1.0) -> list[dict[str, object]]:
-    """One row per law and seed; `share` of the seconds that each law is given."""
+    """Return one row per planted formula and seed; `share` : of the time limit of each."""
     rows = []
-    for name, (make, seconds) in LAWS.items():
+    for name, (make, seconds) in PLANTED.items():
         if only not in name:
             continue
         planted = make()
@@ -254,22 +247,21 @@ def planted_rows(seeds: int, threads: int, only: str = "", share: float = 1.0) -
 
 
 def planted_summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Per law how often it was found, the mean error against the law without noise, and the seconds."""
+    """Return, by planted formula, how often it was found, the mean error without noise, and the seconds."""
     table = []
-    for law in dict.fromkeys(str(row["law"]) for row in rows):
-        own = [row for row in rows if row["law"] == law]
+    for name in dict.fromkeys(str(row["planted"]) for row in rows):
+        searches = [row for row in rows if row["planted"] == name]
         table.append(
             {
-                "law": law,
-                "on the front": f"{sum(bool(row['found']) for row in own)}/{len(own)}",
-                "chosen": f"{sum(bool(row['chosen']) for row in own)}/{len(own)}",
-                "mean error against the law %": float(
-                    np.mean([row["mean error against the law %"] for row in own])
+                "planted": name,
+                "on the front": f"{sum(bool(row['found']) for row in searches)}/{len(searches)}",
+                "chosen": f"{sum(bool(row['chosen']) for row in searches)}/{len(searches)}",
+                "mean error without noise %": float(
+                    np.mean([row["mean error without noise %"] for row in searches])
                 ),
-                "complexity (of the law)": (
-                    f"{np.median([row['complexity'] for row in own]):.0f} ({own[0]['complexity of the law']})"
-                ),
-                "seconds": float(np.mean([row["seconds"] for row in own])),
+                "complexity": float(np.median([row["complexity"] for row in searches])),
+                "complexity of the planted": searches[0]["complexity of the planted"],
+                "seconds": float(np.mean([row["seconds"] for row in searches])),
             }
         )
     return table

@@ -1,33 +1,36 @@
-"""Problems with a known law: equations of physics and performance models, made here or read from a folder."""
+"""Problems with a known formula: equations of physics and performance models, built in or from a folder."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from trainlaw.formulas import DIMENSIONLESS, SECOND, Expression, FeatureSpec, Unit, evaluate, parse_text
 
-# Equations of the Feynman lectures by their number there, after S.-M. Udrescu and M. Tegmark, "AI Feynman", 2020;
-# each variable with the range from which its values are drawn.
+# Equations of the Feynman lectures by their number there, after S.-M. Udrescu and M. Tegmark, "AI Feynman",
+# 2020; each variable with the range of its random values.
 EQUATIONS: dict[str, tuple[str, dict[str, tuple[float, float]]]] = {
     "I.6.20": ("exp(-(t / s)^2 / 2) / (sqrt(6.283185307179586) * s)", {"s": (1, 3), "t": (1, 3)}),
     "I.9.18": ("G * m1 * m2 / (square(x2 - x1) + square(y2 - y1))",
-               {"G": (1, 2), "m1": (1, 2), "m2": (1, 2), "x1": (3, 4), "x2": (1, 2), "y1": (3, 4), "y2": (1, 2)}),
+               {name: (3, 4) if name in ("x1", "y1") else (1, 2) for name in "G m1 m2 x1 x2 y1 y2".split()}),
     "I.10.7": ("m / sqrt(1 - v^2 / c^2)", {"m": (1, 5), "v": (1, 2), "c": (3, 10)}),
-    "I.11.19": ("x1 * y1 + x2 * y2 + x3 * y3", {name: (1.0, 5.0) for name in ("x1", "x2", "x3", "y1", "y2", "y3")}),
-    "I.12.11": ("q * (e + b * v * sin(w))", {name: (1.0, 5.0) for name in ("q", "e", "b", "v", "w")}),
-    "I.13.12": ("G * m1 * m2 * (1 / r2 - 1 / r1)", {name: (1.0, 5.0) for name in ("G", "m1", "m2", "r1", "r2")}),
-    "I.18.4": ("(m1 * r1 + m2 * r2) / (m1 + m2)", {name: (1.0, 5.0) for name in ("m1", "m2", "r1", "r2")}),
-    "I.24.6": ("m * (w^2 + w0^2) * x^2 / 4", {name: (1.0, 3.0) for name in ("m", "w", "w0", "x")}),
-    "I.27.6": ("1 / (1 / d1 + n / d2)", {name: (1.0, 5.0) for name in ("d1", "d2", "n")}),
-    "I.29.16": ("sqrt(x1^2 + x2^2 - 2 * x1 * x2 * cos(u - w))", {name: (1.0, 5.0) for name in ("x1", "x2", "u", "w")}),
-    "I.34.8": ("q * v * b / p", {name: (1.0, 5.0) for name in ("q", "v", "b", "p")}),
-    "II.6.11": ("p * cos(w) / (12.566370614359172 * e * r^2)", {name: (1.0, 3.0) for name in ("p", "w", "e", "r")}),
+    "I.11.19": ("x1 * y1 + x2 * y2 + x3 * y3", {name: (1.0, 5.0) for name in "x1 x2 x3 y1 y2 y3".split()}),
+    "I.12.11": ("q * (e + b * v * sin(w))", {name: (1.0, 5.0) for name in "q e b v w".split()}),
+    "I.13.12": ("G * m1 * m2 * (1 / r2 - 1 / r1)", {name: (1.0, 5.0) for name in "G m1 m2 r1 r2".split()}),
+    "I.18.4": ("(m1 * r1 + m2 * r2) / (m1 + m2)", {name: (1.0, 5.0) for name in "m1 m2 r1 r2".split()}),
+    "I.24.6": ("m * (w^2 + w0^2) * x^2 / 4", {name: (1.0, 3.0) for name in "m w w0 x".split()}),
+    "I.27.6": ("1 / (1 / d1 + n / d2)", {name: (1.0, 5.0) for name in "d1 d2 n".split()}),
+    "I.29.16": ("sqrt(x1^2 + x2^2 - 2 * x1 * x2 * cos(u - w))",
+                {name: (1.0, 5.0) for name in "x1 x2 u w".split()}),
+    "I.34.8": ("q * v * b / p", {name: (1.0, 5.0) for name in "q v b p".split()}),
+    "II.6.11": ("p * cos(w) / (12.566370614359172 * e * r^2)",
+                {name: (1.0, 3.0) for name in "p w e r".split()}),
 }  # fmt: skip
-# Data sheet figures of six GPUs: TFLOP/s, GB/s, microseconds per launch; the model below is ours, not measured.
+# Nominal figures of six GPUs: TFLOP/s, GB/s, microseconds per launch; the model below is artificial.
 MODEL_GPUS = {
     "K80": (4.1, 240.0, 14.0),
     "P100": (9.5, 732.0, 10.0),
@@ -50,7 +53,7 @@ MODEL_UNITS = {
     "gradient": "B",
     "link": "B/s",
 }
-# Units of the columns of a folder of problems, where they are known by name.
+# Units of the columns of a folder of problems, by name.
 FOLDER_UNITS = {
     "gflop": "FLOP",
     "peak_tflops": "FLOP/s",
@@ -66,10 +69,10 @@ FOLDER_UNITS = {
 
 @dataclass(frozen=True)
 class BenchmarkProblem:
-    """Training and test rows (n_rows, n_features) and (n_rows,) of one law; `kind` is "equation" or
-    "perfmodel".
+    """Training and test rows, (n_rows, n_features) and (n_rows,), of one formula.
 
-    groups : the GPU of each training row, or None. law : the true law where it is known.
+    kind : "equation" or "perfmodel". groups : the GPU of each training row, or None. truth : the true
+    formula, if it is known.
     """
 
     name: str
@@ -81,37 +84,34 @@ class BenchmarkProblem:
     test_x: NDArray[np.float64]
     test_y: NDArray[np.float64]
     groups: NDArray[np.str_] | None
-    law: Expression | None
+    truth: Expression | None
 
 
 def make_equation(name: str, noise: float, rows: int = 1000, seed: int = 0) -> BenchmarkProblem:
-    """The equation `name` with Gaussian noise of `noise` standard deviations of the target on the
-    training rows.
+    """Return the equation `name` with noise on its training rows, in standard deviations of the target.
 
     >>> make_equation("I.27.6", 0.0, rows=10).train_x.shape
     (10, 3)
     """
     text, ranges = EQUATIONS[name]
-    law = parse_text(text)
+    truth = parse_text(text)
     generator = np.random.default_rng([seed, sorted(EQUATIONS).index(name)])
     low, high = np.array(list(ranges.values()), dtype=np.float64).T
     points = generator.uniform(low, high, (2 * rows, len(ranges)))
-    truth = evaluate(law, dict(zip(ranges, points.T, strict=True)))[0]
+    exact = evaluate(truth, dict(zip(ranges, points.T, strict=True)))[0]
     features = tuple(FeatureSpec(variable, variable, DIMENSIONLESS, variable) for variable in ranges)
-    noisy = truth[:rows] + noise * np.std(truth[:rows]) * generator.standard_normal(rows)
+    noisy = exact[:rows] + noise * np.std(exact[:rows]) * generator.standard_normal(rows)
     target = FeatureSpec("target", "y", DIMENSIONLESS, "target")
     label = f"{name} noise {noise:g}"
     return BenchmarkProblem(
-        label, "equation", features, target, points[:rows], noisy, points[rows:], truth[rows:], None, law
+        label, "equation", features, target, points[:rows], noisy, points[rows:], exact[rows:], None, truth
     )
 
 
 def make_performance_model(
     held_out: str, noise: float = 0.05, rows: int = 600, seed: int = 0
 ) -> BenchmarkProblem:
-    """Our performance model with one GPU's rows for the test and log-normal noise on every time, in
-    seconds.
-    """
+    """Return the performance model tested on the rows of one GPU, with log-normal noise on all times."""
     generator = np.random.default_rng(seed)
     gpus = np.array(sorted(MODEL_GPUS))[np.arange(rows) % len(MODEL_GPUS)]
     sheet = np.array([MODEL_GPUS[gpu] for gpu in gpus])
@@ -126,41 +126,47 @@ def make_performance_model(
         "gradient": 10.0 ** generator.uniform(6.5, 9.0, rows),
         "link": generator.choice([1.25e10, 5e10, 3e11], rows),
     }
-    law = parse_text(MODEL_TEXT)
-    times = evaluate(law, columns)[0] * np.exp(noise * generator.standard_normal(rows))
+    truth = parse_text(MODEL_TEXT)
+    times = evaluate(truth, columns)[0] * np.exp(noise * generator.standard_normal(rows))
     features = tuple(FeatureSpec(name, name, Unit.parse(unit), name) for name, unit in MODEL_UNITS.items())
     table = np.column_stack(list(columns.values()))
     test = gpus == held_out
     return BenchmarkProblem(
         f"model without {held_out}", "perfmodel", features, FeatureSpec("time_s", "t", SECOND, "time"),
-        table[~test], times[~test], table[test], times[test], gpus[~test], law,
+        table[~test], times[~test], table[test], times[test], gpus[~test], truth,
     )  # fmt: skip
 
 
-def own_problems() -> list[BenchmarkProblem]:
-    """All problems of this file: every equation without and with 1 % noise, every GPU held out once."""
+def built_in_problems() -> list[BenchmarkProblem]:
+    """Return all built-in problems: every equation without and with 1 % noise, every GPU held out once."""
     equations = [make_equation(name, noise) for name in EQUATIONS for noise in (0.0, 0.01)]
     return equations + [make_performance_model(gpu) for gpu in MODEL_GPUS]
 
 
 def read_problems(folder: Path) -> list[BenchmarkProblem]:
-    """The problems of a folder: `problems.json` and one CSV of training and one of test rows for each."""
-    facts = json.loads((folder / "problems.json").read_text())
-    return [_read_problem(folder, name, fact) for name, fact in facts.items()]
+    """Return the problems of a folder: `problems.json`, and two CSV files of training and test rows each."""
+    entries = json.loads((folder / "problems.json").read_text())
+    return [_read_problem(folder, name, entry) for name, entry in entries.items()]
 
 
-def _read_problem(folder: Path, name: str, fact: dict) -> BenchmarkProblem:
+def _read_problem(folder: Path, name: str, entry: dict[str, Any]) -> BenchmarkProblem:
     train, test = (pd.read_csv(folder / f"{name}_{part}.csv") for part in ("train", "test"))
-    columns: Sequence[str] = fact.get("features") or list(fact["vars"])
-    measured = fact["kind"] == "perfmodel"
+    columns: Sequence[str] = entry.get("features") or list(entry["vars"])
+    measured = entry["kind"] == "perfmodel"
     units = [Unit.parse(FOLDER_UNITS[column]) if measured else DIMENSIONLESS for column in columns]
     features = tuple(
         FeatureSpec(column, column, unit, column) for column, unit in zip(columns, units, strict=True)
     )
-    text = fact["formula"].replace("**", "^").replace("Max", "max")
+    text = entry["formula"].replace("**", "^").replace("Max", "max")
     return BenchmarkProblem(
-        name, fact["kind"], features, FeatureSpec("target", "y", SECOND if measured else DIMENSIONLESS, "target"),
-        train[list(columns)].to_numpy(np.float64), train[fact["task_target"]].to_numpy(np.float64),
-        test[list(columns)].to_numpy(np.float64), test[fact.get("test_target", "target")].to_numpy(np.float64),
-        train["gpu"].to_numpy(str) if measured else None, parse_text(text),
-    )  # fmt: skip
+        name,
+        entry["kind"],
+        features,
+        FeatureSpec("target", "y", SECOND if measured else DIMENSIONLESS, "target"),
+        train[list(columns)].to_numpy(np.float64),
+        train[entry["task_target"]].to_numpy(np.float64),
+        test[list(columns)].to_numpy(np.float64),
+        test[entry.get("test_target", "target")].to_numpy(np.float64),
+        train["gpu"].to_numpy(str) if measured else None,
+        parse_text(text),
+    )

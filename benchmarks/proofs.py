@@ -1,4 +1,4 @@
-"""Proofs of monotonicity for the front of a search on the default table: how many that hold are proved."""
+"""Proofs of monotonicity for the front of a search on the default table: the share of true claims proved."""
 
 import time
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-9
 
 
 def proof_rows(evaluations: int = 20_000) -> list[dict[str, object]]:
-    """One row for rising, one for falling: claims, those that sampled points contradict, proved, seconds."""
+    """Return a row for rising and one for falling: claims, those contradicted by points, proved, seconds."""
     runs = load("default")
     search = FormulaRegressor(
         feature_specs(STUDY_FEATURES), TARGET, SearchSettings(evaluations=evaluations, threads=2)
@@ -33,11 +33,11 @@ def _proved(
     ]
     began = time.perf_counter()
     proved = [
-        prove_monotone(law, name, box, direction, simplify_seconds=0.0).status == "proved"
-        for law, name in claims
+        prove_monotone(expression, name, box, direction, simplify_seconds=0.0).status == "proved"
+        for expression, name in claims
     ]
     spent = time.perf_counter() - began
-    holds = [_holds(law, name, box, direction) for law, name in claims]
+    holds = [_holds(expression, name, box, direction) for expression, name in claims]
     true = sum(holds)
     return {
         "claim": "never falls" if direction > 0 else "never rises",
@@ -50,15 +50,15 @@ def _proved(
     }
 
 
-def _holds(law: Expression, name: str, box: dict[str, tuple[float, float]], direction: int) -> bool:
-    """Whether no sampled pair that differs in `name` alone contradicts the claim."""
+def _holds(expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int) -> bool:
+    """Return whether no sampled pair of points that differ only in `name` contradicts the claim."""
     generator = np.random.default_rng(0)
     low = {
         variable: generator.uniform(*box[variable], POINTS) if box[variable][0] < box[variable][1]
         else np.full(POINTS, box[variable][0])
-        for variable in variables(law)
+        for variable in variables(expression)
     }  # fmt: skip
     high = low | {name: generator.uniform(low[name], box[name][1])}
-    first, _ = evaluate(law, low)
-    second, _ = evaluate(law, high)
+    first, _ = evaluate(expression, low)
+    second, _ = evaluate(expression, high)
     return bool(np.all(direction * (second - first) >= -ROUNDING * np.abs(first)))

@@ -1,4 +1,4 @@
-"""Quality at equal time: what ours and the peers find on problems with a known law."""
+"""Quality at equal time: trainlaw and third-party engines on problems with a known formula."""
 
 import multiprocessing
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from trainlaw.formulas import (
 from trainlaw.formulas.expression import with_constants
 from trainlaw.formulas.sympy_bridge import to_sympy
 
-from benchmarks.peers import PEERS, PeerResult
 from benchmarks.problems import BenchmarkProblem
+from benchmarks.third_party import ENGINES, EngineResult
 
-# Share of the test variance left over below which a formula with its constants fitted anew, in float64,
-# counts as the law itself: far below what an approximation of the size of the law leaves.
+# A formula whose refitted constants leave a smaller share of the test variance, in float64, counts as the
+# true formula: an approximation of similar size leaves far more.
 EXACT_SHARE = 1e-18
-# Above this share the constants of a formula are not fitted anew.
+# Above this share the constants of a formula are not refitted.
 NEAR_SHARE = 1e-3
-# A recovered law is at most so many times as complex as the law as it was written.
+# Largest complexity of a recovered formula, in multiples of that of the true formula as written.
 MOST_TIMES = 3
 SYMPY_SECONDS = 20.0
 
@@ -36,22 +36,22 @@ def quality_rows(
     budgets: Sequence[float],
     seeds: int,
     threads: int,
-    peers: Sequence[str],
+    engines: Sequence[str],
 ) -> list[dict[str, object]]:
-    """One row per problem, budget, seed and peer."""
+    """Return one row per problem, budget, seed and engine."""
     rows = []
     for budget in budgets:
         for problem in problems:
             for seed in range(seeds):
-                for peer in peers:
-                    result = PEERS[peer](problem, budget, seed, threads)
+                for engine in engines:
+                    result = ENGINES[engine](problem, budget, seed, threads)
                     rows.append(
                         {
                             "problem": problem.name,
                             "kind": problem.kind,
                             "budget_s": budget,
                             "seed": seed,
-                            "peer": peer,
+                            "engine": engine,
                         }
                         | measures(problem, result)
                     )
@@ -59,39 +59,39 @@ def quality_rows(
     return rows
 
 
-def measures(problem: BenchmarkProblem, result: PeerResult) -> dict[str, object]:
-    """R2, median absolute percentage error, recovery by numbers and by sympy, nodes, seconds, text."""
-    truth = problem.test_y
-    error = np.nan_to_num(result.predicted, nan=np.inf, posinf=np.inf, neginf=np.inf) - truth
-    left = float(np.mean(error**2) / np.var(truth))
-    law = problem.law if problem.kind == "equation" else None
-    texts = (result.text, *result.others) if law else ()
-    found = [refitted(problem, law, text) for text in texts]
+def measures(problem: BenchmarkProblem, result: EngineResult) -> dict[str, object]:
+    """Return R2, median absolute percentage error, recovery by numbers and by sympy, nodes, seconds, text."""
+    measured = problem.test_y
+    error = np.nan_to_num(result.predicted, nan=np.inf, posinf=np.inf, neginf=np.inf) - measured
+    left = float(np.mean(error**2) / np.var(measured))
+    truth = problem.truth if problem.kind == "equation" else None
+    texts = (result.text, *result.others) if truth else ()
+    found = [refitted(problem, truth, text) for text in texts]
     known = [formula for formula in found if formula is not None]
     return {
         "r2": 1.0 - left,
-        "median_ape_percent": float(np.median(np.abs(error / truth)) * 100.0),
+        "median_ape_percent": float(np.median(np.abs(error / measured)) * 100.0),
         "recovered": bool(found) and found[0] is not None,
         "recovered_on_front": bool(known),
-        "sympy_agrees": bool(known) and sympy_agrees(known[0], law),
+        "sympy_agrees": bool(known) and sympy_agrees(known[0], truth),
         "nodes": result.size,
         "seconds": result.seconds,
         "formula": result.text,
     }
 
 
-def refitted(problem: BenchmarkProblem, law: Expression, text: str) -> Expression | None:
-    """The formula of `text` with its constants fitted to the law's own values on the test rows, if it then
-    is the law and no more than `MOST_TIMES` as complex; else None.
+def refitted(problem: BenchmarkProblem, truth: Expression, text: str) -> Expression | None:
+    """Return the formula of `text`, constants refitted to the noise-free test rows, or None.
 
-    So noise in the training rows does not count against a formula of the right form, and a long
-    approximation does not count as the law.
+    None if it differs from the true formula or is more than `MOST_TIMES` as complex. Thus noise in the
+    training rows does not count against a formula of the right form, and a long approximation is not
+    accepted.
     """
     try:
         found = tidy(parse_text(text))
     except TrainlawError:
         return None
-    if complexity(found) > MOST_TIMES * complexity(law):
+    if complexity(found) > MOST_TIMES * complexity(truth):
         return None
     columns = {spec.name: problem.test_x[:, i] for i, spec in enumerate(problem.features)}
     spread = float(np.std(problem.test_y))
@@ -108,13 +108,14 @@ def refitted(problem: BenchmarkProblem, law: Expression, text: str) -> Expressio
     return with_constants(found, held.tolist())
 
 
-def sympy_agrees(found: Expression, law: Expression) -> bool:
-    """Whether sympy, in a process of its own, reduces the difference to zero, constants to 4 digits; False
-    after `SYMPY_SECONDS`.
+def sympy_agrees(found: Expression, truth: Expression) -> bool:
+    """Return whether sympy reduces the difference to zero, with constants of 4 digits.
+
+    In a separate process; False after `SYMPY_SECONDS`.
     """
     context = multiprocessing.get_context("spawn")
     answer = context.SimpleQueue()
-    child = context.Process(target=_reduce, args=(to_text(found), to_text(law), answer), daemon=True)
+    child = context.Process(target=_reduce, args=(to_text(found), to_text(truth), answer), daemon=True)
     child.start()
     child.join(SYMPY_SECONDS)
     if child.is_alive():
@@ -123,37 +124,37 @@ def sympy_agrees(found: Expression, law: Expression) -> bool:
     return not answer.empty() and answer.get()
 
 
-def _reduce(found: str, law: str, answer: multiprocessing.SimpleQueue) -> None:
-    import sympy
+def _reduce(found: str, truth: str, answer: multiprocessing.SimpleQueue) -> None:
+    import sympy  # noqa: PLC0415  # only in the child process
 
     expanded = sympy.expand(to_sympy(parse_text(found)))
     rounded = expanded.xreplace(
         {number: sympy.Float(f"{float(number):.4g}") for number in expanded.atoms(sympy.Float)}
     )
-    difference = rounded - to_sympy(parse_text(law))
+    difference = rounded - to_sympy(parse_text(truth))
     answer.put(bool(sympy.simplify(sympy.nsimplify(difference, rational=True, tolerance=1e-6)) == 0))
 
 
 def summary_rows(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
-    """Per budget and peer: share of equations with R2 > 0.999 and recovered, median error on the models."""
+    """Return shares of equations with R2 > 0.999 and recovered, and median errors, by budget and engine."""
     table = []
     for budget in sorted({row["budget_s"] for row in rows}):
-        for peer in dict.fromkeys(row["peer"] for row in rows):
-            own = [row for row in rows if row["budget_s"] == budget and row["peer"] == peer]
-            equations = [row for row in own if row["kind"] == "equation"]
-            if not own:
+        for engine in dict.fromkeys(row["engine"] for row in rows):
+            runs = [row for row in rows if row["budget_s"] == budget and row["engine"] == engine]
+            equations = [row for row in runs if row["kind"] == "equation"]
+            if not runs:
                 continue
-            models = [float(row["median_ape_percent"]) for row in own if row["kind"] == "perfmodel"]
+            models = [float(row["median_ape_percent"]) for row in runs if row["kind"] == "perfmodel"]
             table.append(
                 {
                     "budget_s": budget,
-                    "peer": peer,
+                    "engine": engine,
                     "R2 > 0.999": f"{sum(float(row['r2']) > 0.999 for row in equations)}/{len(equations)}",
                     "recovered on the front": f"{sum(bool(row['recovered_on_front']) for row in equations)}",
                     "recovered, chosen": f"{sum(bool(row['recovered']) for row in equations)}",
                     "sympy agrees": sum(bool(row["sympy_agrees"]) for row in equations),
                     "models, median APE %": round(float(np.median(models)), 2) if models else "not run",
-                    "median nodes": float(np.median([int(row["nodes"]) for row in own])),
+                    "median nodes": float(np.median([int(row["nodes"]) for row in runs])),
                 }
             )
     return table

@@ -1,5 +1,6 @@
-"""Raw speed: node evaluations, fits of constants and whole generations per second, ours and pyoperon's."""
+"""Raw speed: node evaluations, fits and generations per second, of trainlaw and pyoperon."""
 
+import random
 import time
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ FEATURES = 5
 
 
 def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The shortest of some repetitions, after one that warms up."""
+    """Return the shortest of some repetitions, after one for warming up."""
     work()
     spent = []
     for _ in range(repeats):
@@ -30,14 +31,14 @@ def best_seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def sample_rows(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (rows, FEATURES) between 1 and 2, and a target (rows,) that no small tree fits exactly."""
+    """Return columns, (rows, FEATURES), from 1 to 2, and a target, (rows,), without an exact small tree."""
     generator = np.random.default_rng(0)
     X = generator.uniform(1.0, 2.0, (rows, FEATURES))
     return X, X[:, 0] * X[:, 1] + np.sin(3.0 * X[:, 2]) + generator.normal(0.0, 0.1, rows)
 
 
 def our_problem(operators: tuple[str, ...], rows: int, threads: int, population: int = TREES):
-    """An untyped problem over the sample rows."""
+    """Return an untyped problem over the sample rows."""
     X, y = sample_rows(rows)
     features = tuple(FeatureSpec(f"x{i}", f"x{i}", DIMENSIONLESS, f"column {i}") for i in range(FEATURES))
     settings = SearchSettings(
@@ -54,9 +55,7 @@ def our_problem(operators: tuple[str, ...], rows: int, threads: int, population:
 def our_trees(
     operators: tuple[str, ...], count: int = TREES, nodes: tuple[int, int] = (20, 40)
 ) -> list[Individual]:
-    """Random trees with a number of nodes in a range."""
-    import random
-
+    """Return random trees with a number of nodes in a range."""
     grammar = our_problem(operators, 10, 1).grammar
     trees: list[Individual] = []
     with drawing_from(random.Random(0).getstate()):
@@ -68,19 +67,19 @@ def our_trees(
 
 
 def our_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
-    """Node evaluations per second, float64."""
+    """Return node evaluations per second, float64."""
     programs = encode(our_trees(operators), affine=False)
     columns = np.ascontiguousarray(sample_rows(rows)[0].T)
     machine = Machine(threads)
-    # Both sides write into memory that is there already.
+    # Both engines write into allocated memory.
     out = np.empty((programs.amount, rows))
     spent = best_seconds(lambda: machine.values(programs, columns, out), repeats)
     return programs.tokens.size * rows / spent
 
 
 def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
-    """Node evaluations per second, float32."""
-    import pyoperon
+    """Return node evaluations per second of pyoperon, float32."""
+    import pyoperon  # noqa: PLC0415  # optional
 
     data = pyoperon.Dataset(np.asfortranarray(sample_rows(rows)[0]))
     problem = pyoperon.Problem(data)
@@ -88,9 +87,9 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
     problem.ConfigurePrimitiveSet(sum(int(kind) for kind in kinds))
     grammar = problem.PrimitiveSet
     creator = pyoperon.BalancedTreeCreator(grammar, [variable.Hash for variable in data.Variables], 0.0)
-    random = pyoperon.RandomGenerator(1)
+    generator = pyoperon.RandomGenerator(1)
     lengths = np.random.default_rng(0).integers(20, 41, TREES).tolist()
-    trees = [creator(random, length, 0, 10) for length in lengths]
+    trees = [creator(generator, length, 0, 10) for length in lengths]
     result = np.empty((TREES, rows), dtype=np.float32)
     whole = pyoperon.Range(0, rows)
     spent = best_seconds(lambda: pyoperon.EvaluateTrees(trees, data, whole, result, threads), repeats)
@@ -98,14 +97,14 @@ def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: in
 
 
 def our_fits_per_second(rows: int, threads: int, repeats: int) -> float:
-    """Individuals per second with five Levenberg-Marquardt steps."""
+    """Return individuals per second with five Levenberg-Marquardt steps."""
     problem = our_problem(ARITHMETIC, rows, threads)
     trees = our_trees(ARITHMETIC)
     return TREES / best_seconds(lambda: problem.fit(trees, 5), repeats)
 
 
 def our_generations_per_second(rows: int, threads: int, generations: int, population: int = TREES) -> float:
-    """Whole generations per second: parents, variation, fit, survival."""
+    """Return generations per second: parents, variation, fit, survival."""
     problem = our_problem(ARITHMETIC, rows, threads, population)
     island = start_island(problem, 0)
     for _ in range(2):
@@ -113,23 +112,23 @@ def our_generations_per_second(rows: int, threads: int, generations: int, popula
     began, before = time.perf_counter(), island.evaluations
     for _ in range(generations):
         step(island, problem)
-    # Duplicates are not fitted again: count what was.
+    # Duplicates are not fitted again, so the evaluations are counted.
     return (island.evaluations - before) / population / (time.perf_counter() - began)
 
 
 def pyoperon_generations_per_second(
     rows: int, threads: int, generations: int, population: int = TREES
 ) -> float:
-    """Whole generations per second of pyoperon's NSGA-II with five Levenberg-Marquardt steps."""
-    from pyoperon.sklearn import SymbolicRegressor
+    """Return generations per second of pyoperon's NSGA-II with five Levenberg-Marquardt steps."""
+    from pyoperon.sklearn import SymbolicRegressor  # noqa: PLC0415  # optional
 
     X, y = sample_rows(rows)
 
     def seconds(count: int) -> float:
         estimator = SymbolicRegressor(
-            allowed_symbols="add,sub,mul,div,constant,variable", optimizer_iterations=5, objectives=["r2", "length"],
-            population_size=population, generations=count, max_evaluations=10**9, max_length=50, n_threads=threads,
-            random_state=1,
+            allowed_symbols="add,sub,mul,div,constant,variable", optimizer_iterations=5, objectives=["r2",
+            "length"], population_size=population, generations=count, max_evaluations=10**9, max_length=50,
+            n_threads=threads, random_state=1,
         )  # fmt: skip
         began = time.perf_counter()
         estimator.fit(X, y)
@@ -139,21 +138,29 @@ def pyoperon_generations_per_second(
     return generations / max(seconds(generations + 2) - few, 1e-9)
 
 
-def raw_rows(threads: int, repeats: int, peer: bool) -> list[dict[str, object]]:
-    """One row per measure: name, ours, pyoperon's (None without the peer)."""
+def raw_rows(threads: int, repeats: int, pyoperon: bool) -> list[dict[str, object]]:
+    """Return one row per measure: name, trainlaw, pyoperon (None without it)."""
     table = []
     for label, operators in (("arithmetic", ARITHMETIC), ("full set", FULL)):
         for rows in (1_000, 10_000):
-            theirs = pyoperon_nodes_per_second(operators, rows, threads, repeats) if peer else None
+            theirs = pyoperon_nodes_per_second(operators, rows, threads, repeats) if pyoperon else None
             ours = our_nodes_per_second(operators, rows, threads, repeats)
             table.append(
-                {"measure": f"node evaluations/s, {label}, {rows:,} rows", "ours": ours, "pyoperon": theirs}
+                {
+                    "measure": f"node evaluations/s, {label}, {rows:,} rows",
+                    "trainlaw": ours,
+                    "pyoperon": theirs,
+                }
             )
     generations = 5 * repeats
-    theirs = pyoperon_generations_per_second(1_000, threads, generations) if peer else None
+    theirs = pyoperon_generations_per_second(1_000, threads, generations) if pyoperon else None
     ours = our_fits_per_second(1_000, threads, repeats)
     individuals = None if theirs is None else theirs * TREES
-    table.append({"measure": "individuals/s, 5 fit steps, 1,000 rows", "ours": ours, "pyoperon": individuals})
+    table.append(
+        {"measure": "individuals/s, 5 fit steps, 1,000 rows", "trainlaw": ours, "pyoperon": individuals}
+    )
     ours = our_generations_per_second(1_000, threads, generations)
-    table.append({"measure": "generations/s, 1,000 trees, 1,000 rows, fit", "ours": ours, "pyoperon": theirs})
+    table.append(
+        {"measure": "generations/s, 1,000 trees, 1,000 rows, fit", "trainlaw": ours, "pyoperon": theirs}
+    )
     return table

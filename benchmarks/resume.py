@@ -1,7 +1,9 @@
-"""Killed searches: a search is killed without warning at random moments and must end as if it never was.
+"""Resumed searches: a search that is killed at random moments must end as if it had not been interrupted.
 
-`python -m benchmarks.resume --kills 50`. Each search runs in a process of its own that writes checkpoints;
-the budget counts evaluations, so that every run, in one piece or in many, must end with the same formula.
+python -m benchmarks.resume --kills 50
+
+Each search runs in a separate process that writes checkpoints. The budget counts evaluations, so that every
+run must end with the same formula, however often it is killed.
 """
 
 import argparse
@@ -22,7 +24,7 @@ EVALUATIONS = 12_000
 
 
 def search(checkpoint: Path, result: Path) -> None:
-    """One search from its checkpoint, if there is one, to its end; the front's texts go to `result`."""
+    """Run a search from its checkpoint, if any, to its end; write the texts of the front to `result`."""
     problem = make_performance_model("V100")
     settings = SearchSettings(
         evaluations=EVALUATIONS, population=150, islands=2, migration_interval=5,
@@ -35,13 +37,13 @@ def search(checkpoint: Path, result: Path) -> None:
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """A process that searches in `folder`."""
+    """Start a process that searches in `folder`."""
     command = [sys.executable, "-m", "benchmarks.resume", "--search", str(folder)]
     return subprocess.Popen(command)
 
 
 def finish(folder: Path) -> tuple[object, float]:
-    """What a search left alone ends with, and the seconds that it took."""
+    """Return the result of an uninterrupted search, and the seconds taken."""
     began = time.monotonic()
     if start(folder).wait() != 0:
         raise SystemExit("a search failed")
@@ -49,7 +51,7 @@ def finish(folder: Path) -> tuple[object, float]:
 
 
 def kill_and_resume(folder: Path, kills: int, longest: float, generator: random.Random) -> tuple[int, object]:
-    """Kills a search until it ends by itself or has been killed `kills` times, then lets it end."""
+    """Kill a search until it ends by itself or was killed `kills` times, then let it end."""
     done = 0
     while done < kills:
         process = start(folder)
@@ -66,7 +68,7 @@ def kill_and_resume(folder: Path, kills: int, longest: float, generator: random.
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Kills as often as asked and tells whether every search ended with the same front."""
+    """Kill as often as requested and report whether every search ended with the same front."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)

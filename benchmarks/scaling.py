@@ -1,4 +1,4 @@
-"""How the time of a generation grows with rows, population and threads, and the peak of memory."""
+"""Growth of the time of a generation with rows, population and threads, and peak memory."""
 
 import resource
 
@@ -6,7 +6,7 @@ from benchmarks.raw import our_generations_per_second
 
 
 def scaling_rows(full: bool) -> list[dict[str, object]]:
-    """Seconds per generation against rows, population, threads; `full` goes to 1e6 rows and 1e4 trees."""
+    """Return seconds per generation by rows, population, threads; `full`: up to 1e6 rows and 1e4 trees."""
     sizes = (1_000, 10_000, 100_000, 1_000_000) if full else (1_000, 10_000)
     populations = (100, 1_000, 10_000) if full else (100, 1_000)
     cases = [(rows, 100, 2) for rows in sizes]

@@ -1,4 +1,4 @@
-"""Evolved laws of several GPUs on GPUs, networks and sources that they never saw, beside their rivals.
+"""Evolved formulas of several GPUs on held-out GPUs, CNNs and sources, with the errors of the baselines.
 
 python -m benchmarks.several_gpus            all parts, some minutes on one thread
 python -m benchmarks.several_gpus gpu        one of: gpu, cnn, source, end-to-end, added
@@ -20,7 +20,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.validate.baselines import baseline, title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
-#: What is asked of each part: which mean over which groups stays below how many per cent.
+#: Target of each part: an error and its limit, percent.
 BARS = {
     "gpu": ("macro_gpu_group_mape_percent", 14.1),
     "cnn": ("mape_percent", 12.9),
@@ -30,7 +30,7 @@ BARS = {
 
 
 def studied(part: str) -> StudyOutcome:
-    """Return the study of one part, with all its rivals, on one worker."""
+    """Return the study of one part with all its baselines, on one worker."""
     whole = part == "end-to-end"
     kind = STUDY_KINDS["multi-end-to-end" if whole else "multi"]
     definition = definition_of({"of": kind.name, "split": "gpu" if whole else part}, part)
@@ -39,7 +39,7 @@ def studied(part: str) -> StudyOutcome:
 
 
 def show(part: str, outcome: StudyOutcome) -> None:
-    """Print the bar, the errors of all estimators and ours by source, algorithm and nodes."""
+    """Print the limit, the errors of all estimators, and errors by source, algorithm and nodes."""
     metric, most = BARS[part]
     summary = outcome.result.summary().set_index("estimator")
     ours = summary.loc[OURS, metric]
@@ -59,16 +59,17 @@ def show(part: str, outcome: StudyOutcome) -> None:
 
 
 def added(outcome: StudyOutcome) -> None:
-    """Print what law and textbook add to a time on one GPU that was measured, or predicted by a closed form.
+    """Print the errors of formula and textbook on top of a measured or predicted time on one GPU.
 
-    outcome : the study that holds GPUs out. The closed form (21 terms) is fitted without the GPU, too.
+    outcome : the study that holds out GPUs. The closed form (21 terms) of one GPU is fitted without them,
+    too.
     """
     kind = STUDY_KINDS["multi"]
     rows = kind.rows(kind.read("multi", None, ()))
     alone = load("precisions")
     X, groups = alone.features(), alone.labels()["gpu_group"].to_numpy(dtype=str)
     parts = []
-    for (split, name), law in outcome.result.formulas.items():
+    for (split, name), formula in outcome.result.formulas.items():
         if name != OURS:
             continue
         held = np.isin(groups, outcome.held_out[split])
@@ -79,8 +80,8 @@ def added(outcome: StudyOutcome) -> None:
         for what, seconds in known.items():
             ways = {
                 "perfect scaling": seconds,
-                "textbook exchange": seconds + features[EXCHANGE].to_numpy(),
-                "evolved law": law.predict(features.assign(**{SINGLE_GPU_TIME: seconds})),
+                "textbook all-reduce": seconds + features[EXCHANGE].to_numpy(),
+                "evolved formula": formula.predict(features.assign(**{SINGLE_GPU_TIME: seconds})),
             }
             for way, predicted in ways.items():
                 error = absolute_percentage_errors(rows.seconds[test], np.asarray(predicted))
@@ -88,12 +89,12 @@ def added(outcome: StudyOutcome) -> None:
     frame = pd.concat(parts)
     means = frame.groupby(["one GPU", "way"])["error"].mean()
     macro = frame.groupby(["one GPU", "way", "group"])["error"].mean().groupby(level=[0, 1]).mean()
-    print("\nwhat is added to the time on one GPU, GPUs held out")
+    print("\nadditions to the time on one GPU, with held-out GPUs")
     print(pd.DataFrame({"MAPE": means, "mean over GPU groups": macro}).round(1).to_string())
 
 
 def main() -> None:
-    """Run the parts that are asked for."""
+    """Run the requested parts."""
     asked = sys.argv[1:] or [*BARS, "added"]
     for part in BARS:
         if part in asked or (part == "gpu" and "added" in asked):

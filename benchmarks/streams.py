@@ -1,4 +1,4 @@
-"""Speed-up of ten networks on 1 to 8 streams, as tables for docs/streams.md.
+"""Speed-up of ten CNNs on 1 to 8 streams, as tables for docs/streams.md.
 
 python -m benchmarks.streams
 """
@@ -8,7 +8,7 @@ from trainlaw.app.predictions.streams import plan_streams
 from trainlaw.datasets import find_cnn_counts, find_gpu
 from trainlaw.formulas import load_formula
 
-NETWORKS = (
+CNNS = (
     "googlenet", "inception_v3", "inception_v4", "inception_resnet_v2", "squeezenet1_0", "resnet50",
     "densenet121", "mobilenet_v2", "efficientnet_b0", "vgg16",
 )  # fmt: skip
@@ -17,17 +17,15 @@ SETTINGS = (("training", 32), ("training", 8), ("forward", 1))
 
 def main() -> None:
     """Print a table per phase and batch."""
-    law, gpu = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
+    formula, gpu = load_formula(LAYER_FORMULA), find_gpu("V100-SXM2-16GB")
     for phase, batch in SETTINGS:
         print(f"\n{phase}, batch {batch}, {gpu.gpu}\n")
         print(
-            "| network | one stream, ms | "
-            + " | ".join(map(str, range(1, 9)))
-            + " | bound | share of the path |"
+            "| CNN | one stream, ms | " + " | ".join(map(str, range(1, 9))) + " | bound | share of the path |"
         )
         print("|---" * 12 + "|")
-        for name in NETWORKS:
-            plan = plan_streams(find_cnn_counts(name), gpu, batch, 8, phase=phase, formula=law)
+        for name in CNNS:
+            plan = plan_streams(find_cnn_counts(name), gpu, batch, 8, phase=phase, formula=formula)
             total, tasks = plan.chosen.tasks.total_s, plan.chosen.tasks
             ups = " | ".join(f"{each.speed_up:.3f}" for each in plan.schedules)
             path = sum(tasks.seconds[task] for task in plan.critical) / total

@@ -1,8 +1,8 @@
-"""Suggested against random choice on measured runs, as a Markdown table for docs/suggest.md.
+"""Suggested compared with random choice on measured runs, as a Markdown table for docs/suggest.md.
 
-python -m benchmarks.suggestion            PROFET's runs are the pool, the form is of ten other sources
-python -m benchmarks.suggestion tuning     the other way round: what the choice among objectives was made on
-python -m benchmarks.suggestion few        as the first, with five runs at first in place of ten
+python -m benchmarks.suggestion            PROFET's runs are the pool, the form comes from ten other sources
+python -m benchmarks.suggestion tuning     the reverse, on which the objectives were chosen
+python -m benchmarks.suggestion few        as the first, with five initial runs instead of ten
 """
 
 import sys
@@ -14,14 +14,14 @@ SOURCE = "profet"
 
 
 def replay_of(held_out: str, tuning: bool = False, start: int = 10) -> Replay:
-    """Replay with PROFET's runs as pool, or with those of all other sources where `tuning`."""
+    """Return the replay with PROFET's runs as pool, or with those of all other sources if `tuning`."""
     runs = load("default")
     inside = (runs.frame["source"] == SOURCE).to_numpy() != tuning
     return replayed(runs, inside, ReplaySettings(held_out=held_out, start=start))
 
 
 def markdown(replay: Replay) -> str:
-    """One line per strategy, the paired difference to random choice with its 95 % interval for each size."""
+    """Return a line per strategy: error, and difference from random choice with 95 % interval, by size."""
     table = replay.differences()
     sizes = replay.settings.sizes
     header = ["chosen by", *(f"k = {size}" for size in sizes)]

@@ -1,18 +1,19 @@
-"""The validator's bars, measured: held-out errors of all baselines on the built-in tables, and coverage.
+"""Held-out errors of all baselines on the built-in tables, and the coverage of their intervals.
 
 python -m benchmarks.validation t1        every baseline of one GPU, GPUs and CNNs held out; the seconds
 python -m benchmarks.validation t1b       several precisions
 python -m benchmarks.validation t2        several GPUs
-python -m benchmarks.validation t3        PROFET's pairs, medians of nine repeats
+python -m benchmarks.validation t3        pairs of PROFET, medians of nine repeats
 python -m benchmarks.validation t3 --repeats FILE   its linear leg on all repeats: a CSV with columns
     instance, model_raw, input_size, batch, exp, batch_latency_ms (the source's raw runs)
 python -m benchmarks.validation t4        single layers
-python -m benchmarks.validation peers     gplearn and pyoperon on one GPU (minutes)
+python -m benchmarks.validation engines   gplearn and pyoperon on one GPU (minutes)
 """
 
 import argparse
 import time
 from collections.abc import Mapping
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -34,18 +35,11 @@ from trainlaw.validate.conformal import conformal_coverage
 _GPU, _CNN = "gpu_group", "cnn_base"
 
 
-def cf9_harness() -> object:
-    """Return the nine terms with a constant per harness."""
-    return cf9(harness_constants=True)
-
-
-def cf21_harness() -> object:
-    """Return the 21 terms with a constant per harness."""
-    return cf21(harness_constants=True)
-
-
-_OF_PRECISIONS = ("null_compute", "roofline", "cf9", "cf21", "cf21_tensor")
-_HARNESS: Mapping[str, EstimatorFactory] = {"cf9 + harness": cf9_harness, "cf21 + harness": cf21_harness}
+_FOR_PRECISIONS = ("null_compute", "roofline", "cf9", "cf21", "cf21_tensor")
+_HARNESS: Mapping[str, EstimatorFactory] = {
+    "cf9 + harness": partial(cf9, harness_constants=True),
+    "cf21 + harness": partial(cf21, harness_constants=True),
+}
 _SLOW = (
     "random_forest",
     "gradient_boosting",
@@ -65,7 +59,7 @@ def show(result: StudyResult, title: str, over: str) -> None:
         macro = errors[errors["estimator"] == name]["mape"].mean()
         coverage = conformal_coverage(result.measured_s, result.predicted_s(name), groups)
         known = np.isfinite(coverage["factor"])
-        # Nine groups are the fewest that a 90 % interval for a tenth can be made from.
+        # A 90 % interval needs at least nine groups.
         covered = (
             f"{coverage['covered_percent'].mean():5.1f}" if known.all() else "no interval: too few groups"
         )
@@ -90,9 +84,9 @@ def one_gpu(estimators: Mapping[str, EstimatorFactory], table: str = "default", 
 
 
 def t1() -> None:
-    """Print the errors of the cheap baselines, with their time, then those of the learned ones."""
-    cheap = {name: make for name, make in baselines_for("run").items() if name not in _SLOW}
-    one_gpu({**cheap, **_HARNESS})
+    """Print the errors of the fast baselines, with their time, then those of the learned ones."""
+    fast = {name: make for name, make in baselines_for("run").items() if name not in _SLOW}
+    one_gpu({**fast, **_HARNESS})
     one_gpu(named_baselines(*_SLOW))
 
 
@@ -115,19 +109,19 @@ def t2() -> None:
 
 
 def t3() -> None:
-    """Hold out CNNs within each pair of GPUs; then target GPUs, from the anchor's time and a closed form."""
+    """Hold out CNNs within each pair of GPUs; then target GPUs, from the anchor time and a closed form."""
     table = load("profet-pairs")
     result = run_pair_study(table)
     show(result, "pairs, one architecture out", _CNN)
     measured, predicted = result.measured_s, result.predicted_s("profet_line")
     errors = 100.0 * np.abs(predicted / measured - 1.0)
-    print(f"  PROFET's linear leg, medians: {errors.mean():.2f} % MAPE, negative times as they are")
+    print(f"  PROFET's linear leg, medians: {errors.mean():.2f} % MAPE, including negative times")
     print(f"  RMSE {1e3 * np.sqrt(np.mean((predicted - measured) ** 2)):.1f} ms")
     new_target(table)
 
 
 def new_target(table) -> None:
-    """Predict a target GPU that no pair of training has: anchor time x ratio of the closed form CF21."""
+    """Predict target GPUs without training pairs: anchor time x ratio of the closed form CF21."""
     runs = load("default")
     X, seconds, labels = runs.features(), runs.seconds, runs.labels()
     target, anchor = table.target_runs(), table.anchor_runs()
@@ -143,11 +137,11 @@ def new_target(table) -> None:
     frame = target.labels().assign(row=range(len(table)), split=groups, measured_s=table.seconds)
     frame["anchor x ratio of 21 terms"], frame["21 terms, no anchor"] = by_anchor, direct
     result = StudyResult(frame, ("anchor x ratio of 21 terms", "21 terms, no anchor"))
-    show(result, "pairs, target GPU new (4 groups: too few for an interval)", _GPU)
+    show(result, "pairs, new target GPU (4 groups: too few for an interval)", _GPU)
 
 
 def t3_repeats(path: str) -> None:
-    """Print the linear leg's error on all nine repeats, each paired with the same repeat on the target."""
+    """Print the error of the linear leg on all nine repeats, each paired with that on the target."""
     runs = pd.read_csv(path)
     keys = ["model_raw", "input_size", "batch", "exp"]
     runs = runs[_is_built_in(runs)]
@@ -186,7 +180,7 @@ _CNNS = {
 
 
 def _is_built_in(runs: pd.DataFrame) -> np.ndarray:
-    """Return which raw runs are of workloads that the built-in pairs hold: those with a profile."""
+    """Return whether each raw run has a workload of the built-in pairs: those with a profile."""
     profiled = load("profet-pairs").frame[["anchor_gpu", "cnn", "input_size_px", "batch_per_gpu"]]
     known = set(profiled.itertuples(index=False, name=None))
     keys = zip(
@@ -205,29 +199,29 @@ def _fit_and_predict(X: pd.DataFrame, measured: np.ndarray, split: Split) -> np.
 
 
 def t4() -> None:
-    """Hold out GPUs of the tables of single layers, convolutions and dense layers apart."""
+    """Hold out GPUs of the tables of single layers, separately for convolutions and dense layers."""
     for name in ("cde-layers", "neusight-layers"):
         table = load(name)
         X, labels = table.features(), table.labels()
         for kind in ("conv", "dense"):
             rows = np.flatnonzero(labels["kind"].to_numpy(dtype=str) == kind)
-            own = labels.iloc[rows].reset_index(drop=True)
+            inside = labels.iloc[rows].reset_index(drop=True)
             result = run_study(
                 X.iloc[rows].reset_index(drop=True),
                 table.seconds[rows],
-                own,
-                leave_one_group_out(own[_GPU]),
+                inside,
+                leave_one_group_out(inside[_GPU]),
                 baselines_for("measured_layer"),
             )
             show(result, f"{name}, {kind}, one GPU out", _GPU)
 
 
 def main() -> None:
-    """Run the part that is named."""
+    """Run the requested part."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["t1", "t1b", "t2", "t3", "t4", "peers"])
+    parser.add_argument("part", choices=["t1", "t1b", "t2", "t3", "t4", "engines", "peers"])
     parser.add_argument("--repeats", help="CSV of PROFET's raw runs, for t3")
     arguments = parser.parse_args()
     if arguments.repeats:
@@ -235,13 +229,13 @@ def main() -> None:
         return
     parts = {
         "t1": t1,
-        "t1b": lambda: one_gpu(named_baselines(*_OF_PRECISIONS), "precisions"),
+        "t1b": lambda: one_gpu(named_baselines(*_FOR_PRECISIONS), "precisions"),
         "t2": t2,
         "t3": t3,
         "t4": t4,
-        "peers": lambda: one_gpu(baselines_for("run", "engine"), cnns=False),
+        "engines": lambda: one_gpu(baselines_for("run", "engine"), cnns=False),
     }
-    parts[arguments.part]()
+    parts["engines" if arguments.part == "peers" else arguments.part]()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""The built-in law of each layer of a network (app/builtin/layer.json): evolved, with its held-out errors.
+"""The built-in formula of a layer of a CNN (app/builtin/layer.json): evolved, with its held-out errors.
 
-python -m benchmarks.layer_law [FILE]     evolves, measures with each GPU group held out, writes FILE
+python -m benchmarks.layer_formula [FILE]     evolve, evaluate with each GPU group held out, write FILE
 
-Single layers give the laws of convolutions and of dense layers, forward and in training: one search each, as
-`trainlaw study --of layer-times` does it. Timed alone, a layer pays for the start of its program, and only
-these two kinds were timed. So whole networks give the rest: T = pre + sum of layers + post, with a factor on
-each of the two kinds, the bytes of all other layers, a launch per layer and pass, and what a run has once:
-the copy of its images before, the update of its parameters after, a fixed time.
+Measured single layers determine the formulas of convolutions and of dense layers, forward and in training:
+one search each, as in `trainlaw study --of layer-times`. The time of a layer measured alone includes the
+start of its program, and only these two kinds were measured. Therefore whole CNNs determine the rest: T = pre
++ sum of layers + post, with a factor on each of the two kinds, the bytes of all other layers, a launch per
+layer and pass, and what occurs once per iteration: the copy of its images, the update of its parameters, a
+fixed time.
 """
 
 import json
@@ -36,19 +37,20 @@ from trainlaw.validate import leave_one_group_out
 from trainlaw.validate.baselines.inputs import group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
-from benchmarks.layer_times import LAW
+from benchmarks.layer_times import SEARCH
 
 TABLE = "cde-layers"
-# When each law holds, over facts of a layer and its passes.
+# Where each formula applies: 1 or 0, in features of a layer and its passes.
 _TRAINED = "((n_passes - 1) / 2)"
-_BLOCKS = {
+_INDICATORS = {
     f"{TABLE}/conv/forward": f"is_conv * (1 - {_TRAINED})",
     f"{TABLE}/conv/train": f"is_conv * {_TRAINED}",
     f"{TABLE}/dense/forward": f"is_dense * (1 - {_TRAINED})",
     f"{TABLE}/dense/train": f"is_dense * {_TRAINED}",
 }
-# Parts of the time that whole networks weigh: name -> expected factor, deviation of its logarithm. The bytes
-# of other layers look like those of convolutions: without a narrow prior they would count for nothing.
+# Parts of the time whose factors whole CNNs determine: expected factor, standard deviation of its logarithm.
+# The bytes of other layers are nearly proportional to those of convolutions: without a narrow prior their
+# factor would vanish.
 PARTS: Mapping[str, tuple[float, float]] = {
     "convolutions": (0.5, 1.0),
     "dense layers": (0.5, 1.0),
@@ -60,43 +62,48 @@ PARTS: Mapping[str, tuple[float, float]] = {
     "optimizer_memory_s": (1.0, 0.5),
     "iteration_overhead_s": (1.0, 1.0),
 }
-# Terms of these alone are no work of a layer: what a layer timed alone pays for its start.
+# Terms of these alone are not work of the layer, but the start of its program when it is measured alone.
 _START = frozenset({"launch_s", "clock_drop", "wide_sm"})
-# Nothing in a network: its layers have no bias or activation of their own, and update no images.
+# Zero or fixed in a CNN: its layers have no separate bias or activation, and images are not updated.
 _ABSENT = frozenset({"epilogue_memory_s", "update_memory_s", "is_dense", "n_passes", "is_conv", "wide_sm"})
-_LAYER_TIME = FeatureSpec("time_s", "t", SECOND, "time of one layer inside a network", low=0.0)
+_LAYER_TIME = FeatureSpec("time_s", "t", SECOND, "time of one layer inside a CNN", low=0.0)
 
 
 @cache
-def law_of(text: str, group: str) -> Expression:
-    """Return the law of a kind of layer and a pass, from the rows of all GPU groups but one ("": all)."""
+def single_layer_formula(text: str, group: str) -> Expression:
+    """Return the formula of a layer kind and pass, from the rows of all GPU groups except one ("": all)."""
     table = read_layer_times(text, None, ())
     groups = table.labels()[BY_GPU].to_numpy(dtype=str)
     table = table.where(groups != group)
-    found = LAW().fit(table.features(), table.seconds, groups[groups != group])
+    found = SEARCH().fit(table.features(), table.seconds, groups[groups != group])
     return tidy(found.formula_.expression)
 
 
-def without(law: Expression, names: frozenset[str], inside: Sequence[str] = ("add", "mul")) -> Expression:
-    """Return the law without addends of these variables alone; `inside` : operators to look into.
+def without(
+    expression: Expression, names: frozenset[str], inside: Sequence[str] = ("add", "mul")
+) -> Expression:
+    """Return the expression without addends of these variables alone; `inside` : operators to descend into.
 
-    By default a choice between two algorithms stays whole: all that it weighs tells them apart.
+    By default a choice between two algorithms (min, max) stays whole, because every addend affects it.
     """
-    if not isinstance(law, Apply) or law.operator not in inside:
-        return law
-    if law.operator != "add":
-        return Apply(law.operator, tuple(without(part, names, inside) for part in law.arguments))
-    kept = [part for part in law.arguments if set(variables(part)) - names] or law.arguments[:1]
+    if not isinstance(expression, Apply) or expression.operator not in inside:
+        return expression
+    if expression.operator != "add":
+        arguments = tuple(without(part, names, inside) for part in expression.arguments)
+        return Apply(expression.operator, arguments)
+    kept = [part for part in expression.arguments if set(variables(part)) - names] or expression.arguments[:1]
     parts = tuple(without(part, names, inside) for part in kept)
     return parts[0] if len(parts) == 1 else Apply("add", parts)
 
 
 def part_expressions(group: str) -> dict[str, Expression]:
-    """Return each part as an expression of a layer; `group` as for `law_of`."""
+    """Return each part as an expression of a layer; `group` as for `single_layer_formula`."""
     parts: dict[str, list[str]] = {"convolutions": [], "dense layers": []}
-    for text, holds in _BLOCKS.items():
+    for text, indicator in _INDICATORS.items():
         kind = "convolutions" if "/conv/" in text else "dense layers"
-        parts[kind].append(f"{holds} * ({to_text(without(law_of(text, group), _START), 4)})")
+        parts[kind].append(
+            f"{indicator} * ({to_text(without(single_layer_formula(text, group), _START), 4)})"
+        )
     wide = f"exp({wide_slowdown(group):.4g} * wide_sm)"
     return {
         name: parse_text(" + ".join(parts[name]) if name in parts else _plain(name, wide)) for name in PARTS
@@ -108,19 +115,20 @@ def _plain(name: str, wide: str) -> str:
 
 
 def wide_slowdown(group: str) -> float:
-    """Return ln of how much slower a card of wide multiprocessors trains convolutions, for other layers."""
+    """Return ln of the slowdown of convolutions on a GPU with wide multiprocessors, for other layers."""
     table = read_layer_times(f"{TABLE}/conv/train", None, ())
     columns = table.features()
-    expression = law_of(f"{TABLE}/conv/train", group)
-    law = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
+    expression = single_layer_formula(f"{TABLE}/conv/train", group)
+    formula = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
     ends = [
-        law.predict({**dict(columns.items()), "wide_sm": np.full(len(columns), wide)}) for wide in (0.0, 1.0)
+        formula.predict({**dict(columns.items()), "wide_sm": np.full(len(columns), wide)})
+        for wide in (0.0, 1.0)
     ]
     return float(np.median(np.log(ends[1] / ends[0])))
 
 
-def network_parts(parts: Mapping[str, Expression], rows: FormulaRows) -> np.ndarray:
-    """Return the parts summed over the layers of each run's network, seconds, shape (n_runs, n_parts)."""
+def summed_parts(parts: Mapping[str, Expression], rows: FormulaRows) -> np.ndarray:
+    """Return the parts summed over the layers of each run's CNN, seconds, shape (n_runs, n_parts)."""
     names = sorted({name for part in parts.values() for name in variables(part)})
     specs = feature_specs(names, CNN_LAYER_FEATURES)
     return np.column_stack(
@@ -139,7 +147,7 @@ def fitted_factors(parts: np.ndarray, seconds: np.ndarray, groups: Sequence[str]
         return weights * (np.log(total) - log_seconds), weights[:, None] * each / total[:, None]
 
     start = np.log(expected)
-    # The prior weighs little: a deviation of one costs as much as one run that is wrong by a factor of e.
+    # The prior is weak: a deviation of one costs as much as one run with an error of a factor e.
     fitted = robust_least_squares(
         residuals, start, soft_l1_scale=0.25, prior=Prior(start, deviations), max_steps=100, tolerance=1e-6
     )
@@ -147,7 +155,7 @@ def fitted_factors(parts: np.ndarray, seconds: np.ndarray, groups: Sequence[str]
 
 
 def figures(error: np.ndarray) -> Mapping[str, float]:
-    """Return mean and median of errors in percent, shape (n,), and their number."""
+    """Return mean, median and number of errors, percent, shape (n_rows,)."""
     return {
         "mape_percent": round(float(np.mean(error)), 1),
         "median_ape_percent": round(float(np.median(error)), 1),
@@ -163,14 +171,15 @@ def _by(error: np.ndarray, labels: Sequence[str]) -> dict[str, Mapping[str, floa
 def single_errors() -> dict[str, object]:
     """Return the errors of single layers with each GPU group held out, by kind and pass."""
     by_kind = {}
-    for text in _BLOCKS:
+    for text in _INDICATORS:
         table = read_layer_times(text, None, ())
         groups = table.labels()[BY_GPU].to_numpy(dtype=str)
         columns, error = dict(table.features().items()), np.full(len(table), np.nan)
         for group in np.unique(groups):
-            expression = law_of(text, str(group))
-            law = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
-            error[groups == group] = 100 * np.abs(law.predict(columns) / table.seconds - 1)[groups == group]
+            expression = single_layer_formula(text, str(group))
+            formula = Formula(expression, feature_specs(variables(expression), LAYER_FEATURES), _LAYER_TIME)
+            errors = 100 * np.abs(formula.predict(columns) / table.seconds - 1)
+            error[groups == group] = errors[groups == group]
         by_kind[text] = figures(error)
     return {
         "protocol": "single layers, with their launch; each GPU group held out in turn",
@@ -179,14 +188,14 @@ def single_errors() -> dict[str, object]:
 
 
 def held_out_seconds(runs: RunTable, rows: FormulaRows) -> np.ndarray:
-    """Return predicted seconds of whole iterations, (n_runs,), each GPU group held out of everything."""
+    """Return predicted seconds of whole iterations, (n_runs,), with each GPU group held out of all fits."""
     groups = runs.labels()[BY_GPU].to_numpy(dtype=str)
-    measured = set(read_layer_times(next(iter(_BLOCKS)), None, ()).labels()[BY_GPU])
+    measured = set(read_layer_times(next(iter(_INDICATORS)), None, ()).labels()[BY_GPU])
     predicted = np.full(len(runs), np.nan)
     for split in leave_one_group_out(groups):
         (group,) = split.held_out
-        # The laws of all cards serve where no layer was measured on the group.
-        parts = network_parts(part_expressions(group if group in measured else ""), rows)
+        # If no layer was measured on the group, the formulas of all GPUs apply.
+        parts = summed_parts(part_expressions(group if group in measured else ""), rows)
         factors = fitted_factors(parts[split.train], runs.seconds[split.train], groups[split.train])
         predicted[split.test] = parts[split.test] @ factors
         print(
@@ -196,8 +205,8 @@ def held_out_seconds(runs: RunTable, rows: FormulaRows) -> np.ndarray:
     return predicted
 
 
-def network_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]:
-    """Return the errors of predicted seconds, (n_runs,), as a formula carries them."""
+def iteration_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]:
+    """Return the errors of predicted seconds, (n_runs,), as a formula stores them."""
     labels = runs.labels()
     error = 100 * np.abs(predicted / runs.seconds - 1)
     lines = {
@@ -210,8 +219,8 @@ def network_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]:
     macro = np.mean([line["errors"][OURS] for line in lines[BY_GPU]])
     summary = {name: value for name, value in figures(error).items() if name != "rows"}
     return {
-        "protocol": "sum of layers against whole iterations of one GPU in fp32; each GPU group held out of "
-        "the layers and of the networks",
+        "protocol": "sum of layers compared with whole iterations of one GPU, fp32; each GPU group held out "
+        "of the layers and of the CNNs",
         "missing": [],
         "estimators": [OURS],
         "summary": {OURS: {MACRO: round(float(macro), 1), **summary}},
@@ -219,13 +228,13 @@ def network_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]:
     }
 
 
-def built_in_law() -> Formula:
-    """Return the law of a layer inside a network, with its held-out errors."""
+def built_in_formula() -> Formula:
+    """Return the formula of a layer inside a CNN, with its held-out errors."""
     runs = load("default")
     rows = run_layers(runs, leave_out=True)
     runs = runs.where(rows.known)
     expressions = part_expressions("")
-    factors = fitted_factors(network_parts(expressions, rows), runs.seconds, runs.labels()[BY_GPU])
+    factors = fitted_factors(summed_parts(expressions, rows), runs.seconds, runs.labels()[BY_GPU])
     total: Expression | None = None
     for factor, part in zip(factors.tolist(), expressions.values(), strict=True):
         term = Apply("mul", (Constant(float(f"{factor:.4g}")), part))
@@ -239,22 +248,22 @@ def built_in_law() -> Formula:
         _LAYER_TIME,
         ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
         provenance={
-            "method": "python -m benchmarks.layer_law",
-            "form": "laws of convolutions and dense layers, evolved from single layers; bytes of all others, "
-            "launches and what a run has once, weighed by whole iterations",
-            "tables": {text: read_layer_times(text, None, ()).sha256 for text in _BLOCKS},
+            "method": "python -m benchmarks.layer_formula",
+            "form": "formulas of convolutions and dense layers, evolved from single layers; bytes of all "
+            "others, launches and what occurs once per iteration, with factors from whole iterations",
+            "tables": {text: read_layer_times(text, None, ()).sha256 for text in _INDICATORS},
             "networks": {"table": runs.name, "rows": len(runs), "sha256": runs.sha256},
             "factors_of_networks": dict(zip(PARTS, (float(f"{x:.4g}") for x in factors), strict=True)),
             "precisions": ["fp32"],
         },
-        errors={**network_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()},
+        errors={**iteration_errors(held_out_seconds(runs, rows), runs), "single_layers": single_errors()},
         scope="layer",
     )
 
 
 def main() -> None:
     """Evolve, measure, write."""
-    formula = built_in_law()
+    formula = built_in_formula()
     print(to_text(formula.expression, 3))
     print(json.dumps({**formula.provenance, **formula.errors}, indent=1))
     if len(sys.argv) > 1:

@@ -1,6 +1,4 @@
-"""The peers, each behind one function: fit on rows within a number of seconds, predict, tell text and
-size.
-"""
+"""trainlaw and third-party engines behind one signature: fit within a time limit, then predict."""
 
 import re
 import time
@@ -19,9 +17,11 @@ UNTYPED_SYMBOLS = "add,sub,mul,div,sqrt,square,exp,log,sin,cos,constant,variable
 
 
 @dataclass(frozen=True)
-class PeerResult:
-    """Predictions for the test rows (n_rows,), the formula as text, its nodes, the seconds that it took,
-    and the formulas of its front.
+class EngineResult:
+    """Result of one engine on one problem.
+
+    predicted : for the test rows, (n_rows,). text : the formula. size : its number of nodes. seconds : time
+    taken. others : the formulas of the front.
     """
 
     predicted: NDArray[np.float64]
@@ -31,8 +31,8 @@ class PeerResult:
     others: tuple[str, ...] = ()
 
 
-def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
-    """Ours: typed by unit on performance models, with the GPUs as groups; untyped on equations."""
+def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> EngineResult:
+    """Run trainlaw: typed by unit on performance models, with GPUs as groups; untyped on equations."""
     typed = problem.kind == "perfmodel"
     settings = SearchSettings(evaluations=None, limit_seconds=seconds, random_seed=seed, threads=threads)
     estimator = FormulaRegressor(problem.features, problem.target, replace(settings, typed=typed))
@@ -40,17 +40,19 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
     estimator.fit(problem.train_x, problem.train_y, groups=problem.groups)
     spent = time.perf_counter() - began
     formula = estimator.formula_
-    return PeerResult(
+    return EngineResult(
         estimator.predict(problem.test_x), formula.text(None), count_nodes(formula.expression), spent,
         tuple(scored.formula.text(None) for scored in estimator.front_),
     )  # fmt: skip
 
 
-def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
-    """pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of the
-    time. Of its front the model of least error: its own default takes shorter ones with larger errors.
+def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> EngineResult:
+    """Run pyoperon with five Levenberg-Marquardt steps; on performance models it fits the logarithm of time.
+
+    It reports the model of least error on its front; the default choice prefers shorter ones with larger
+    errors.
     """
-    from pyoperon.sklearn import SymbolicRegressor
+    from pyoperon.sklearn import SymbolicRegressor  # noqa: PLC0415  # optional
 
     estimator = SymbolicRegressor(
         allowed_symbols=UNTYPED_SYMBOLS,
@@ -70,9 +72,9 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
     return replace(result, others=tuple(_named(text, problem, 1) for text in front))
 
 
-def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> PeerResult:
-    """gplearn, one generation at a time until the seconds are spent."""
-    from gplearn.genetic import SymbolicRegressor
+def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> EngineResult:
+    """Run gplearn, one generation at a time until the time limit."""
+    from gplearn.genetic import SymbolicRegressor  # noqa: PLC0415  # optional
 
     estimator = SymbolicRegressor(
         population_size=1000,
@@ -85,26 +87,26 @@ def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: i
     )
 
     class Timed:
-        """Repeats warm starts until the time is over."""
+        """Repeated warm starts until the time limit."""
 
         def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-            """Fits generation after generation."""
+            """Fit generation after generation."""
             began = time.perf_counter()
             while time.perf_counter() - began < seconds:
                 estimator.fit(X, y)
                 estimator.set_params(generations=estimator.generations + 1)
 
         def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Predicts by the best program."""
+            """Predict with the best program."""
             return estimator.predict(X)
 
     return _run_sklearn(Timed(), problem, lambda: str(estimator._program), first=0)
 
 
 def _run_sklearn(
-    estimator: Any, problem: BenchmarkProblem, text_of: Callable[[], str], first: int
-) -> PeerResult:
-    """Fit and predict; the formula's text calls the features X and a number that counts from `first`."""
+    estimator: Any, problem: BenchmarkProblem, formula_text: Callable[[], str], first: int
+) -> EngineResult:
+    """Fit and predict; in the formula's text, features are X and a number that counts from `first`."""
     logarithmic = problem.kind == "perfmodel"
     truth = np.log(problem.train_y) if logarithmic else problem.train_y.copy()
     began = time.perf_counter()
@@ -113,18 +115,18 @@ def _run_sklearn(
     with np.errstate(all="ignore"):
         predicted = np.asarray(estimator.predict(problem.test_x.copy()), dtype=np.float64)
         predicted = np.exp(predicted) if logarithmic else predicted
-    text = _named(text_of(), problem, first)
-    return PeerResult(
+    text = _named(formula_text(), problem, first)
+    return EngineResult(
         predicted, text, len(text.replace("(", " ").replace(")", " ").replace(",", " ").split()), spent
     )
 
 
 def _named(text: str, problem: BenchmarkProblem, first: int) -> str:
-    """The text with the features' names for X and a number that counts from `first`."""
+    """Return the text with feature names in place of X and a number that counts from `first`."""
     return re.sub(r"\bX(\d+)\b", lambda found: problem.features[int(found[1]) - first].name, text)
 
 
-PEERS: dict[str, Callable[[BenchmarkProblem, float, int, int], PeerResult]] = {
+ENGINES: dict[str, Callable[[BenchmarkProblem, float, int, int], EngineResult]] = {
     "trainlaw": run_trainlaw,
     "pyoperon": run_pyoperon,
     "gplearn": run_gplearn,

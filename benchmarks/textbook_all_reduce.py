@@ -1,6 +1,6 @@
-"""How wrong the textbook exchange of `trainlaw scaling` is, with the measured time of one GPU given.
+"""Error of the textbook all-reduce of `trainlaw scaling`, given the measured time on one GPU.
 
-python -m benchmarks.textbook_exchange
+python -m benchmarks.textbook_all_reduce
 """
 
 import numpy as np
@@ -10,15 +10,15 @@ _SINGLE = "single_gpu_time_s"
 
 
 def main() -> None:
-    """Print the mean errors of perfect scaling and of the textbook exchange; nothing is fitted."""
+    """Print the mean errors of perfect scaling and of the textbook all-reduce; nothing is fitted."""
     runs = load("multi")
     single = runs.frame[_SINGLE].to_numpy(dtype=float)
-    exchange = runs.matrix(["communication_s"])[:, 0]
+    communication = runs.matrix(["communication_s"])[:, 0]
     algorithms = runs.frame["algorithm"].to_numpy(dtype=str)
     groups = runs.labels()["gpu_group"].to_numpy(dtype=str)
     known = np.isfinite(single)
-    errors = [100 * np.abs(time / runs.seconds - 1) for time in (single, single + exchange)]
-    print("| runs | number | perfect scaling, % | textbook exchange, % |\n|---|---|---|---|")
+    errors = [100 * np.abs(time / runs.seconds - 1) for time in (single, single + communication)]
+    print("| runs | number | perfect scaling, % | textbook all-reduce, % |\n|---|---|---|---|")
     for name in ("all", *sorted(set(algorithms[known]))):
         rows = known & ((algorithms == name) | (name == "all"))
         print(
