@@ -1,4 +1,4 @@
-"""Facts of one GPU, link or CNN as text, each with its unit and where it comes from."""
+"""GPUs, links, CNNs and features as text, each figure with its unit and source."""
 
 import math
 from collections.abc import Iterable
@@ -27,12 +27,10 @@ def gpu_text(gpu: Gpu) -> str:
     ]
     aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
     remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
-    return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['fact', 'value', 'source'], rows)}"
+    return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['specification', 'value', 'source'], rows)}"
 
 
 def _value(name: str, value: object, unit: str) -> str:
-    if name in _CACHES and value == 0.0:
-        return "none"
     if name in _LINKS and value:
         return f"{value}, {known_with_prefix(find_link(str(value)).effective_byte_per_s, 'B/s')}"
     if not isinstance(value, float):
@@ -42,9 +40,13 @@ def _value(name: str, value: object, unit: str) -> str:
     if name == "year":
         return f"{value:g}"
     if name in _CACHES:
-        kib = value / 1024
-        return f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
+        return _cache_size(value)
     return known_with_prefix(value, unit) if unit in _PREFIXED else f"{show_number(value, 6)} {unit}".rstrip()
+
+
+def _cache_size(size: float) -> str:
+    kib = size / 1024
+    return "none" if not kib else f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
 
 
 def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
@@ -60,7 +62,7 @@ def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
 
 
 def links_text(links: Iterable[Link]) -> str:
-    """Return links, a line for each figure: its value and its source."""
+    """Return links, with one line per figure: its value and its source."""
     rows = []
     for link in links:
         figures = (
@@ -68,7 +70,7 @@ def links_text(links: Iterable[Link]) -> str:
             ("effective_byte_per_s", "effective", known_with_prefix(link.effective_byte_per_s, "B/s")),
             ("latency_s", "latency", f"{show_number(link.latency_s * 1e6)} us"),
         )
-        places = (f"inside a {link.scope}" if link.scope == "node" else "between nodes", link.remark, "")
+        places = (f"within a {link.scope}" if link.scope == "node" else "between nodes", link.remark, "")
         rows += [
             [link.link if not number else "", title, value, link.source_of(column)]
             for number, (column, title, value) in enumerate(figures)
@@ -78,7 +80,7 @@ def links_text(links: Iterable[Link]) -> str:
 
 
 def counts_text(facts: CnnCounts, explain: bool = False) -> str:
-    """Return the counts of a network with their units, and their definitions where `explain` says so."""
+    """Return the counts of a CNN with their units, and with their definitions if `explain` is true."""
     rows = []
     for name, value in facts.counts.items():
         spec = FEATURES[name].spec
@@ -101,11 +103,11 @@ def _memory(facts: CnnCounts) -> str:
         f"{show_with_prefix(training_memory(facts.graph, batch).total, 'B')} at batch {batch}"
         for batch in _MEMORY_BATCHES
     ]
-    return f"estimated memory of a training step, fp32 with momentum:\n  {', '.join(needs)}"
+    return f"estimated memory of a training iteration, fp32 with momentum:\n  {', '.join(needs)}"
 
 
 def cnn_rows_matching(search: str) -> list[list[object]]:
-    """Return a row per shipped network and size whose name or family contains a text."""
+    """Return a row per built-in CNN and input size whose name or family contains a text."""
     return [
         [
             row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
@@ -117,7 +119,7 @@ def cnn_rows_matching(search: str) -> list[list[object]]:
 
 
 def layers_text(cnn: Cnn) -> str:
-    """Return the layers of a network, one per line, with what they read by number."""
+    """Return the layers of a CNN, one per line; `reads` lists the numbers of the layers that feed it."""
     rows = [
         [
             number, layer.kind, " ".join(map(str, layer.inputs)) or "-",

@@ -1,4 +1,4 @@
-"""What the built-in tables hold, as text."""
+"""The built-in data sets and the suspicious runs of a table, as text."""
 
 import textwrap
 from collections import Counter
@@ -16,9 +16,9 @@ _GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
 
 
 def list_text() -> str:
-    """Return the built-in tables: one line each, then what to know of each before trusting it."""
+    """Return the built-in data sets: one line each, then the notes to read before using each."""
     rows = [_summary(dataset, load(name)) for name, dataset in DATASETS.items()]
-    header = ["table", "rows", "GPUs", "CNNs", "batch", "what it is"]
+    header = ["data set", "rows", "GPUs", "CNNs", "batch", "description"]
     notes = [f"{name}\n{_notes(dataset)}" for name, dataset in DATASETS.items()]
     return "\n\n".join([fitted_table(header, rows), *notes])
 
@@ -41,7 +41,7 @@ def _notes(dataset: Dataset) -> str:
         ("licence", dataset.licence),
         ("commit", dataset.commit),
         ("noise", dataset.noise_floor),
-        *(("beware", anomaly) for anomaly in dataset.anomalies),
+        *(("caution", anomaly) for anomaly in dataset.anomalies),
     ]
     return "\n".join(
         textwrap.fill(
@@ -56,7 +56,7 @@ def _notes(dataset: Dataset) -> str:
 
 
 def table_text(name: str) -> str:
-    """Return facts, sources and coverage of the registered table `name`: GPUs x CNNs, with runs and batches.
+    """Return size, sources and coverage of the data set `name`: GPUs by CNNs, with runs and batch sizes.
 
     Raises UnknownNameError for an unknown name.
     """
@@ -76,7 +76,7 @@ def table_text(name: str) -> str:
         counts = frame.value_counts(["source", "licence"]).rename("rows").reset_index()
         rows = [[row.source, row.rows, row.licence] for row in counts.itertuples()]
     parts = ["\n".join(head), fitted_table(["source", dataset.kind, "licence"], rows) if rows else ""]
-    title = f"{dataset.kind} (least-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
+    title = f"{dataset.kind} (smallest-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
     return "\n\n".join([*filter(None, parts), title, *_blocks(coverage(table))])
 
 
@@ -84,7 +84,7 @@ _COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
 
 
 def _blocks(cells: pd.DataFrame) -> Iterator[str]:
-    """The table in as many blocks of columns as the terminal needs; rows without a run are left out."""
+    """Yield the table in blocks of columns that fit the terminal, without empty rows."""
     width = terminal_width() - max(map(len, cells.index))
     columns: list[str] = []
     free = width
@@ -120,5 +120,5 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
     rules = ", ".join(f"{number} x {rule}" for rule, number in Counter(o.rule for o in found).items())
     hidden = len(found) - len(rows)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
-    head = f"{table.name}: {len({o.row for o in found}):,} of {len(table):,} runs deserve a look: {rules}"
-    return f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'why'], rows)}{more}"
+    head = f"{table.name}: {len({o.row for o in found}):,} of {len(table):,} runs are suspicious: {rules}"
+    return f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'reason'], rows)}{more}"

@@ -1,4 +1,4 @@
-"""A formula as text for a terminal: terms with shares, symbols with units, errors beside the rivals'."""
+"""A formula as text: terms with their shares, symbols with units, errors next to those of the baselines."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,19 +33,19 @@ _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
 
 def describe_for_run(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
-    """Return the formula read term by term; `run` makes the configuration from further settings."""
+    """Return the formula term by term; `run` makes the configuration from further settings."""
     return formula_text(formula, origin, run())
 
 
 def describe_scaling_formula(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
-    """Return a formula that needs the time on one GPU; that time is by the built-in formula."""
+    """Return a formula that needs the time on one GPU, with that time predicted by the built-in formula."""
     timed = with_time_on_one_gpu(run(setup=Setup(n_gpus=_SHOWN_GPUS)), load_formula(BUILT_IN))
-    note = f"shown for {_SHOWN_GPUS} GPUs of a node and a ring; one takes what the built-in formula says"
+    note = f"shown for {_SHOWN_GPUS} GPUs of one node with a ring; the time on one is by the built-in formula"
     return f"{formula_text(formula, origin, timed)}\n\n{note}"
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
-    """Return the formula read term by term; `run` is one configuration, for which the shares are computed."""
+    """Return the formula term by term; `run` is the configuration for which shares are computed."""
     rounding = rounded_formula(formula)
     shown = rounding.formula
     digits = 3 if rounding.rounded_percent is None else None
@@ -97,16 +97,16 @@ def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
 
 def forms_text(formula: Formula) -> str:
     """Return equivalent ways to write the formula down, the shortest first."""
-    lines = ["the same formula in other forms, the shortest first (complexity counts names and operators):"]
+    lines = ["equivalent forms, the shortest first (complexity counts names and operators):"]
     for form in equivalent_forms(formula):
         lines += [f"  {form.title}, complexity {form.complexity}:", f"    {to_text(form.expression, 3)}"]
     return "\n".join(lines)
 
 
 def words_text(formula: Formula) -> str:
-    """Return an explanation of each term in words."""
+    """Return an explanation of each term."""
     lines = [f"  {words.name}: {words.sentence}" for words, _ in _named_terms(formula)]
-    return "\n".join(["the terms in words:", *lines])
+    return "\n".join(["what each term means:", *lines])
 
 
 def elasticities_text(formula: Formula, run: RunTable) -> str:
@@ -115,16 +115,16 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
         [row.name, f"{100 * row.time:+.2f} %", f"{100 * row.throughput:+.2f} %", row.meaning]
         for row in elasticities(formula, run)
     ]
-    title = f"what {100 * MORE:g} % more of a quantity changes there, all others as they are:"
-    return f"{title}\n{text_table(['quantity', 'time', 'images/s', 'what it is'], rows)}"
+    title = f"effect of {100 * MORE:g} % more of one quantity, all others unchanged:"
+    return f"{title}\n{text_table(['quantity', 'time', 'images/s', 'meaning'], rows)}"
 
 
 def trends_text(formula: Formula) -> list[str]:
-    """Return what is proved over the training ranges, as lines with an empty last one; none, no line."""
+    """Return what is proved over the training ranges, with an empty last line; no lines if nothing is."""
     positive, trends = proved_trends(formula)
     lines = ["  the time is never negative"] if positive else []
     lines += _claims(proved_raw_trends(formula)) + _claims(trends)
-    return ["proved everywhere within the training ranges:", *lines, ""] if lines else []
+    return ["proved everywhere in the training ranges:", *lines, ""] if lines else []
 
 
 def _claims(trends: Sequence[Trend]) -> list[str]:
@@ -145,7 +145,7 @@ def symbols_text(formula: Formula) -> str:
 
 
 def errors_text(formula: Formula, ours: str = OURS) -> str:
-    """Return the held-out errors: overall beside the rivals, then per architecture; `ours` is its title."""
+    """Return the held-out errors of all estimators, overall and per architecture; `ours` : our title."""
     names = estimators(formula)
     titles = [ours if name == OURS else title_of(name) for name in names]
     overall = [
@@ -156,13 +156,13 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
         [line.name, line.rows, *(show_percent(line.errors[name]) for name in names[:_IN_A_ROW])]
         for line in error_lines(formula, BY_CNN)
     ]
-    where = f"on {held_out_kind(formula)}s that were held out"
+    where = f"on held-out {held_out_kind(formula)}s"
     return "\n".join(
         [
             f"error {where}, %; {formula.errors.get('protocol', '')}",
             text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
             "",
-            f"error per architecture {where}, mean %",
+            f"mean error per architecture {where}, %",
             text_table(["architecture", "runs", *titles[:_IN_A_ROW]], per_cnn),
             "",
             headline(formula),
@@ -170,18 +170,15 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
     )
 
 
-_IN_A_ROW = 6  # estimators beside each other that a terminal has room for; errors.csv has all
+_IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
 _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 
 
 def headline(formula: Formula) -> str:
     """Return one sentence with the stated error and the interval."""
     factor, kind = interval_of(formula), held_out_kind(formula)
-    interval = (
-        f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected within a factor {show_number(factor)}"
-        if factor
-        else ""
-    )
+    within = f"within a factor of {show_number(factor)}" if factor else ""
+    interval = f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected {within}" if factor else ""
     error = show_percent(overall_error(formula, OURS))
     groups = "held-out GPU groups" if kind == "GPU" else f"GPU groups, on held-out {kind}s"
     return f"stated error: {error} %, mean over {groups}{interval}"

@@ -1,4 +1,4 @@
-"""Predictions as text for people and as JSON for programs."""
+"""Predictions as text, CSV and JSON."""
 
 import json
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from trainlaw.formulas import Formula
 
 
 def predictions_text(formula: Formula, origin: str, predictions: Sequence[Prediction]) -> str:
-    """One prediction as a paragraph, several as a table; each with its unit, interval and warnings."""
+    """Return one prediction as a paragraph, several as a table, each with unit, interval and warnings."""
     body = _one(predictions[0]) if len(predictions) == 1 else _many(predictions)
     return f"{body}\n\nformula: {origin}{_error_note(formula)}"
 
 
 def predictions_csv(predictions: Sequence[Prediction]) -> str:
-    """Return a CSV with one line per prediction; units stand in the names of the columns, nan is empty."""
+    """Return a CSV text with one line per prediction; column names contain the units, nan is empty."""
     names = [field.name for field in fields(Prediction)]
     rows = [
         [
@@ -53,7 +53,7 @@ def _one(prediction: Prediction) -> str:
     lines = [
         f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
         f"  iteration time  {show_seconds(prediction.time_s)}   ({prediction.interval_text(LEVEL)})",
-        *([_exchange(prediction)] if prediction.n_gpus > 1 else []),
+        *([_all_reduce(prediction)] if prediction.n_gpus > 1 else []),
         f"  throughput      {show_number(prediction.samples_per_second)} images/s",
         f"  memory          {_memory(prediction)}",
         *(f"  warning: {warning}" for warning in prediction.warnings),
@@ -63,13 +63,13 @@ def _one(prediction: Prediction) -> str:
 
 def _memory(prediction: Prediction) -> str:
     least, usual = gigabytes(prediction.memory_least_bytes), gigabytes(prediction.memory_usual_bytes)
-    return f"{least} GB at least, {usual} GB in all: {prediction.fits_in_memory}"
+    return f"at least {least} GB, {usual} GB in total: {prediction.fits_in_memory}"
 
 
-def _exchange(prediction: Prediction) -> str:
+def _all_reduce(prediction: Prediction) -> str:
     places = [name for name in (prediction.link, prediction.network) if name != "none"]
     way = f"{prediction.algorithm} over {' and '.join(places)}"
-    return f"  of it exchange  {show_seconds(prediction.exchange_s)}   ({way})"
+    return f"  all-reduce      {show_seconds(prediction.exchange_s)}   ({way})"
 
 
 def _many(predictions: Sequence[Prediction]) -> str:

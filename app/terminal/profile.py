@@ -1,4 +1,4 @@
-"""What `trainlaw profile` says: a line per configuration, the time left, what is there in the end."""
+"""Output of `trainlaw profile`: per-configuration progress, time remaining, and a final summary."""
 
 import sys
 from math import isfinite
@@ -12,7 +12,7 @@ _MOST = 10_000_000
 
 
 def words_of(text: str) -> list[str]:
-    """The words of an option's text, separated by commas.
+    """Return the comma-separated words of an option.
 
     >>> words_of("resnet18, vgg11")
     ['resnet18', 'vgg11']
@@ -21,7 +21,7 @@ def words_of(text: str) -> list[str]:
 
 
 def counts_of(text: str, option: str) -> list[int]:
-    """The whole numbers from 1 to ten million of an option's text, separated by commas; else InputError.
+    """Return the comma-separated whole numbers, 1 to ten million, of an option; else raise InputError.
 
     >>> counts_of("8,32", "--batch")
     [8, 32]
@@ -33,7 +33,7 @@ def counts_of(text: str, option: str) -> list[int]:
 
 
 def progress_text(progress: Progress) -> str:
-    """One configuration's result and the time left, on one line."""
+    """Return the result of one configuration and the time left, on one line."""
     head = f"{progress.number}/{progress.total} {progress.configuration.title}"
     if progress.reason:
         return f"{head}: not measured: {progress.reason}"
@@ -47,24 +47,24 @@ def _left(seconds: float) -> str:
 
 
 def print_progress(progress: Progress) -> None:
-    """Print a configuration's result on standard error at once; processes of a sweep call it by its name."""
+    """Print the result of a configuration on standard error, unbuffered; worker processes call it by name."""
     print(progress_text(progress), file=sys.stderr, flush=True)
 
 
 def print_micro_time(gpu: str, time: MicroTime) -> None:
-    """Print one micro-benchmark on standard error at once."""
+    """Print one micro-benchmark on standard error, unbuffered."""
     rate = f", {show_with_prefix(time.rate, time.unit)}" if time.amount else ""
     took = show_seconds(time.time_s)
     print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
 
 
 def finished_text(setup: Setup, tried: int, asked: int) -> str:
-    """What a sweep left, and what to do next."""
+    """Return the files that a sweep left, and the next step."""
     lines = [f"{setup.out}: {_number_text(tried, asked)}"]
     if tried and not Path(setup.out).exists():
-        return f"no run was kept in {setup.out}: all failed, or the first host has them"
+        return f"no run was written to {setup.out}: all failed, or the first host has them"
     if setup.sibling("failed").exists():
-        lines.append(f"{setup.sibling('failed')}: what could not be measured, and why")
+        lines.append(f"{setup.sibling('failed')}: configurations that could not be measured, with the reason")
     known = ""
     if setup.sibling("machine").exists():
         lines.append(f"{setup.sibling('machine')}: this machine in the GPU schema")
@@ -73,19 +73,21 @@ def finished_text(setup: Setup, tried: int, asked: int) -> str:
 
 
 def layers_text(setup: Setup, tried: int, asked: int) -> str:
-    """What the measurement of layers left."""
+    """Return the files that the measurement of layers left."""
     lines = [
         f"{setup.sibling('layers')}: layers schema; {_number_text(tried, asked)}",
         f"{setup.sibling('all-layers')}: every layer of any kind",
         f"{setup.sibling('operations')}: totals per operation, anchor schema",
     ]
     if setup.sibling("layers-failed").exists():
-        lines.append(f"{setup.sibling('layers-failed')}: what could not be measured, and why")
+        lines.append(
+            f"{setup.sibling('layers-failed')}: configurations that could not be measured, with the reason"
+        )
     return "\n".join(lines)
 
 
 def micro_text(setup: Setup, rows: int) -> str:
-    """What the micro-benchmarks left."""
+    """Return the files that the micro-benchmarks left."""
     return "\n".join(
         (
             f"{setup.sibling('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
@@ -96,5 +98,5 @@ def micro_text(setup: Setup, rows: int) -> str:
 
 
 def _number_text(tried: int, asked: int) -> str:
-    kept = "" if tried == asked else f" ({asked - tried} were there already)"
+    kept = "" if tried == asked else f" ({asked - tried} measured before)"
     return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"

@@ -1,4 +1,4 @@
-"""Scaling over numbers of GPUs as table, CSV, JSON and as a self-contained SVG plot."""
+"""Scaling over numbers of GPUs as a table, CSV, JSON and a self-contained SVG plot."""
 
 import json
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _COLUMNS = (*_FIELDS, *_DERIVED, *_WAYS)
 
 
 def scaling_text(
-    title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str, law: str = ""
+    title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str, scaling_origin: str = ""
 ) -> str:
     """Return a table of powers of two and the last number of GPUs.
 
-    title : the configuration in words. formula : which predicted the times. origin : where it is from. law :
-    where the law of several GPUs is from, empty for the textbook.
+    title : the configuration as text. formula : the one that predicted the times. origin : where it is from.
+    scaling_origin : where the scaling formula is from, empty for the textbook.
     """
     shown = [point for point in points if point.n_gpus & (point.n_gpus - 1) == 0 or point is points[-1]]
     rows = [
@@ -40,9 +40,9 @@ def scaling_text(
         "images/s", "perfect",
     ]  # fmt: skip
     several = handling(formula).covers_multi_gpu
-    added = f"{SCALED} ({law})" if law else ASSUMPTION
-    said = "the formula knows several GPUs: all of its time is under computing" if several else added
-    lines = ["", said, "perfect: the exchange takes no time (null model)", f"formula: {origin}"]
+    added = f"{SCALED} ({scaling_origin})" if scaling_origin else ASSUMPTION
+    said = "the formula covers several GPUs, so all of its time is listed as computing" if several else added
+    lines = ["", said, "perfect: the all-reduce takes no time (null model)", f"formula: {origin}"]
     return "\n".join([title, text_table(header, rows), *lines])
 
 
@@ -55,7 +55,7 @@ def _percent(share: float) -> str:
 
 
 def scaling_csv(points: Sequence[ScalingPoint]) -> str:
-    """Return one line per number of GPUs; seconds, samples per second, perfect scaling beside."""
+    """Return one line per number of GPUs, in seconds and samples per second, next to perfect scaling."""
     rows = [[getattr(point, name) for name in _COLUMNS] for point in points]
     return rows_as_csv(_COLUMNS, rows)
 
@@ -66,7 +66,7 @@ def scaling_json(points: Sequence[ScalingPoint]) -> str:
     return json.dumps(rows, indent=2, allow_nan=False)
 
 
-# Colours that stay apart for colour-blind eyes (Okabe and Ito).
+# Colours that colour-blind readers can tell apart (Okabe and Ito).
 _STYLE = (
     ".ours{fill:none;stroke:#d55e00;stroke-width:1.4}.perfect{fill:none;stroke:#57606a;stroke-dasharray:3 2}"
     ".computing{fill:#0072b2}.transfer{fill:#e69f00}.latency{fill:#000}.dot{fill:#d55e00}"
@@ -75,7 +75,7 @@ _LEFT, _RIGHT = 44.0, 392.0
 
 
 def scaling_svg(title: str, points: Sequence[ScalingPoint]) -> str:
-    """Return a plot: speed-up with perfect scaling beside, and below it the shares of the time; log GPUs."""
+    """Return a plot of the speed-up and perfect scaling, above the shares of the time; log axis of GPUs."""
     most = max(points[-1].n_gpus, 2)
     across, up = svg.LogAxis(1, most, _LEFT, _RIGHT), svg.LogAxis(1, most, 168, 28)
     parts = [svg.text(8, 14, title)]
@@ -102,7 +102,7 @@ def _dot(point: ScalingPoint, across: svg.LogAxis, up: svg.LogAxis) -> str:
 
 
 def _bars(points: Sequence[ScalingPoint], across: svg.LogAxis) -> list[str]:
-    """Where the time goes: a bar per power of two, its parts on top of each other."""
+    """Return the time breakdown: one stacked bar per power of two."""
     names, parts = ("computing", "transfer", "latency"), []
     height = svg.LinearAxis(0.0, 1.0, 262, 192)
     for place, name in zip((52.0, 120.0, 180.0), names, strict=True):

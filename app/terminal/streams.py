@@ -1,4 +1,4 @@
-"""A schedule of layers on streams as text for people, as CSV and as JSON for programs."""
+"""A schedule of layers on streams as text, CSV, JSON and as a Gantt chart (SVG)."""
 
 import json
 from collections import Counter
@@ -15,12 +15,35 @@ from trainlaw.formulas import Formula
 _LONGEST = 10
 PUBLISHED = (
     "published: 1.30x on average over one stream, measured by Jin et al. (TurboDL, IEEE TC 70(4), 2021) on "
-    "their networks and cards; it is theirs, no prediction of ours"
+    "their CNNs and GPUs, for comparison only"
 )
 
 
-def plan_text(plan: StreamPlan, law: Formula) -> str:
-    """Return speed-up per number of streams, bounds, critical path; `law` gave the times of the layers."""
+_LEFT, _RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
+_GAP = 3.0
+_LEAST_LABELLED = 26.0  # user units that a layer's name needs
+# Group of layers -> class; all others share one.
+_CLASSES = {
+    "convolution": "conv",
+    "dense": "dense",
+    "normalization": "norm",
+    "activation": "act",
+    "pooling": "pool",
+}
+_TITLES = {
+    "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
+    "rest": "other",
+}  # fmt: skip
+# Six hues that colour-blind readers can tell apart (Okabe and Ito).
+_STYLE = (
+    ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
+    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
+    ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
+)
+
+
+def plan_text(plan: StreamPlan, formula: Formula) -> str:
+    """Return speed-ups, bounds and the critical path; `formula` predicted the times of the layers."""
     schedule, tasks = plan.chosen, plan.chosen.tasks
     bounds = f"{show_seconds(schedule.lower_bound_s)} to {show_seconds(schedule.upper_bound_s)}"
     streams = [
@@ -29,17 +52,17 @@ def plan_text(plan: StreamPlan, law: Formula) -> str:
     ]
     lines = [
         f"{plan.cnn}, batch {plan.batch}, {plan.phase}, on {plan.gpu}",
-        f"  {len(plan.layers)} tasks, one after the other {show_seconds(tasks.total_s)}",
+        f"  {len(plan.layers)} tasks, {show_seconds(tasks.total_s)} one after the other",
         f"  makespan on {schedule.streams} streams {show_seconds(schedule.makespan_s)}, speed-up "
         f"{schedule.speed_up:.3f}x (bounds {bounds})",
-        f"  mean share of the GPU that a running layer fills: {100 * tasks.work_s / tasks.total_s:.0f} %",
+        f"  mean share of the GPU that a running layer occupies: {100 * tasks.work_s / tasks.total_s:.0f} %",
         "",
         text_table(["streams", "makespan", "speed-up", "events"], streams),
         "",
         *_critical_lines(plan),
         "",
         PUBLISHED,
-        "layer times: " + _stated(law),
+        "layer times: " + _stated(formula),
     ]
     return "\n".join(lines)
 
@@ -55,22 +78,25 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
         for task, layer in ((task, plan.layers[task]) for task in longest)
     ]
     made_of = ", ".join(f"{number} {group}" for group, number in groups.most_common())
+    length = f"{len(critical)} tasks, {show_seconds(total)}, {share:.1f} % of the total time"
     return [
-        f"critical path: {len(critical)} tasks, {show_seconds(total)}, {share:.1f} % of all time ({made_of})",
-        f"its longest {len(rows)}:",
+        f"critical path: {length} ({made_of})",
+        f"its {len(rows)} longest tasks:",
         text_table(["task", "kind", "time", "share of the path"], rows),
-        "all of it: --format csv, column on_critical_path",
+        "the whole path: --format csv, column on_critical_path",
     ]
 
 
-def _stated(law: Formula) -> str:
-    error, median = (overall_error(law, OURS, metric) for metric in ("mape_percent", "median_ape_percent"))
+def _stated(formula: Formula) -> str:
+    error, median = (
+        overall_error(formula, OURS, metric) for metric in ("mape_percent", "median_ape_percent")
+    )
     if not isfinite(error):
-        return "a law without a stated error"
+        return "a formula without a stated error"
     return (
-        f"a law fitted to measured layers; sums over networks are wrong by {show_percent(error)} % "
-        f"(median {show_percent(median)} %) on GPUs held out; the shares of the GPU are a rule, "
-        "not measured"
+        f"a formula fitted to measured layers; its mean error for whole CNNs on held-out GPUs is "
+        f"{show_percent(error)} % (median {show_percent(median)} %); the shares of the GPU follow a rule "
+        "and were not measured"
     )
 
 
@@ -109,34 +135,11 @@ def plan_json(plan: StreamPlan) -> str:
     )  # fmt: skip
 
 
-_LEFT, _RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
-_GAP = 3.0
-_LEAST_LABELLED = 26.0  # user units that a layer's name needs
-# Group of layers -> class; all others share one.
-_CLASSES = {
-    "convolution": "conv",
-    "dense": "dense",
-    "normalization": "norm",
-    "activation": "act",
-    "pooling": "pool",
-}
-_TITLES = {
-    "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
-    "rest": "other",
-}  # fmt: skip
-# Six hues that stay apart for colour-blind eyes (Okabe and Ito).
-_STYLE = (
-    ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
-    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
-    ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
-)
-
-
 def gantt_svg(plan: StreamPlan) -> str:
     """Return the chart of a plan's schedule on all its streams: a lane per stream, time to the right.
 
-    Each box names its layer, start, time and share of the GPU when pointed at; backward tasks are paler,
-    tasks on the critical path are underlined in black.
+    The tooltip of each box gives layer, start, time and share of the GPU; backward tasks are paler, tasks on
+    the critical path are underlined in black.
     """
     schedule, critical = plan.chosen, set(plan.critical)
     bottom = _TOP + schedule.streams * (_LANE + _GAP)

@@ -1,4 +1,4 @@
-"""What `trainlaw study` prints when it is done."""
+"""Output of `trainlaw study`: its progress, and the result in the end."""
 
 import shlex
 import sys
@@ -45,7 +45,7 @@ _MORE_TITLES: Mapping[str, str] = {
 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
-    """Return formula, units and held-out errors beside the rivals', and where everything was written."""
+    """Return formula, units and the held-out errors of all estimators, and where everything was written."""
     parts = [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
         parts += [
@@ -64,14 +64,14 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
 
 
 def metrics_text(formula: Formula) -> str:
-    """Return more figures of every estimator, each with its 90 % interval below."""
+    """Return further metrics of every estimator, each with its 90 % interval below."""
     rows = []
     for name in estimators(formula):
         rows.append(
             [title_of(name), *(_figure(overall_error(formula, name, metric), metric) for metric in _MORE)]
         )
         rows.append(["", *(_interval(summary_interval(formula, name, metric), metric) for metric in _MORE)])
-    title = "more figures, and 90 % intervals (bootstrap over the groups held out)"
+    title = "further metrics with 90 % intervals (bootstrap over held-out groups)"
     return f"{title}\n{text_table(['', *(_MORE_TITLES[metric] for metric in _MORE)], rows)}"
 
 
@@ -86,7 +86,7 @@ def _interval(ends: tuple[float, float], metric: str) -> str:
 
 
 def levels_text(levels: tuple[LevelError, ...]) -> str:
-    """Return the error of the evolved formula by what is known of the target GPU."""
+    """Return the error of the evolved formula by what is known about the target GPU."""
     rows = [
         [item.level, item.n_groups, show_percent(item.macro_mape_percent),
          f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
@@ -95,21 +95,21 @@ def levels_text(levels: tuple[LevelError, ...]) -> str:
         else [item.level, 0, "no data", "-", "-"]
         for item in levels
     ]  # fmt: skip
-    header = ["what is known of the GPU", "groups", "error %", "90 % interval", "same groups, data sheet %"]
+    header = ["known about the GPU", "groups", "error %", "90 % interval", "same groups, data sheet %"]
     return f"error by calibration level, mean over held-out GPU groups\n{text_table(header, rows)}"
 
 
 def coverage_text(formula: Formula) -> str:
-    """Return in one line how the interval, made from other groups, covered each group."""
+    """Return in one line how the interval derived from other groups covered each group."""
     interval = formula.errors.get("interval", {})
     covered, mean = interval.get("coverage_by_group", {}), interval.get("coverage_percent")
     if mean is None or not covered:
-        return "interval: no group was covered by the others"
+        return "90 % interval: coverage is unknown, too few groups"
     low = sorted(covered.items(), key=lambda item: item[1])[:3]
     worst = ", ".join(f"{name} {value:.0f} %" for name, value in low)
     return (
-        f"90 % interval: covered {mean:.1f} % of the runs of a group that it was not made from (mean over "
-        f"{len(covered)} groups); least: {worst}"
+        f"90 % interval: covers {mean:.1f} % of the runs of a group that it was not derived from (mean over "
+        f"{len(covered)} groups); lowest: {worst}"
     )
 
 
@@ -123,8 +123,8 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
             [train, *("-" if np.isnan(value) else show_percent(value) for value in table.loc[train])]
             for train in table.index
         ]
-        title = title_of(str(estimator)) if estimator != OURS else "evolved formula, constants fitted anew"
-        parts.append(f"{by}: fitted on (row), judged on (column), %, mean over {BY_GPU}; {title}")
+        title = title_of(str(estimator)) if estimator != OURS else "evolved formula, constants refitted"
+        parts.append(f"{by}: fitted on (row), evaluated on (column), error in %, mean over {BY_GPU}; {title}")
         parts.append(text_table(["", *map(str, table.columns)], rows))
     return "\n".join(parts)
 
@@ -143,7 +143,7 @@ _REFRESH_SECONDS = 0.3
 
 @contextmanager
 def shown_progress() -> Iterator[tuple[OnStart, OnFit]]:
-    """Give the two callbacks of a study; what they show goes to standard error and ends with the block."""
+    """Yield the two callbacks of a study, which report progress on standard error within the block."""
     if sys.stderr.isatty():
         with _bar() as callbacks:
             yield callbacks
@@ -152,15 +152,13 @@ def shown_progress() -> Iterator[tuple[OnStart, OnFit]]:
 
 
 def _silent_start(signals: Signals, total: int) -> None:
-    print(f"trying {total:,} formulas", file=sys.stderr)
+    print(f"evaluating {total:,} formulas", file=sys.stderr)
 
 
 def _print_fold(progress: StudyProgress) -> None:
     if progress.estimator == OURS:
         left = seconds_text(progress.remaining_seconds)
-        print(
-            f"{progress.split}: searched and judged on what is held out; about {left} left", file=sys.stderr
-        )
+        print(f"{progress.split}: searched and evaluated; about {left} left", file=sys.stderr)
 
 
 @contextmanager
@@ -174,7 +172,7 @@ def _bar() -> Iterator[tuple[OnStart, OnFit]]:
         BarColumn(),
         TextColumn("{task.percentage:.0f} %"),
         TimeRemainingColumn(),
-        TextColumn("left; Ctrl-C keeps what was found"),
+        TextColumn("left; Ctrl-C stops and keeps what was found"),
     )
     ended = threading.Event()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

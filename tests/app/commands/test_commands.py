@@ -170,9 +170,9 @@ def test_facts_have_units():
     assert "MAC/sample" in text
 
 
-def test_data_show_says_what_to_beware_of():
+def test_data_show_says_what_to_be_cautious_about():
     text = output("data", "show", "default")
-    for expected in ("1,730 runs", "sha256", "licence", "beware", "profet", "V100-SXM2-16GB"):
+    for expected in ("1,730 runs", "sha256", "licence", "caution", "profet", "V100-SXM2-16GB"):
         assert expected in text
 
 
@@ -235,7 +235,7 @@ def test_several_gpus_add_the_textbook_exchange_where_asked_for(formula_file):
     assert any("textbook" in warning for warning in eight["warnings"]) and not one["warnings"]
     (far,) = json.loads(output(*arguments, "--json", "--gpus", 8, "--nodes", 2, "--algorithm", "tree"))
     assert (far["link"], far["network"], far["algorithm"]) == ("nvlink2-x6", "ethernet-10g", "tree")
-    assert "of it exchange" in output(*arguments, "--gpus", 8)
+    assert "all-reduce  " in output(*arguments, "--gpus", 8)
 
 
 def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):

@@ -326,7 +326,7 @@ def test_outliers_of_a_file_are_found(tmp_path, own_runs):
 
 def test_outliers_of_a_built_in_table_are_found():
     text = output("data", "outliers", "multi")
-    assert "18 of 1,218 runs deserve a look: 18 x spread" in text
+    assert "18 of 1,218 runs are suspicious: 18 x spread" in text
     assert "no such file" in refusal("data", "outliers", "nowhere.csv")
     assert "did you mean" in refusal("data", "outliers", "defualt")
 

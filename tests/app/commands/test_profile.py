@@ -62,7 +62,7 @@ def test_options_become_configurations_and_a_rule(jobs, tmp_path):
     ((name, (wanted, setup, _), _),) = jobs
     assert (name, len(wanted)) == ("profile_runs", 4)
     assert (setup.rule.interval, setup.rule.limit_seconds) == (0.05, 1.0)
-    assert "1 configuration tried (3 were there already)" in text
+    assert "1 configuration tried (3 measured before)" in text
     assert text.endswith(f"next: trainlaw data check {tmp_path / 'runs.csv'}")
 
 
@@ -202,7 +202,7 @@ def test_kill_9_during_a_real_sweep_loses_one_configuration(tmp_path):
     after = rows_of(out)
     assert after[: len(before)] == before
     assert sorted(int(row["batch_per_gpu"]) for row in after) == [1, 2, 3, 4, 5, 6]
-    assert f"({len(before)} were there already)" in done.stdout
+    assert f"({len(before)} measured before)" in done.stdout
 
 
 @needs_torch

@@ -70,7 +70,7 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert set(facts["own_files_sha256"]) == {"runs-machine.csv"}
     report = (machine / "one" / "report.html").read_text()
     # Architectures were held out, and nothing may say that GPUs were.
-    assert "error on architectures that were held out" in done.output
+    assert "error on held-out architectures" in done.output
     assert "on held-out architectures" in report
     assert "next: trainlaw predict --cnn alexnet_mx --gpu 'Honest CPU, 1 thread'" in done.output
     assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))

@@ -152,9 +152,9 @@ def test_show_says_all_of_it(built_in):
         "fewest digits that cost less than 0.1 points of error",
         "as a sum of terms, complexity",
         "in facts of GPU, CNN and run",
-        "the terms in words:",
+        "what each term means:",
         "memory time (conv output)",
-        "what 10 % more of a quantity changes there",
+        "effect of 10 % more of one quantity",
         "bandwidth_byte_per_s",
         "the time is never negative",
     ):

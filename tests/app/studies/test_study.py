@@ -152,7 +152,7 @@ def interrupted_study(start_process, folder, table, moment):
 def test_interrupt_leaves_a_valid_smaller_result_that_says_what_is_missing(
     start_process, small_table, tmp_path
 ):
-    code, output, errors = interrupted_study(start_process, tmp_path / "run", small_table, "trying")
+    code, output, errors = interrupted_study(start_process, tmp_path / "run", small_table, "evaluating")
     assert code == 130, errors
     assert "Traceback" not in errors
     assert "folds are missing" in output
