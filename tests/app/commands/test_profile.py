@@ -55,7 +55,7 @@ def jobs(monkeypatch):
 
 
 def test_options_become_configurations_and_a_rule(jobs, tmp_path):
-    assert "no run was kept" in run_profile(options(tmp_path))
+    assert "no run was written" in run_profile(options(tmp_path))
     jobs.clear()
     (tmp_path / "runs.csv").write_text("")
     text = run_profile(options(tmp_path, interval=5.0))
@@ -70,14 +70,15 @@ def test_a_machine_file_and_failures_are_named(jobs, tmp_path):
     for name in ("runs.csv", "runs-machine.csv", "runs-failed.csv"):
         (tmp_path / name).write_text("")
     text = run_profile(options(tmp_path))
-    assert "what could not be measured, and why" in text
+    assert "configurations that could not be measured, with the reason" in text
     assert f"--gpu-file {tmp_path / 'runs-machine.csv'}" in text
 
 
 def test_failures_of_layers_are_named(jobs, tmp_path):
     (tmp_path / "runs-layers-failed.csv").write_text("")
-    assert "runs-layers-failed.csv: what could not be measured, and why" in run_profile(
-        options(tmp_path, layers=True)
+    assert (
+        "runs-layers-failed.csv: configurations that could not be measured, with the reason"
+        in run_profile(options(tmp_path, layers=True))
     )
 
 

@@ -89,7 +89,7 @@ def test_a_single_platform_is_refused_before_the_search(machine):
         "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",
         "--into", machine / "never",
     )  # fmt: skip
-    assert done.exit_code == 2 and "got only 'CPU'" in done.output
+    assert done.exit_code == 2 and "found only 'CPU'" in done.output
     assert not (machine / "never").exists()
 
 

@@ -74,7 +74,7 @@ def test_a_formula_of_several_gpus_gets_no_addition():
     points = scaling_curve(law, CNN, GPU, 64, most=4)
     assert all(point.time_s == point.computing_s for point in points)
     assert points[1].time_s > points[0].time_s
-    assert "knows several GPUs" in scaling_text("title", points, law, "here")
+    assert "covers several GPUs" in scaling_text("title", points, law, "here")
 
 
 def test_forms_hold_the_same_numbers(formula, tmp_path):

@@ -90,7 +90,7 @@ def test_forms_hold_the_same_schedule():
     assert len(critical) == len(data["critical_path"]) == len(found.critical)
     text = plan_text(found, LAW)
     assert "1.30x" in text
-    assert "theirs" in text
+    assert "for comparison only" in text
     drawn = ET.fromstring(gantt_svg(found))
     boxes = [item for item in drawn.iter() if item.tag.endswith("rect")]
     assert len(boxes) >= sum(seconds > 0 for seconds in found.chosen.tasks.seconds)
