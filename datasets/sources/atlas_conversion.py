@@ -167,9 +167,6 @@ def _links(stem: str, gpu: str, n_nodes: int) -> Row:
 
 def _harness(stem: str, row: Mapping[str, str]) -> str:
     source = _SOURCES[stem]
-    platform = re.match(r"platform (\w+)", row["note"])
-    if platform:
-        return f"{source}:{platform.group(1)}"
     container = re.search(r"container (\w+)", row["note"])
     if container:
         return f"{source}:{container.group(1)}"

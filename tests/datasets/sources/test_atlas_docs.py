@@ -7,6 +7,7 @@ import pytest
 from trainlaw.datasets import load
 from trainlaw.datasets.measurements.memory_errors import memory_ratios
 from trainlaw.datasets.sources import atlas_conversion as conversion
+from trainlaw.validate.splits import splits_by_name
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = (DOCS / "atlas.md").read_text(encoding="utf-8")
@@ -113,3 +114,18 @@ def test_tables_are_the_same_bytes_each_time(tmp_path):
     written = conversion._written(rows)
     assert written == conversion._written(rows)
     assert gzip.decompress(written).decode().startswith("gpu,cnn,")
+
+
+@pytest.mark.parametrize("scheme", ["gpu", "gpu-5-fold", "cnn", "cnn-family", "generation", "both"])
+def test_repeats_of_a_configuration_never_straddle_a_split(scheme):
+    table = load("atlas")
+    key = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "layout"]
+    configuration = table.frame.groupby(key).ngroup().to_numpy()
+    for split in splits_by_name(scheme, table.labels()):
+        assert not set(configuration[split.train]) & set(configuration[split.test])
+
+
+def test_hosts_of_one_source_are_repeats_of_one_harness():
+    frame = load("atlas-all").where(source="pytorch-gpu-benchmark-aisensiy").frame
+    assert frame["harness"].nunique() == 1
+    assert frame["source_path"].str.split("/").str[1].nunique() >= 4
