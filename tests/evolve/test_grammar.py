@@ -1,34 +1,29 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.grammar import make_grammar, type_unit
-from trainlaw.evolve.search.trees import complexities, from_expression, prune, structure_keys, to_expression
-from trainlaw.evolve.search.variation import Individual, random_tree, vary
+from trainlaw.evolve.grammar import MOST_UNITS, make_grammar, type_unit
+from trainlaw.evolve.search.trees import to_expression
+from trainlaw.evolve.search.variation import Individual, random_tree
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import (
-    FeatureSpec,
-    InputError,
-    Unit,
-    UnknownNameError,
-    complexity,
-    evaluate,
-    infer_unit,
-    parse_text,
-    to_text,
-    variables,
-)
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Unit, UnknownNameError, infer_unit, variables
+from trainlaw.formulas.expression import depth
 
 
-def families(problem, count, generations=4):
-    """Random trees and their descendants through crossover and every mutation."""
-    trees = [random_tree(problem.grammar, 40) for _ in range(count)]
-    for _ in range(generations):
-        trees = [vary(trees[i], trees[-i], problem.grammar, 40) for i in range(count)]
-    return trees
+@pytest.fixture
+def made(typed_rows, specs):
+    """A function that makes the grammar of the typed rows for some settings."""
+    columns, y, _ = typed_rows
+
+    def make(**settings):
+        return make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(**settings))
+
+    return make
 
 
-def test_whatever_is_born_has_the_unit_of_the_target(typed_problem, drawing, specs):
+def test_grown_trees_have_the_unit_of_the_target(typed_problem, drawing, specs):
     units = {spec.name: spec.unit for spec in typed_problem.features}
-    for tree in families(typed_problem, 150):
+    grammar = typed_problem.grammar
+    for _ in range(150):
+        tree = Individual(grammar.grow(grammar.target, 5))
         assert infer_unit(to_expression(tree), units) in (specs.target.unit, None)
 
 
@@ -45,91 +40,133 @@ def test_raw_quantities_meet_only_where_time_comes_out(drawing, specs):
     assert any({"bytes", "bandwidth"} <= set(names) for names in found)
 
 
-def test_units_that_differ_by_a_constant_are_one_type():
-    assert type_unit(Unit.parse("MAC/sample")) == Unit.parse("FLOP")
-    assert type_unit(Unit.parse("element")) == Unit.parse("B")
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("MAC/sample", "FLOP"),
+        ("element", "B"),
+        ("sample", "1"),
+        ("B/s", "B/s"),
+        ("MAC^2*element/s", "FLOP^2*B/s"),
+    ],
+)
+def test_units_that_differ_by_a_constant_are_one_type(unit, expected):
+    assert type_unit(Unit.parse(unit)) == Unit.parse(expected)
 
 
-def test_no_way_to_the_target_is_an_error(specs):
+def test_no_way_to_the_target_leaves_a_constant(specs):
     feature = (FeatureSpec("price", "p", Unit.parse("USD"), "price"),)
     settings = SearchSettings(operators=("add",))
     grammar = make_grammar(feature, specs.target, np.ones((1, 5)), np.ones(5), settings)
     assert [leaf.feature for leaf in grammar.leaves(grammar.target)] == [None]
 
 
-def test_unknown_features_are_named(specs):
+@pytest.mark.parametrize("setting", ["required_features", "forbidden_features"])
+def test_unknown_features_are_named(specs, setting):
+    settings = SearchSettings(**{setting: ("compute",)})
     with pytest.raises(UnknownNameError, match="compute"):
-        make_grammar(
-            specs.raw,
-            specs.target,
-            np.ones((5, 3)),
-            np.ones(3),
-            SearchSettings(required_features=("compute",)),
-        )
+        make_grammar(specs.raw, specs.target, np.ones((5, 3)), np.ones(3), settings)
 
 
 def test_numbers_that_never_change_are_left_out(typed_rows, specs):
     columns, y, _ = typed_rows
-    columns[:, 4] = 0.0
+    columns[:, 4] = 0.5
     grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     assert "wide" not in {leaf.feature for leaf in grammar.leaves(grammar.number)}
+    assert grammar.silent == {"wide": 0.5}
 
 
-def test_forbidden_features_never_occur(typed_rows, drawing, specs):
+def test_times_that_never_change_stay(typed_rows, specs):
     columns, y, _ = typed_rows
-    settings = SearchSettings(forbidden_features=("compute_s",))
-    grammar = make_grammar(specs.features, specs.target, columns.T, y, settings)
+    columns[:, 0] = 0.5
+    grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
+    assert "compute_s" in {leaf.feature for leaf in grammar.leaves(grammar.target)}
+
+
+def test_forbidden_features_never_occur(made, drawing):
+    grammar = made(forbidden_features=("compute_s",))
     for _ in range(50):
         assert "compute_s" not in variables(to_expression(random_tree(grammar, 30)))
 
 
-def test_seeds_come_back_as_they_went_in(typed_problem):
-    seed = parse_text("(2 * compute_s + 0.5 * memory_s) * ratio^(-0.5) + max(3 * launch_s, 0.25)")
-    tree = from_expression(seed, typed_problem.grammar)
-    assert to_text(to_expression(tree)) == to_text(seed)
+@pytest.mark.parametrize("limit", [1, 2, 4])
+def test_grown_trees_are_no_deeper_than_asked(typed_problem, drawing, limit):
+    grammar = typed_problem.grammar
+    for _ in range(100):
+        tree = Individual(grammar.grow(grammar.target, limit))
+        assert tree.height < limit
 
 
-def test_seeds_outside_the_grammar_are_refused(typed_problem):
-    for text in ("sin(compute_s)", "unknown_s", "compute_s * memory_s"):
-        with pytest.raises(InputError, match="seed"):
-            from_expression(parse_text(text), typed_problem.grammar)
+def test_trees_grow_as_deep_as_their_type_needs(specs, drawing):
+    # A time of work and rate needs a quotient, even where a leaf is asked for.
+    columns = np.abs(np.random.default_rng(0).normal(5.0, 1.0, (len(specs.raw), 20)))
+    settings = SearchSettings(forbidden_features=("bytes", "bandwidth", "count"))
+    grammar = make_grammar(specs.raw, specs.target, columns, np.ones(20), settings)
+    flop = next(cls for cls in grammar.least_depth if cls.__name__ == "FLOP")
+    assert grammar.least_depth[flop] == 1
+    assert all(depth(to_expression(Individual(grammar.grow(grammar.target, 1)))) <= 2 for _ in range(20))
 
 
-def test_complexity_is_that_of_the_expression(typed_problem, drawing):
-    trees = [tree for tree in families(typed_problem, 60) if all(node.constant != 1.0 for node in tree)]
-    counted = complexities(trees, affine=False).tolist()
-    assert counted == [complexity(to_expression(tree)) for tree in trees]
+def test_exponentials_never_nest(typed_problem, drawing):
+    grammar = typed_problem.grammar
+    for _ in range(300):
+        tree = Individual(grammar.grow(grammar.number, 6))
+        for place, node in enumerate(tree):
+            if node.name == "exp":
+                inside = tree[tree.searchSubtree(place)][1:]
+                assert "exp" not in [other.name for other in inside]
 
 
-def test_keys_ignore_order_and_constants_but_not_structure(typed_problem):
-    texts = [
-        "compute_s + 2 * memory_s + launch_s",
-        "launch_s + (memory_s + 3 * compute_s)",
-        "compute_s + memory_s",
-    ]
-    trees = [from_expression(parse_text(text), typed_problem.grammar) for text in texts]
-    first, second, third = structure_keys(trees).tolist()
-    assert first == second != third
+def test_operations_are_found_by_their_signature(typed_problem):
+    grammar = typed_problem.grammar
+    time, number = grammar.target, grammar.number
+    assert grammar.operation("mul", time, time, number).name == "mul"
+    # One order suffices, and two times have no product here.
+    assert grammar.operation("mul", time, number, time) is None
+    assert grammar.operation("mul", time, time, time) is None
+    assert grammar.operation("add", time, time, time).args == [time, time]
 
 
-def test_pruning_a_zero_weight_keeps_the_values(typed_problem):
-    tree = from_expression(
-        parse_text("(2 * compute_s + 0 * memory_s) * ratio + 3 * launch_s"), typed_problem.grammar
-    )
-    pruned = prune(tree, typed_problem.grammar)
-    columns = dict(
-        zip([spec.name for spec in typed_problem.features], typed_problem.rows.columns, strict=True)
-    )
-    assert len(pruned) == len(tree) - 2
-    np.testing.assert_allclose(
-        evaluate(to_expression(pruned), columns)[0], evaluate(to_expression(tree), columns)[0], rtol=1e-15
-    )
+def test_what_can_be_added_and_multiplied(typed_problem):
+    grammar = typed_problem.grammar
+    assert {grammar.target, grammar.number, grammar.logarithm} <= grammar.summable
+    assert {grammar.target, grammar.number} <= grammar.scalable
+    assert grammar.exponent not in grammar.summable | grammar.scalable
 
 
-def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing):
-    for problem in (typed_problem, untyped_problem):
-        fitted = problem.fit(families(problem, 200), 5)
-        tidy = [tree for tree in fitted if not tree.untidy]
-        assert 20 < len(tidy) < len(fitted)
-        for tree in tidy:
-            assert [node.token for node in prune(tree, problem.grammar)] == [node.token for node in tree]
+def test_types_without_a_constant_say_so(typed_problem):
+    grammar = typed_problem.grammar
+    assert grammar.free_constant(grammar.number).name == "number"
+    assert grammar.free_constant(grammar.target).name == "overhead"
+    assert grammar.free_constant(grammar.logarithm) is None
+
+
+def test_positive_features_are_positive_on_every_row(typed_problem):
+    assert typed_problem.grammar.positive == {"compute_s", "memory_s", "launch_s", "ratio"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"nonnegative": False}, False),
+        ({"typed": False}, False),
+        ({"operators": ("add", "sub")}, False),
+        ({"operators": ("add", "max")}, True),
+    ],
+)
+def test_sums_of_nonnegative_terms_are_known_to_be_so(made, settings, expected):
+    assert made(**settings).only_positive == expected
+
+
+def test_there_are_few_intermediate_units(specs):
+    units = ["FLOP", "B", "FLOP/s", "B/s", "sample/s", "USD", "USD/s", "B/FLOP", "s/B"]
+    features = tuple(FeatureSpec(f"x{i}", "x", Unit.parse(unit), "") for i, unit in enumerate(units))
+    columns = np.random.default_rng(0).uniform(1.0, 2.0, (len(units), 9))
+    grammar = make_grammar(features, specs.target, columns, np.ones(9), SearchSettings())
+    known = {type_unit(spec.unit) for spec in features} | {specs.target.unit, DIMENSIONLESS}
+    # The types of shares have names with a space.
+    types = {cls.__name__ for cls in grammar.least_depth if " " not in cls.__name__}
+    types -= {"exponent", "logarithm", "share"}
+    assert {str(unit) for unit in known} <= types
+    assert len(types) <= len(known) + MOST_UNITS

@@ -1,37 +1,124 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.formulas import InputError
+from trainlaw.evolve import Constraint, FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.trees import from_expression
+from trainlaw.formulas import Formula, InputError, RowSums, UnknownNameError, parse_text, variables
 
 SMALL = SearchSettings(evaluations=250, population=40, max_nodes=15, polish_steps=10)
+
+
+def fitted(rows, specs, settings=SMALL, **arguments):
+    columns, y, groups = rows
+    return FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups, **arguments)
+
+
+def test_a_planted_formula_is_found(typed_rows, specs):
+    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=6000, population=100))
+    predicted = estimator.predict(typed_rows[0])
+    assert np.median(np.abs(predicted / typed_rows[1] - 1.0)) < 0.025
+    assert {"compute_s", "memory_s", "launch_s"} <= set(variables(estimator.formula_.expression))
+
+
+def test_the_front_falls_and_carries_held_out_losses(typed_rows, specs):
+    front = fitted(typed_rows, specs).front_
+    assert len(front) > 2
+    assert all(member.validation_loss is not None and member.validation_loss > 0.0 for member in front)
+
+
+def test_same_seed_same_result_for_any_number_of_threads(typed_rows, specs):
+    texts = {
+        fitted(typed_rows, specs, SearchSettings(evaluations=600, population=60, threads=n)).formula_.text(
+            None
+        )
+        for n in (1, 2, 1)
+    }
+    assert len(texts) == 1
+
+
+def test_another_seed_takes_another_way(typed_rows, specs):
+    first, second = (
+        fitted(typed_rows, specs, SearchSettings(evaluations=400, population=60, random_seed=n))
+        for n in (0, 1)
+    )
+    assert first.front_.to_rows() != second.front_.to_rows()
+
+
+def test_a_seed_is_in_the_first_generation(typed_rows, specs):
+    seed = parse_text("(2 * compute_s + 0.5 * memory_s) * ratio^(-0.5) + 3 * launch_s")
+    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=1, population=4, seeds=(seed,)))
+    assert estimator.front_[-1].loss < 0.001
+
+
+def test_a_seed_with_a_feature_that_never_changes_here_is_taken_at_its_value(typed_rows, specs):
+    columns, y, groups = typed_rows
+    kept = groups != "5"
+    settings = SearchSettings(
+        evaluations=100, population=40, seeds=(parse_text("2 * compute_s * exp(0.3 * wide) + memory_s"),)
+    )
+    estimator = fitted((columns[kept], y[kept], groups[kept]), specs, settings)
+    assert "wide" not in variables(estimator.formula_.expression)
 
 
 def test_columns_are_picked_by_name(typed_rows, specs):
     columns, y, groups = typed_rows
     names = [spec.name for spec in specs.features]
-    table = pd.DataFrame(columns, columns=names)
-    shuffled = table[names[::-1]].assign(other=1.0)
-    by_array = FormulaRegressor(specs.features, specs.target, SMALL).fit(columns, y, groups)
-    by_name = FormulaRegressor(specs.features, specs.target, SMALL).fit(shuffled, y, groups)
+    shuffled = pd.DataFrame(columns, columns=names)[names[::-1]].assign(other=1.0)
+    by_array = fitted(typed_rows, specs)
+    by_name = fitted((shuffled, y, groups), specs)
     assert by_array.formula_ == by_name.formula_
     np.testing.assert_array_equal(by_array.predict(columns), by_name.predict(shuffled))
 
 
 def test_the_formula_knows_its_ranges_and_provenance(typed_rows, specs):
-    columns, y, groups = typed_rows
-    formula = FormulaRegressor(specs.features, specs.target, SMALL).fit(columns, y, groups).formula_
+    columns, _, _ = typed_rows
+    formula = fitted(typed_rows, specs).formula_
     assert formula.ranges["ratio"] == (columns[:, 3].min(), columns[:, 3].max())
     assert formula.provenance["settings"]["random_seed"] == 0
+    # Provenance is plain JSON, so that the formula comes back from its file.
+    assert Formula.from_json(json.loads(json.dumps(formula.to_json()))).expression == formula.expression
+
+
+def test_seeds_and_templates_are_text_in_the_provenance(typed_rows, specs):
+    settings = SearchSettings(
+        evaluations=50,
+        population=20,
+        seeds=(parse_text("compute_s + 1"),),
+        template=parse_text("hole + 2 * launch_s"),
+    )
+    with pytest.raises(InputError, match="seed"):
+        fitted(typed_rows, specs, SearchSettings(evaluations=50, seeds=(parse_text("compute_s * launch_s"),)))
+    stored = fitted(typed_rows, specs, settings).formula_.provenance["settings"]
+    assert stored["seeds"] == ["compute_s + 1"]
+    assert stored["template"] == "hole + 2 * launch_s"
+
+
+@pytest.mark.parametrize(
+    ("features", "summed", "scope", "expected"),
+    [
+        (True, False, None, "run"),
+        (True, True, None, "layer"),
+        (False, False, None, "custom"),
+        (True, False, "multi_gpu", "multi_gpu"),
+    ],
+)
+def test_the_scope_is_stored(typed_rows, specs, features, summed, scope, expected):
+    columns, y, groups = typed_rows
+    sums = RowSums(np.arange(121), np.arange(120), np.ones(120)) if summed else None
+    arguments = (specs.features, specs.target) if features else (None, None)
+    estimator = FormulaRegressor(*arguments, SMALL, scope=scope).fit(columns, y, groups, sums=sums)
+    assert estimator.formula_.scope == expected
 
 
 @pytest.mark.parametrize(
     "loss", ["log_ratio", "huber_log", "relative_squares", "absolute_percentage", "squares"]
 )
-def test_every_loss_leads_to_a_law(typed_rows, loss, specs):
-    columns, y, groups = typed_rows
-    settings = SearchSettings(evaluations=1500, population=60, loss=loss)
-    estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
+def test_every_loss_leads_to_a_formula(typed_rows, loss, specs):
+    columns, y, _ = typed_rows
+    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=1500, population=60, loss=loss))
     assert np.median(np.abs(estimator.predict(columns) / y - 1.0)) < 0.2
 
 
@@ -46,27 +133,117 @@ def test_every_loss_leads_to_a_law(typed_rows, loss, specs):
     ],
 )
 def test_bad_tables_are_one_clear_error(typed_rows, change, message, specs):
-    estimator = FormulaRegressor(
-        specs.features, specs.target, SearchSettings(evaluations=10, loss="log_ratio")
-    )
     with pytest.raises(InputError, match=message):
-        estimator.fit(*change(*typed_rows))
+        fitted(change(*typed_rows), specs, SearchSettings(evaluations=10, loss="log_ratio"))
 
 
-def test_weights_of_nothing_leave_rows_out(typed_rows, specs):
+def test_predicting_needs_a_fit_and_the_same_columns(typed_rows, specs):
+    columns, _, _ = typed_rows
+    with pytest.raises(Exception, match="not fitted"):
+        FormulaRegressor(specs.features, specs.target).predict(columns)
+    with pytest.raises(InputError, match="expecting 5 features"):
+        fitted(typed_rows, specs).predict(columns[:, :4])
+
+
+def test_a_search_without_any_valid_formula_is_an_error(typed_rows, specs):
+    # Weights of times are not negative, so that a formula of times cannot fall in them.
+    constraints = tuple(Constraint("falling", spec.name) for spec in specs.features)
+    settings = SearchSettings(
+        evaluations=30, population=4, constraints=constraints, required_features=("compute_s", "memory_s")
+    )
+    with pytest.raises(InputError, match="at least one valid formula"):
+        fitted(typed_rows, specs, settings)
+
+
+def test_weights_of_zero_exclude_rows(typed_rows, specs):
     columns, y, groups = typed_rows
     spoilt = y.copy()
     spoilt[::4] *= 100.0
     weight = np.ones_like(y)
     weight[::4] = 0.0
-    estimator = FormulaRegressor(
-        specs.features, specs.target, SearchSettings(evaluations=1500, population=60)
-    )
-    estimator.fit(columns, spoilt, groups, sample_weight=weight)
+    settings = SearchSettings(evaluations=1500, population=60)
+    estimator = fitted((columns, spoilt, groups), specs, settings, sample_weight=weight)
     assert np.median(np.abs(estimator.predict(columns) / y - 1.0)) < 0.1
 
 
-def test_scikit_learn_accepts_the_estimator():
-    checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    settings = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
-    checks.check_estimator(FormulaRegressor(settings=settings), on_skip=None)
+def test_a_weight_of_two_is_the_row_twice(typed_rows, specs):
+    columns, y, groups = typed_rows
+    weight = np.arange(120) % 3
+    again = np.repeat(np.arange(120), weight)
+    weighted = fitted(typed_rows, specs, sample_weight=weight)
+    repeated = fitted((columns[again], y[again], groups[again]), specs)
+    assert weighted.formula_.expression == repeated.formula_.expression
+
+
+def test_a_share_such_as_one_less_than_n_over_n_can_be_written(specs):
+    generator = np.random.default_rng(3)
+    columns = np.column_stack([generator.uniform(0.1, 1.0, (90, 3)), 2.0 ** (np.arange(90) % 5), np.ones(90)])
+    y = 2.0 * columns[:, 0] * (columns[:, 3] - 1.0) / columns[:, 3] + 0.5 * columns[:, 1]
+    problem = make_problem(columns, y, specs.features, specs.target, SMALL)
+    tree = from_expression(parse_text("compute_s * ((ratio - 0.9) / ratio) + memory_s"), problem.grammar)
+    fitted_tree = problem.fit([tree], 200)[0]
+    assert fitted_tree.loss < 1e-10
+    assert -1.0 in [
+        pytest.approx(node.constant, abs=1e-4) for node in fitted_tree if node.constant is not None
+    ]
+
+
+@pytest.fixture
+def harness_rows(typed_rows):
+    """The typed rows with a factor per harness, and the harness of each row (120,)."""
+    columns, y, groups = typed_rows
+    harness = np.array(["fast", "usual", "slow"])[np.arange(120) % 3]
+    factor = {"fast": 0.7, "usual": 1.0, "slow": 1.5}
+    return columns, y * np.array([factor[name] for name in harness]), groups, harness
+
+
+def test_a_grouped_constant_finds_the_factor_of_each_harness(harness_rows, specs):
+    columns, y, groups, harness = harness_rows
+    settings = SearchSettings(evaluations=6000, population=100, grouped_constants=("harness",))
+    estimator = fitted((columns, y, groups), specs, settings, labels={"harness": harness})
+    formula = estimator.formula_
+    assert [constant.key for constant in formula.grouped] == ["harness"]
+    values = formula.grouped[0].values
+    assert values["slow"] / values["fast"] == pytest.approx(1.5 / 0.7, rel=0.05)
+    known = estimator.predict(columns, {"harness": harness})
+    assert np.median(np.abs(known / y - 1.0)) < 0.04
+    unknown = estimator.predict(columns, {"harness": np.full(120, "another")})
+    np.testing.assert_allclose(unknown, estimator.predict(columns))
+
+
+def test_labels_of_grouped_constants_must_be_given(typed_rows, specs):
+    with pytest.raises(UnknownNameError, match="harness"):
+        fitted(typed_rows, specs, SearchSettings(evaluations=9, grouped_constants=("harness",)))
+
+
+def test_values_without_rows_keep_the_global_factor(harness_rows, specs):
+    columns, y, groups, harness = harness_rows
+    settings = SearchSettings(evaluations=900, population=60, grouped_constants=("harness",))
+    weight = np.where(harness == "slow", 0.0, 1.0)
+    arguments = {"sample_weight": weight, "labels": {"harness": harness}}
+    for candidate in fitted((columns, y, groups), specs, settings, **arguments).candidates_:
+        for constant in candidate.grouped:
+            assert constant.values["slow"] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.fixture
+def layer_rows(typed_rows):
+    """Rows as layers (120, 5), 40 CNNs as sums over them that share rows, their times, and groups."""
+    columns, _, groups = typed_rows
+    generator = np.random.default_rng(9)
+    members = [np.flatnonzero(groups == str(cnn % 6))[generator.permutation(20)[:7]] for cnn in range(40)]
+    sums = RowSums(
+        np.arange(41) * 7, np.concatenate(members), generator.integers(1, 4, 280).astype(np.float64)
+    )
+    truth = 2.0 * columns[:, 0] * columns[:, 3] ** -0.5 + 0.5 * columns[:, 1]
+    y = sums.apply(truth) * np.exp(0.02 * generator.standard_normal(40))
+    return columns, y, np.array([str(cnn % 6) for cnn in range(40)]), sums
+
+
+def test_a_formula_of_a_layer_is_found_from_the_times_of_cnns(layer_rows, specs):
+    columns, y, groups, sums = layer_rows
+    settings = SearchSettings(evaluations=5000, population=100)
+    estimator = fitted((columns, y, groups), specs, settings, sums=sums)
+    assert np.median(np.abs(estimator.predict(columns, sums=sums) / y - 1.0)) < 0.03
+    assert estimator.formula_.scope == "layer"
+    assert {"compute_s", "memory_s"} <= set(variables(estimator.formula_.expression))

@@ -1,80 +1,128 @@
-import gc
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search.candidates import Candidate, choose, round_exact
-from trainlaw.evolve.search.islands import start_island, step
-from trainlaw.evolve.search.loop import run, start_state
-from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
-from trainlaw.evolve.search.trees import from_expression, to_expression
-from trainlaw.evolve.search.variation import Individual, simpler_trees
-from trainlaw.formulas import Constant, InputError, UnknownNameError, evaluate, parse_text, to_text, variables
-from trainlaw.formulas.expression import count_nodes
-
-QUICK = SearchSettings(evaluations=1500, population=60)
+from trainlaw.evolve.search.loop import SearchState, migrate, report, run, start_state
+from trainlaw.evolve.search.variation import Individual
 
 
-def fitted(rows, specs, settings=QUICK, **arguments):
-    columns, y, groups = rows
-    return FormulaRegressor(specs.features, specs.target, settings, **arguments).fit(columns, y, groups)
+@pytest.fixture
+def small(typed_problem):
+    """A function that gives the typed problem with some settings replaced."""
+
+    def make(**settings):
+        return replace(typed_problem, settings=replace(typed_problem.settings, **settings))
+
+    return make
 
 
-def test_lexicase_takes_the_best_of_some_case_and_never_the_worst_of_all():
-    cases = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [0.1, 0.9]])
-    picks = epsilon_lexicase(cases, 200, np.random.default_rng(0))
-    assert set(picks.tolist()) >= {0, 1}
-    assert 2 not in picks
+def scored(score, complexity=1):
+    tree = Individual([])
+    tree.loss = tree.score = score
+    tree.complexity = complexity
+    return tree
 
 
-def test_survivors_are_not_dominated_and_not_alike():
-    pool = []
-    for score, complexity in ((1.0, 1), (0.5, 3), (0.5, 3), (0.9, 5), (0.1, 9)):
-        tree = Individual([])
-        tree.score, tree.complexity = score, complexity
-        pool.append(tree)
-    kept = survivors(pool, 3)
-    assert sorted((tree.score, tree.complexity) for tree in kept) == [(0.1, 9), (0.5, 3), (1.0, 1)]
+def test_work_is_counted_over_all_islands(small):
+    state = start_state(small(islands=3))
+    assert state.evaluations == sum(island.evaluations for island in state.islands) > 60
+    state.islands[1].generation = 7
+    assert state.generation == 7
 
 
-def test_a_planted_law_is_found(typed_rows, specs):
-    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=6000, population=100))
-    predicted = estimator.predict(typed_rows[0])
-    assert np.median(np.abs(predicted / typed_rows[1] - 1.0)) < 0.025
-    assert {"compute_s", "memory_s", "launch_s"} <= set(variables(estimator.formula_.expression))
+def test_the_front_joins_the_archives(small):
+    state = start_state(small(islands=2))
+    state.islands[0].archive = {("loss", 1): scored(3.0), ("loss", 5): scored(1.0)}
+    state.islands[1].archive = {("loss", 1): scored(2.0), ("loss", 3): scored(2.5), ("loss", 7): scored(0.5)}
+    assert [tree.loss for tree in state.front("loss")] == [2.0, 1.0, 0.5]
+    assert state.front("score") == []
 
 
-def test_the_front_falls_and_carries_held_out_losses(typed_rows, specs):
-    front = fitted(typed_rows, specs).front_
-    assert len(front) > 2
-    assert all(member.validation_loss is not None and member.validation_loss > 0.0 for member in front)
+def test_the_best_visit_the_next_island_on_a_ring(small):
+    islands = start_state(small(islands=3)).islands
+    for number, island in enumerate(islands):
+        island.population = [scored(10.0 * number + place) for place in range(40)]
+    migrate(islands)
+    visitors = [[tree.score for tree in island.population[40:]] for island in islands]
+    # A twentieth of 40, from the island before; the first gets those of the last.
+    assert visitors == [[20.0, 21.0], [0.0, 1.0], [10.0, 11.0]]
 
 
-def test_same_seed_same_result_for_any_number_of_threads(typed_rows, specs):
-    texts = {
-        fitted(typed_rows, specs, SearchSettings(evaluations=900, population=60, threads=n)).formula_.text(
-            None
-        )
-        for n in (1, 2, 1)
-    }
-    assert len(texts) == 1
+def test_small_islands_send_one(small):
+    islands = start_state(small(islands=2)).islands
+    for island in islands:
+        island.population = [scored(2.0), scored(1.0)]
+    migrate(islands)
+    assert [len(island.population) for island in islands] == [3, 3]
+    assert islands[0].population[2].score == 1.0
 
 
-def test_another_seed_takes_another_way(typed_rows, specs):
-    first, second = (
-        fitted(typed_rows, specs, SearchSettings(evaluations=400, population=60, random_seed=n))
-        for n in (0, 1)
-    )
-    assert first.front_.to_rows() != second.front_.to_rows()
+def test_a_budget_of_evaluations_is_spent_and_hardly_exceeded(small):
+    problem = small(evaluations=300)
+    state = run(start_state(problem), problem)
+    assert 300 <= state.evaluations < 300 + 2 * problem.settings.population
 
 
-def test_islands_exchange(typed_rows, specs):
-    settings = SearchSettings(evaluations=1200, population=40, islands=2, migration_interval=3)
-    estimator = fitted(typed_rows, specs, settings)
-    assert estimator.front_[-1].loss < 0.01
+def test_the_state_is_changed_in_place(small):
+    problem = small(evaluations=150)
+    state = start_state(problem)
+    assert run(state, problem) is state
+    assert state.generation > 0 and state.seconds > 0.0
+
+
+def test_a_spent_state_stays_as_it_is(small):
+    problem = small(evaluations=1)
+    state = start_state(problem)
+    assert run(state, problem).generation == 0
+
+
+def test_seconds_end_a_search(small):
+    problem = small(evaluations=None, limit_seconds=0.2)
+    state = run(start_state(problem), problem)
+    assert 0.2 <= state.seconds < 30.0
+
+
+def test_seconds_spent_before_count(small):
+    problem = small(evaluations=None, limit_seconds=5.0)
+    state = SearchState(start_state(problem).islands, seconds=6.0)
+    assert run(state, problem).generation == 0
+
+
+def test_progress_is_reported_after_every_generation(small):
+    problem = small(evaluations=200)
+    seen = []
+    run(start_state(problem), problem, seen.append)
+    assert [item.generation for item in seen] == list(range(1, len(seen) + 1))
+    assert [item.best_loss for item in seen] == sorted((item.best_loss for item in seen), reverse=True)
+    assert all(item.seconds_left >= 0.0 for item in seen)
+    assert seen[-1].front_size > 1
+
+
+def test_the_time_left_is_estimated_from_the_speed(small):
+    problem = small(evaluations=1000)
+    state = start_state(problem)
+    state.seconds = 2.0
+    for island in state.islands:
+        island.evaluations = 250
+    assert report(state, problem).seconds_left == pytest.approx(6.0)
+    limited = replace(problem, settings=replace(problem.settings, limit_seconds=3.0))
+    assert report(state, limited).seconds_left == pytest.approx(1.0)
+    state.seconds = 4.0
+    assert report(state, limited).seconds_left == 0.0
+
+
+@pytest.mark.parametrize(("seconds", "least"), [(0.0, 3), (1e9, 1)])
+def test_the_state_is_saved_in_between_and_at_the_end(small, seconds, least):
+    problem = small(evaluations=200, checkpoint_seconds=seconds)
+    saved = []
+    state = run(start_state(problem), problem, None, lambda current: saved.append(current.generation))
+    assert len(saved) >= least
+    assert saved[-1] == state.generation
+    assert (len(saved) == 1) == (seconds > 0.0)
 
 
 def test_interrupting_keeps_what_was_found(typed_rows, specs):
+    columns, y, groups = typed_rows
     calls = []
 
     def interrupt(progress):
@@ -82,151 +130,16 @@ def test_interrupting_keeps_what_was_found(typed_rows, specs):
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    estimator = fitted(
-        typed_rows, specs, SearchSettings(evaluations=10**9, population=40), progress=interrupt
-    )
+    settings = SearchSettings(evaluations=10**9, population=40)
+    estimator = FormulaRegressor(specs.features, specs.target, settings, progress=interrupt)
+    estimator.fit(columns, y, groups)
     assert len(calls) == 3
     assert calls[0].seconds_left > 0.0
     assert len(estimator.front_) > 0
 
 
-def test_a_seed_is_in_the_first_generation(typed_rows, typed_problem, specs):
-    law = parse_text("(2 * compute_s + 0.5 * memory_s) * ratio^(-0.5) + 3 * launch_s")
-    estimator = fitted(typed_rows, specs, SearchSettings(evaluations=1, population=4, seeds=(law,)))
-    assert estimator.front_[-1].loss < 0.001
-
-
-def test_required_features_are_in_every_candidate(typed_rows, specs):
-    settings = SearchSettings(evaluations=1500, population=60, required_features=("wide",))
-    for candidate in fitted(typed_rows, specs, settings).candidates_:
-        assert "wide" in to_text(candidate.expression)
-
-
-def test_seconds_end_a_search(typed_problem):
-    from dataclasses import replace
-
-    settings = replace(typed_problem.settings, evaluations=None, limit_seconds=0.2)
-    state = run(start_state(typed_problem), replace(typed_problem, settings=settings))
-    assert 0.2 <= state.seconds < 3.0
-
-
-def test_a_step_tells_its_generation(untyped_problem):
-    island = start_island(untyped_problem, 0)
-    step(island, untyped_problem)
-    assert island.generation == 1
-    assert island.evaluations > untyped_problem.settings.population // 2
-
-
-def test_simpler_neighbours_are_smaller(typed_problem):
-    tree = from_expression(parse_text("(2 * compute_s + memory_s) * ratio + launch_s"), typed_problem.grammar)
-    neighbours = [
-        to_text(to_expression(simpler), 2) for simpler in simpler_trees(tree, typed_problem.grammar)
-    ]
-    assert "(2 * compute_s + memory_s) * ratio" in neighbours
-    assert "2 * compute_s * ratio + launch_s" in neighbours
-
-
-def test_exact_laws_get_round_constants():
-    x = np.linspace(1.0, 2.0, 50)
-
-    def loss(expression):
-        return float(np.mean((evaluate(expression, {"x": x})[0] - 2.0 * x) ** 2))
-
-    rounded, left = round_exact(parse_text("2.0000000001 * x + 0.00000000001"), loss, 1e-3)
-    assert to_text(rounded) == "2 * x + 0"
-    assert left == 0.0
-
-
-def candidates():
-    held_out = ([4.0, 4.2, 3.8], [1.1, 1.0, 0.95], [1.0, 0.9, 1.1])
-    return [Candidate(Constant(1.0), 4.0 - i, i + 1, np.array(losses)) for i, losses in enumerate(held_out)]
-
-
-@pytest.mark.parametrize(
-    ("rule", "complexity"),
-    [("validation", 3), ("one_standard_error", 2), ("loss", 3), ("description_length", 3)],
-)
-def test_rules_choose(rule, complexity):
-    assert choose(candidates(), rule, 100).complexity == complexity
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"operators": ("add", "plus")}, UnknownNameError),
-        ({"loss": "l2"}, UnknownNameError),
-        ({"choice": "best"}, UnknownNameError),
-        ({"evaluations": None}, InputError),
-        ({"population": 1}, InputError),
-        ({"max_nodes": 500}, InputError),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(arguments, error):
-    with pytest.raises(error):
-        SearchSettings(**arguments)
-
-
-def test_what_is_left_open_depends_on_units_and_groups():
-    open_ones = SearchSettings().resolved(grouped=True)
-    assert (open_ones.max_nodes, open_ones.choice) == (60, "one_standard_error")
-    untyped = SearchSettings(typed=False).resolved(grouped=False)
-    assert (untyped.max_nodes, untyped.choice) == (30, "description_length")
-    given = SearchSettings(typed=False, max_nodes=44, choice="loss")
-    assert given.resolved(grouped=False) == given
-
-
-def test_without_groups_noise_does_not_lengthen_the_law():
-    generator = np.random.default_rng(3)
-    X = generator.uniform(1.0, 5.0, (300, 3))
-    truth = X[:, 0] * X[:, 1] / X[:, 2]
-    y = truth + 0.01 * np.std(truth) * generator.standard_normal(300)
-    settings = SearchSettings(evaluations=4_000, typed=False, population=100)
-    found = FormulaRegressor(settings=settings).fit(X, y)
-    longest = max(count_nodes(scored.formula.expression) for scored in found.front_)
-    assert longest > 2 * count_nodes(found.formula_.expression)
-    assert np.mean((found.predict(X) - truth) ** 2) < 1e-5 * np.var(truth)
-
-
-@pytest.mark.parametrize("running", [True, False])
-def test_a_search_leaves_the_collector_of_cycles_as_it_was(typed_rows, specs, running):
-    before = gc.isenabled()
-    try:
-        (gc.enable if running else gc.disable)()
-        fitted(typed_rows, specs, SearchSettings(evaluations=200, population=20))
-        assert gc.isenabled() is running
-    finally:
-        (gc.enable if before else gc.disable)()
-
-
-def test_a_run_that_was_killed_goes_on_as_the_same_run(typed_rows, specs, tmp_path):
-    place = tmp_path / "state.json"
-    whole = fitted(typed_rows, specs, SearchSettings(evaluations=900, population=40))
-    kept = SearchSettings(evaluations=900, population=40, checkpoint=str(place), checkpoint_seconds=0.0)
-
-    class KilledError(Exception):
-        pass
-
-    def kill(progress):
-        if progress.evaluations > 400:
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        fitted(typed_rows, specs, kept, progress=kill)
-    resumed = fitted(typed_rows, specs, kept)
-    assert resumed.front_.to_rows() == whole.front_.to_rows()
-    assert resumed.evaluations_ == whole.evaluations_
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1, 2]", "no JSON"])
-def test_a_broken_checkpoint_is_refused(typed_rows, specs, tmp_path, text):
-    place = tmp_path / "state.json"
-    place.write_text(text)
-    with pytest.raises(InputError, match="checkpoint"):
-        fitted(typed_rows, specs, SearchSettings(evaluations=50, population=40, checkpoint=str(place)))
-
-
-def test_a_checkpoint_of_another_search_is_refused(typed_rows, specs, tmp_path):
-    place = str(tmp_path / "state.json")
-    fitted(typed_rows, specs, SearchSettings(evaluations=50, population=40, checkpoint=place))
-    with pytest.raises(InputError, match="other data or settings"):
-        fitted(typed_rows, specs, SearchSettings(evaluations=50, population=41, checkpoint=place))
+def test_islands_exchange(typed_rows, specs):
+    columns, y, groups = typed_rows
+    settings = SearchSettings(evaluations=1200, population=40, islands=2, migration_interval=3)
+    estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
+    assert estimator.front_[-1].loss < 0.01

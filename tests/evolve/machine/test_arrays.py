@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trainlaw.evolve.machine import arrays
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, CONSTANT_LIMIT, LANES, NODE_LIMIT, make_rows
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import InputError, RowSums
+
+
+def rows_of(columns, y, group, weight=None, **options):
+    weight = np.ones_like(y) if weight is None else weight
+    return make_rows(columns, y, np.ones_like(y), weight, group, **({"logarithmic": False} | options))
+
+
+def test_observations_are_sorted_by_group_and_keep_their_order_within():
+    group = np.array([1, 0, 1, 0])
+    rows = rows_of(np.arange(4.0)[None, :], np.arange(4.0), group)
+    assert rows.target.tolist() == [1.0, 3.0, 0.0, 2.0]
+    assert rows.columns[0].tolist() == [1.0, 3.0, 0.0, 2.0]
+    assert rows.group_start.tolist() == [0, 2, 4]
+
+
+def test_weights_sum_to_one_and_groups_have_their_share():
+    rows = rows_of(np.ones((1, 3)), np.ones(3), np.array([0, 1, 1]), np.array([2.0, 1.0, 5.0]))
+    assert rows.weight.tolist() == [0.25, 0.125, 0.625]
+    assert rows.group_weight.tolist() == [0.25, 0.75]
+
+
+def test_the_target_of_a_logarithmic_loss_is_a_logarithm():
+    y = np.array([1.0, np.e])
+    assert rows_of(np.ones((1, 2)), y, np.zeros(2, int), logarithmic=True).target == pytest.approx([0.0, 1.0])
+
+
+@given(count=st.integers(1, 3 * BLOCK_ROWS))
+@settings(max_examples=20, deadline=None)
+def test_blocks_hold_every_row_once_and_ones_beyond(count):
+    columns = np.arange(2.0 * count).reshape(2, count) + 2.0
+    rows = rows_of(columns, np.ones(count), np.zeros(count, np.int64))
+    assert rows.block_size.sum() == count
+    assert rows.table.shape[1] % LANES == 0
+    blocks = rows.table.reshape(rows.block_size.size, 2, -1)
+    cut = [block[:, :size] for block, size in zip(blocks, rows.block_size, strict=True)]
+    np.testing.assert_array_equal(np.hstack(cut), columns)
+    assert all(np.all(block[:, size:] == 1.0) for block, size in zip(blocks, rows.block_size, strict=True))
+
+
+def summed_by_entries(rows, values):
+    """Sums of `values`, of the rows in the order of the blocks, computed from the entries."""
+    found = np.zeros(rows.target.size)
+    starts = np.concatenate([[0], np.cumsum(rows.block_size)])
+    for chunk in range(rows.chunk_start.size - 1):
+        for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
+            entries = slice(rows.entry_start[block], rows.entry_start[block + 1])
+            places = rows.chunk_start[chunk] + rows.entry_place[entries]
+            terms = rows.entry_count[entries] * values[starts[block] + rows.entry_row[entries]]
+            np.add.at(found, places, terms)
+    return found
+
+
+@given(seed=st.integers(0, 99), observations=st.integers(2, 30), groups=st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+def test_entries_add_up_to_the_sums(seed, observations, groups):
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(1, 60, observations)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    sums = RowSums(start, generator.integers(0, 40, start[-1]), generator.integers(1, 5, start[-1]) * 1.0)
+    columns = generator.uniform(size=(1, 40))
+    group = np.unique(generator.integers(0, groups, observations), return_inverse=True)[1]
+    y = sums.apply(columns[0])
+    rows = rows_of(columns, y, group, sums=sums)
+    np.testing.assert_allclose(summed_by_entries(rows, rows.columns[0]), rows.target, rtol=1e-12)
+
+
+def test_chunks_of_sums_never_cross_a_group():
+    count = BLOCK_ROWS + 7
+    sums = RowSums(np.arange(2 * count + 1), np.arange(2 * count) % 50, np.ones(2 * count))
+    group = np.repeat([0, 1], count)
+    rows = rows_of(np.ones((1, 50)), np.ones(2 * count), group, sums=sums)
+    assert rows.chunk_start.tolist() == [0, BLOCK_ROWS, count, count + BLOCK_ROWS, 2 * count]
+    assert set(rows.group_start) <= set(rows.chunk_start)
+    # Each chunk has each of the 50 rows once.
+    assert rows.block_size.tolist() == [50, 7, 50, 7]
+
+
+def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):
+    assert NODE_LIMIT >= SearchSettings(max_nodes=200).node_limit + 4
+    assert CONSTANT_LIMIT >= SearchSettings(max_constants=60).max_constants + 2
+    with pytest.raises(InputError):
+        SearchSettings(max_nodes=201)
+    work = arrays.make_work(np.full((3, 16), 7.0), 2)
+    assert work.arena.shape == (3 + 1 + NODE_LIMIT, 16)
+    assert np.all(work.arena[:3] == 7.0) and np.all(work.arena[3] == 1.0)
+    assert work.group_normal.shape == (2, CONSTANT_LIMIT, CONSTANT_LIMIT)

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.batch import (
+    AFFINE,
+    LEAST_GAIN,
+    RESCALE,
+    VALUE_BLOCK_ROWS,
+    VALUE_BLOCKS,
+    Machine,
+)
+from trainlaw.evolve.machine.kernel_source import operator_codes
+from trainlaw.evolve.search.trees import encode, to_expression
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import evaluate
+
+CODES = operator_codes()
+
+
+def grown(problem, count, depth):
+    grammar = problem.grammar
+    return [Individual(grammar.grow(grammar.target, depth)) for _ in range(count)]
+
+
+def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
+    trees = grown(untyped_problem, 300, 6)
+    columns = untyped_problem.rows.columns
+    found = Machine(2).values(encode(trees, affine=False), columns)
+    named = dict(zip("abc", columns, strict=True))
+    for tree, values in zip(trees, found, strict=True):
+        expected, valid = evaluate(to_expression(tree), named)
+        np.testing.assert_allclose(values[valid], expected[valid], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rows", [1, VALUE_BLOCK_ROWS, VALUE_BLOCK_ROWS + 1, VALUE_BLOCKS * VALUE_BLOCK_ROWS + 3]
+)
+def test_values_do_not_depend_on_how_rows_are_cut(rows, programs_of):
+    columns = np.random.default_rng(1).uniform(1.0, 2.0, (2, rows))
+    program = [CODES["mul"], CODES["add"], VARIABLE, WEIGHTED + 256, VARIABLE + 256]
+    found = Machine().values(programs_of((program, [3.0])), columns)[0]
+    np.testing.assert_allclose(found, (columns[0] + 3.0 * columns[1]) * columns[1], rtol=1e-15)
+
+
+def test_values_are_written_where_asked(programs_of):
+    columns = np.array([[1.0, 2.0]])
+    out = np.zeros((1, 2))
+    assert Machine().values(programs_of(([CODES["neg"], VARIABLE], [])), columns, out) is out
+    assert out.tolist() == [[-1.0, -2.0]]
+
+
+def test_a_constant_alone_is_a_program(programs_of):
+    found = Machine().values(programs_of(([CONSTANT], [2.5])), np.zeros((1, 3)))
+    assert found.tolist() == [[2.5, 2.5, 2.5]]
+
+
+@pytest.mark.parametrize("start_mode", [AFFINE, RESCALE])
+def test_threads_change_nothing(untyped_problem, drawing, start_mode):
+    programs = encode(grown(untyped_problem, 64, 5), affine=True)
+    results = [Machine(n).fit(programs, untyped_problem.rows, steps=5, start_mode=start_mode) for n in (1, 3)]
+    for one, other in zip(*((r.losses, r.theta, r.cases) for r in results), strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_the_affine_start_finds_offset_and_slope_at_once(programs_of, plain_rows):
+    columns = np.linspace(1.0, 2.0, 300)[None, :]
+    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
+    rows = plain_rows(columns, 7.0 - 3.0 * columns[0])
+    result = Machine().fit(programs, rows, steps=0, start_mode=AFFINE)
+    np.testing.assert_allclose(result.theta, [7.0, -3.0])
+
+
+def test_the_affine_start_of_a_constant_is_the_mean(programs_of, plain_rows):
+    y = np.array([1.0, 2.0, 6.0])
+    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
+    result = Machine().fit(programs, plain_rows(np.ones((1, 3)), y), steps=0, start_mode=AFFINE)
+    np.testing.assert_allclose(result.theta, [3.0, 0.0])
+
+
+def test_the_affine_start_leaves_a_group_out(programs_of, plain_rows):
+    columns = np.linspace(1.0, 2.0, 90)[None, :]
+    group = np.arange(90) % 3
+    y = np.where(group == 1, 100.0, 7.0 - 3.0 * columns[0])
+    programs = programs_of(([CODES["add"], CONSTANT, CODES["mul"], CONSTANT, VARIABLE], [0.0, 1.0]))
+    result = Machine().fit(
+        programs, plain_rows(columns, y, group), steps=0, start_mode=AFFINE, skip=np.array([1])
+    )
+    np.testing.assert_allclose(result.theta, [7.0, -3.0])
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_rescaling_finds_the_overall_factor_at_once(logarithmic, programs_of, plain_rows):
+    columns = np.random.default_rng(2).uniform(1.0, 2.0, (2, 100))
+    programs = programs_of(([CODES["add"], WEIGHTED, WEIGHTED + 256], [0.2, 0.4]), lower=0.0, scaling=True)
+    rows = plain_rows(columns, columns[0] + 2.0 * columns[1], logarithmic=logarithmic)
+    result = Machine().fit(programs, rows, steps=0, start_mode=RESCALE)
+    np.testing.assert_allclose(result.theta, [1.0, 2.0])
+
+
+def test_rescaling_moves_only_scaling_constants(programs_of, plain_rows):
+    columns = np.random.default_rng(2).uniform(1.0, 2.0, (1, 100))
+    programs = programs_of(([WEIGHTED], [0.2]))
+    result = Machine().fit(programs, plain_rows(columns, columns[0]), steps=0, start_mode=RESCALE)
+    assert result.theta.tolist() == [0.2]
+
+
+def test_starting_constants_are_moved_into_their_bounds(programs_of, plain_rows):
+    programs = programs_of(([WEIGHTED], [9.0]), ([WEIGHTED], [-9.0]), lower=0.0, upper=2.0)
+    result = Machine().fit(programs, plain_rows(np.ones((1, 4)), np.ones(4)), steps=0)
+    assert result.theta.tolist() == [2.0, 0.0]
+
+
+def test_a_started_fit_gives_the_same_as_a_fit(programs_of, plain_rows):
+    columns = np.random.default_rng(4).uniform(1.0, 2.0, (1, 50))
+    programs = programs_of(*[([WEIGHTED], [1.0])] * 9)
+    rows = plain_rows(columns, 3.0 * columns[0])
+    machine = Machine(2)
+    waiting = machine.start_fit(programs, rows, steps=5, least_gain=LEAST_GAIN)
+    np.testing.assert_array_equal(waiting().theta, machine.fit(programs, rows, steps=5).theta)
+
+
+def test_losses_per_group_average_to_the_loss(programs_of, plain_rows):
+    generator = np.random.default_rng(5)
+    columns, group = generator.uniform(1.0, 2.0, (1, 60)), np.arange(60) % 4
+    rows = plain_rows(columns, generator.uniform(1.0, 2.0, 60), group)
+    result = Machine().fit(programs_of(([WEIGHTED], [1.0])), rows, steps=9)
+    assert result.cases[0] @ rows.group_weight == pytest.approx(result.losses[0])

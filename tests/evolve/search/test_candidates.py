@@ -1,0 +1,211 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.candidates import (
+    EXACT_LOSS,
+    MOST_CANDIDATES,
+    Candidate,
+    choose,
+    description_length,
+    finish,
+    held_out_losses,
+    is_sound,
+    make_front,
+    round_exact,
+    squares_loss,
+    values_of,
+)
+from trainlaw.evolve.search.loop import run, start_state
+from trainlaw.evolve.search.trees import from_expression
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_text, to_text
+
+
+def candidates():
+    held_out = ([4.0, 4.2, 3.8], [1.1, 1.0, 0.95], [1.0, 0.9, 1.1])
+    return [Candidate(Constant(1.0), 4.0 - i, i + 1, np.array(losses)) for i, losses in enumerate(held_out)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "complexity"),
+    [("validation", 3), ("one_standard_error", 2), ("loss", 3), ("description_length", 3)],
+)
+def test_rules_choose(rule, complexity):
+    assert choose(candidates(), rule, 100).complexity == complexity
+
+
+def test_one_standard_error_is_that_of_the_paired_difference():
+    # Groups differ a lot, candidates do not: the difference of 0.2 in every group is beyond its error of 0.
+    best = Candidate(Constant(1.0), 1.0, 2, np.array([1.0, 5.0, 9.0]))
+    simpler = Candidate(Constant(1.0), 1.2, 1, np.array([1.2, 5.2, 9.2]))
+    assert choose([simpler, best], "one_standard_error", 100) is best
+    noisy = Candidate(Constant(1.0), 1.2, 1, np.array([0.2, 5.2, 10.2]))
+    assert choose([noisy, best], "one_standard_error", 100) is noisy
+
+
+def test_candidates_without_finite_held_out_losses_are_not_chosen():
+    invalid = Candidate(Constant(1.0), 0.0, 1, np.array([0.0, math.inf]))
+    valid = Candidate(Constant(1.0), 9.0, 2, np.array([5.0, 5.0]))
+    assert invalid.validation_loss == math.inf
+    assert choose([invalid, valid], "validation", 10) is valid
+    assert choose([invalid], "validation", 10) is invalid
+
+
+def test_of_equal_losses_the_simpler_is_chosen():
+    first, second = (Candidate(Constant(1.0), 1.0, size, np.array([1.0])) for size in (7, 3))
+    for rule in ("validation", "loss", "description_length"):
+        assert choose([first, second], rule, 10) is second
+
+
+def test_the_description_length_is_that_of_its_definition():
+    candidate = Candidate(parse_text("2 * x + 3"), 0.01, 5, np.array([1.0]))
+    expected = 50 * math.log(0.01) + 0.5 * 2 * math.log(100) + 5 * math.log(4.0)
+    assert description_length(candidate, 100) == pytest.approx(expected)
+    exact = Candidate(parse_text("x"), 0.0, 1, np.array([1.0]))
+    assert math.isfinite(description_length(exact, 100))
+
+
+X = np.linspace(1.0, 2.0, 50)
+
+
+def loss_against(truth):
+    return lambda expression: float(np.mean((evaluate(expression, {"x": X})[0] - truth) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "truth", "expected"),
+    [
+        ("2.0000000001 * x + 0.00000000001", 2.0 * X, "2 * x + 0"),
+        ("0.4999999999 * x", 0.5 * X, "0.5 * x"),
+        ("1.2500000001 * x", 1.25 * X, "1.25 * x"),
+        # More digits than are tried.
+        ("1.2345 * x", 1.2345 * X, "1.2345 * x"),
+    ],
+)
+def test_exact_formulas_get_round_constants(text, truth, expected):
+    rounded, left = round_exact(parse_text(text), loss_against(truth), 1e-3)
+    assert to_text(rounded) == expected
+    assert left <= 1e-20
+
+
+def test_the_fewest_digits_are_tried_first():
+    # 1.04 is as good as 1.0 within the tolerance.
+    rounded, _ = round_exact(parse_text("1.04 * x"), lambda expression: 1.0, 1e-3)
+    assert to_text(rounded) == "0 * x"
+
+
+def test_a_rounding_that_costs_more_than_the_tolerance_is_not_kept():
+    truth = 2.04 * X + np.sin(40.0 * X)
+    first = loss_against(truth)(parse_text("2.04 * x"))
+    rounded, left = round_exact(parse_text("2.04 * x"), loss_against(truth), 1e-4)
+    assert to_text(rounded) == "2.04 * x"
+    assert left == first
+
+
+@pytest.fixture
+def finished(typed_problem):
+    problem = replace(typed_problem, settings=replace(typed_problem.settings, evaluations=700))
+    return problem, finish(run(start_state(problem), problem), problem)
+
+
+def test_candidates_are_sorted_and_valid_on_every_training_row(finished):
+    problem, found = finished
+    assert [item.complexity for item in found] == sorted(item.complexity for item in found)
+    assert len(found) > 3
+    for item in found:
+        assert np.all(values_of(item.expression, item.grouped, problem)[1])
+        assert item.complexity == complexity(item.expression)
+        assert item.held_out.shape == (6,)
+
+
+def test_the_front_has_the_candidates_that_nothing_simpler_beats(finished, specs):
+    problem, found = finished
+    template = Formula(found[0].expression, specs.features, specs.target, ranges=problem.box, scope="run")
+    front = make_front(found, template)
+    assert {member.formula.expression for member in front} <= {item.expression for item in found}
+    assert front[-1].loss == min(item.loss for item in found)
+    assert all(member.formula.ranges == problem.box for member in front)
+
+
+def test_required_features_are_in_every_candidate(typed_rows, specs):
+    columns, y, groups = typed_rows
+    settings = SearchSettings(evaluations=900, population=60, required_features=("wide",))
+    estimator = FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
+    assert len(estimator.candidates_) > 0
+    for candidate in estimator.candidates_:
+        assert "wide" in to_text(candidate.expression)
+
+
+def test_an_empty_archive_gives_no_candidate(typed_problem):
+    state = start_state(typed_problem)
+    state.islands[0].archive = {}
+    assert finish(state, typed_problem) == []
+
+
+def test_too_many_candidates_are_thinned_evenly(typed_problem):
+    state = start_state(typed_problem)
+    tree = from_expression(parse_text("compute_s"), typed_problem.grammar)
+    archive = {}
+    for number in range(150):
+        copy = Individual(list(tree))
+        copy.loss = copy.score = 1000.0 - number
+        copy.complexity = number
+        archive["loss", number] = copy
+    state.islands[0].archive = archive
+    assert 0.5 * MOST_CANDIDATES < len(finish(state, typed_problem)) <= MOST_CANDIDATES + 1
+
+
+def test_held_out_losses_are_those_of_refits(typed_problem):
+    tree = from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)
+    (losses,) = held_out_losses([tree], typed_problem, 30)
+    for group in range(6):
+        skip = np.array([group])
+        assert losses[group] == typed_problem.fit([tree], 30, start=False, skip=skip)[0].cases[group]
+
+
+def test_one_group_has_no_held_out_loss_but_its_own(typed_rows, specs, typed_problem):
+    single = replace(typed_problem, rows=typed_problem.rows._replace(group_weight=np.ones(1)))
+    tree = from_expression(parse_text("compute_s"), typed_problem.grammar)
+    tree.loss = 3.5
+    assert [losses.tolist() for losses in held_out_losses([tree], single, 5)] == [[3.5]]
+
+
+def test_the_loss_of_an_expression_is_the_weighted_mean_square(typed_problem):
+    expression = parse_text("2 * compute_s + 0.5 * memory_s + launch_s")
+    values, _ = values_of(expression, (), typed_problem)
+    residuals = np.log(values[typed_problem.order]) - typed_problem.rows.target
+    expected = np.sum(typed_problem.rows.weight * residuals**2)
+    assert squares_loss(expression, (), typed_problem) == pytest.approx(expected)
+    for invalid in ("compute_s - 9", "log(compute_s - 9)"):
+        assert squares_loss(parse_text(invalid), (), typed_problem) == math.inf
+
+
+def test_what_the_machine_skips_the_printed_formula_may_not(untyped_problem):
+    # 1 / exp(huge) is 0 for the machine; its infinite part is invalid in print.
+    grammar = untyped_problem.grammar
+    assert is_sound(from_expression(parse_text("1 / exp(a)"), grammar), untyped_problem)
+    assert not is_sound(from_expression(parse_text("1 / exp(1000 * a)"), grammar), untyped_problem)
+
+
+def test_an_exact_formula_is_found_with_round_constants():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(1.0, 3.0, (80, 2))
+    settings = SearchSettings(evaluations=1500, population=60)
+    estimator = FormulaRegressor(settings=settings).fit(X, 2.5 * X[:, 0] + 4.0)
+    assert estimator.formula_.text(None) in ("4 + 2.5 * x0", "2.5 * x0 + 4")
+    assert estimator.formula_.provenance["training_loss"] < EXACT_LOSS
+
+
+def test_without_groups_noise_does_not_lengthen_the_formula():
+    generator = np.random.default_rng(3)
+    X = generator.uniform(1.0, 5.0, (300, 3))
+    truth = X[:, 0] * X[:, 1] / X[:, 2]
+    y = truth + 0.01 * np.std(truth) * generator.standard_normal(300)
+    settings = SearchSettings(evaluations=4_000, typed=False, population=100)
+    found = FormulaRegressor(settings=settings).fit(X, y)
+    longest = max(complexity(scored.formula.expression) for scored in found.front_)
+    assert longest > 2 * complexity(found.formula_.expression)
+    assert np.mean((found.predict(X) - truth) ** 2) < 1e-5 * np.var(truth)

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import pytest
+from trainlaw.evolve import Constraint, FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.constraints import is_kept, keeps_as, keeps_constraints
+from trainlaw.evolve.search.trees import from_expression
+from trainlaw.formulas import GroupedConstant, parse_text, prove_monotone, variables
+
+QUICK = SearchSettings(evaluations=250, population=40, max_nodes=11)
+BOX = {"work_s": (0.5, 2.0), "ratio": (0.1, 1.0), "shift": (-1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "kept"),
+    [
+        (Constraint("nonnegative"), "work_s * ratio", True),
+        (Constraint("nonnegative"), "work_s + shift", False),
+        (Constraint("nonnegative"), "shift^2", True),
+        (Constraint("rising", "work_s"), "2 * work_s + ratio", True),
+        (Constraint("rising", "work_s"), "ratio / work_s", False),
+        (Constraint("falling", "work_s"), "ratio / work_s", True),
+        (Constraint("falling", "ratio"), "work_s * ratio^-0.5", True),
+        (Constraint("falling", "ratio"), "work_s * ratio^0.5", False),
+        # A feature that does not occur neither rises nor falls.
+        (Constraint("rising", "other"), "work_s", True),
+        # Not valid everywhere in the box, so nothing is proved.
+        (Constraint("nonnegative"), "work_s / shift^2", False),
+    ],
+)
+def test_a_constraint_is_kept_where_it_is_proved(constraint, text, kept):
+    expression = parse_text(text)
+    box = {name: BOX[name] for name in variables(expression)}
+    assert is_kept(constraint, expression, box) == kept
+
+
+def with_constraints(problem, *constraints):
+    return replace(problem, settings=replace(problem.settings, constraints=constraints))
+
+
+def test_all_constraints_have_to_be_kept(typed_problem):
+    rising, falling = Constraint("rising", "compute_s"), Constraint("falling", "compute_s")
+    tree = from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)
+    assert keeps_constraints(tree, typed_problem)
+    assert keeps_constraints(tree, with_constraints(typed_problem, rising))
+    assert not keeps_constraints(tree, with_constraints(typed_problem, rising, falling))
+
+
+@pytest.mark.parametrize(("values", "kept"), [({"a": 0.5, "b": 2.0}, True), ({"a": -0.5, "b": 2.0}, False)])
+def test_every_value_of_a_grouped_constant_counts(typed_problem, values, kept):
+    problem = with_constraints(typed_problem, Constraint("nonnegative"))
+    grouped = [GroupedConstant("C[harness]", "harness", values, 1.0)]
+    assert keeps_as(parse_text("compute_s * C[harness]"), grouped, problem) == kept
+
+
+def test_the_default_of_a_grouped_constant_counts_too(typed_problem):
+    # All known values are above 2; an unknown group has the factor 1, where the difference is negative.
+    problem = with_constraints(typed_problem, Constraint("nonnegative"))
+    grouped = [GroupedConstant("C[harness]", "harness", {"a": 3.0}, 1.0)]
+    assert not keeps_as(parse_text("compute_s * (C[harness] - 2)"), grouped, problem)
+
+
+def searched(rows, specs, *constraints):
+    columns, y, groups = rows
+    settings = replace(QUICK, constraints=constraints)
+    return FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups)
+
+
+def test_constraints_are_proved_for_all_that_is_offered(typed_rows, specs):
+    bound = searched(typed_rows, specs, Constraint("rising", "compute_s"), Constraint("falling", "ratio"))
+    used = [item for item in bound.candidates_ if "ratio" in variables(item.expression)]
+    assert len(used) > 0 and len(bound.candidates_) > 2
+    for candidate in used:
+        proof = prove_monotone(
+            candidate.expression, "ratio", bound.formula_.ranges, -1, max_boxes=256, simplify_seconds=0.0
+        )
+        assert proof.status == "proved"
+
+
+def test_an_impossible_constraint_leaves_nothing(typed_rows, specs):
+    estimator = searched(
+        typed_rows, specs, Constraint("falling", "compute_s"), Constraint("rising", "compute_s")
+    )
+    assert all("compute_s" not in variables(item.expression) for item in estimator.candidates_)

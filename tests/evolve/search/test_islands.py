@@ -1,0 +1,206 @@
+import gc
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search.islands import (
+    LEAST_IMPROVEMENT,
+    MOST_BARREN,
+    TRIES_PER_STRUCTURE,
+    advance,
+    front_of,
+    is_spent,
+    start_island,
+    step,
+)
+from trainlaw.evolve.search.trees import complexities, from_expression, structure_keys, to_expression
+from trainlaw.evolve.search.variation import Individual
+from trainlaw.formulas import parse_text, to_text
+
+
+def scored(loss, score=None):
+    tree = Individual([])
+    tree.loss, tree.score = loss, loss if score is None else score
+    return tree
+
+
+def archive_of(*losses):
+    """An archive by loss, from simple to complex."""
+    return {("loss", number): scored(loss) for number, loss in enumerate(losses)}
+
+
+def losses(front):
+    return [tree.loss for tree in front]
+
+
+def test_the_front_falls():
+    assert losses(front_of(archive_of(5.0, 4.0, 4.5, 1.0, 1.0), "loss")) == [5.0, 4.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("gain", "is_better"),
+    [
+        (0.0, False),
+        (0.5 * LEAST_IMPROVEMENT, False),
+        (LEAST_IMPROVEMENT, False),
+        (1.5 * LEAST_IMPROVEMENT, True),
+    ],
+)
+def test_a_member_of_the_front_is_better_beyond_rounding(gain, is_better):
+    # 1.0 - gain is computed as in the comparison: a gain of exactly the limit is not enough.
+    front = front_of(archive_of(1.0, 1.0 - gain), "loss")
+    assert (len(front) == 2) == is_better
+
+
+def test_gains_too_small_add_up_against_the_last_member():
+    step_down = 1.0 - 0.6 * LEAST_IMPROVEMENT
+    assert losses(front_of(archive_of(1.0, step_down, step_down**2), "loss")) == [1.0, step_down**2]
+
+
+def test_the_front_is_sorted_by_complexity_and_of_one_measure():
+    archive = {("score", 1): scored(0.1)}
+    archive |= {("loss", 9): scored(1.0), ("loss", 2): scored(3.0), ("loss", 10): scored(0.5)}
+    assert losses(front_of(archive, "loss")) == [3.0, 1.0, 0.5]
+    assert losses(front_of(archive, "score")) == [0.1]
+    assert front_of({}, "loss") == []
+
+
+def test_an_exact_formula_ends_the_front():
+    assert losses(front_of(archive_of(1.0, 0.0, 0.0), "loss")) == [1.0, 0.0]
+
+
+def test_a_step_changes_the_island_in_place(untyped_problem):
+    island = start_island(untyped_problem, 0)
+    before = island.population, island.random_state
+    assert step(island, untyped_problem) is None
+    assert island.generation == 1
+    assert island.evaluations > untyped_problem.settings.population // 2
+    assert island.population is not before[0]
+    assert island.random_state != before[1]
+
+
+def test_advancing_returns_the_same_island(typed_problem):
+    island = start_island(typed_problem, 0)
+    assert advance(island, typed_problem, 3) is island
+    assert island.generation == 3
+
+
+def test_the_same_seed_is_the_same_island_and_another_number_is_not(typed_problem):
+    first, again, other = (advance(start_island(typed_problem, n), typed_problem, 2) for n in (0, 0, 1))
+    texts = [[to_text(to_expression(tree)) for tree in island.population] for island in (first, again, other)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_the_first_island_has_the_seeds(typed_problem):
+    seed = parse_text("2 * compute_s + memory_s")
+    problem = replace(typed_problem, settings=replace(typed_problem.settings, seeds=(seed,)))
+    key = structure_keys([from_expression(seed, problem.grammar)]).tolist()[0]
+    assert start_island(problem, 0).tried[key] >= 1
+
+
+def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
+    island = advance(start_island(typed_problem, 0), typed_problem, 10)
+    assert max(island.tried.values()) == TRIES_PER_STRUCTURE
+    # Every fit is counted once, as an evaluation and as a try.
+    assert sum(island.tried.values()) == island.evaluations
+
+
+def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
+    island = advance(start_island(typed_problem, 0), typed_problem, 6)
+    for (measure, complexity), tree in island.archive.items():
+        assert tree.complexity == complexity == complexities([tree], affine=False)[0]
+        alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
+        assert getattr(tree, measure) <= min(alike, default=math.inf)
+
+
+def test_archived_losses_never_rise(typed_problem):
+    island = start_island(typed_problem, 0)
+    for _ in range(5):
+        before = {place: getattr(tree, place[0]) for place, tree in island.archive.items()}
+        step(island, typed_problem)
+        assert all(getattr(island.archive[place], place[0]) <= loss for place, loss in before.items())
+
+
+def test_the_population_has_at_most_its_size(typed_problem):
+    island = advance(start_island(typed_problem, 0), typed_problem, 4)
+    assert 4 <= len(island.population) <= typed_problem.settings.population
+
+
+def test_trees_keep_within_the_limits_of_size(typed_problem):
+    limited = replace(typed_problem.settings, max_nodes=9, max_constants=3)
+    problem = replace(typed_problem, settings=limited)
+    for tree in advance(start_island(problem, 0), problem, 6).population:
+        assert len(tree) <= 9
+        assert sum(node.constant is not None for node in tree) <= 3
+
+
+@pytest.mark.parametrize("measure", ["mean", "worst"])
+def test_the_score_joins_the_held_out_losses(typed_problem, measure):
+    problem = replace(typed_problem, settings=replace(typed_problem.settings, held_out_measure=measure))
+    joined = {"mean": np.mean, "worst": np.max}[measure]
+    for tree in start_island(problem, 0).population:
+        assert tree.score == joined(tree.cases)
+        assert tree.score != tree.loss
+
+
+@pytest.mark.parametrize("held_out_selection", [False, True])
+def test_without_groups_the_score_is_the_loss(untyped_problem, held_out_selection):
+    settings = replace(untyped_problem.settings, held_out_selection=held_out_selection)
+    problem = replace(untyped_problem, settings=settings)
+    assert all(tree.score == tree.loss for tree in start_island(problem, 0).population)
+
+
+def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_problem):
+    problem = replace(typed_problem, settings=replace(typed_problem.settings, evaluations=90, islands=3))
+    island = start_island(problem, 0)
+    island.evaluations = 29
+    assert not is_spent(island, problem)
+    island.evaluations = 30
+    assert is_spent(island, problem)
+    assert advance(island, problem, 5).generation == 0
+
+
+def test_an_island_that_finds_nothing_new_is_spent(typed_problem):
+    problem = replace(
+        typed_problem, settings=replace(typed_problem.settings, evaluations=None, limit_seconds=9.0)
+    )
+    island = start_island(problem, 0)
+    island.barren = MOST_BARREN - 1
+    assert not is_spent(island, problem)
+    island.barren = MOST_BARREN
+    assert is_spent(island, problem)
+
+
+def test_a_generation_without_new_structures_is_barren(typed_problem):
+    island = start_island(typed_problem, 0)
+
+    class Everything(dict):
+        def get(self, key, default):
+            return TRIES_PER_STRUCTURE
+
+    known, island.tried = island.tried, Everything()
+    step(island, typed_problem)
+    step(island, typed_problem)
+    assert island.barren == 2
+    island.tried = known
+    step(island, typed_problem)
+    assert island.barren == 0
+
+
+def test_no_time_left_means_no_generation(typed_problem):
+    assert advance(start_island(typed_problem, 0), typed_problem, 5, seconds=0.0).generation == 0
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_search_leaves_the_collector_of_cycles_as_it_was(typed_rows, specs, running):
+    columns, y, groups = typed_rows
+    estimator = FormulaRegressor(specs.features, specs.target, SearchSettings(evaluations=200, population=20))
+    before = gc.isenabled()
+    try:
+        (gc.enable if running else gc.disable)()
+        estimator.fit(columns, y, groups)
+        assert gc.isenabled() is running
+    finally:
+        (gc.enable if before else gc.disable)()

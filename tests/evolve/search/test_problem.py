@@ -1,0 +1,222 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.evolve import SearchSettings
+from trainlaw.evolve.search import problem as problem_module
+from trainlaw.evolve.search.problem import (
+    DEALT_CASES,
+    MOST_CASES,
+    deal_rows,
+    joint_loss,
+    loss_name,
+    make_problem,
+)
+from trainlaw.evolve.search.trees import from_expression
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError, RowSums, UnknownNameError, parse_text
+
+QUICK = SearchSettings(evaluations=1500, population=60)
+
+
+@pytest.fixture
+def made(typed_rows, specs):
+    """A function that makes the problem of the typed rows, with some arguments replaced."""
+    columns, y, groups = typed_rows
+
+    def make(X=columns, truth=y, settings=QUICK, **arguments):
+        return make_problem(
+            X, truth, specs.features, specs.target, settings, **({"groups": groups} | arguments)
+        )
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("settings", "unit_of", "y", "expected"),
+    [
+        ({}, "time", [1.0, 2.0], "soft_l1_log"),
+        ({}, "time", [0.0, 2.0], "squares"),
+        ({}, "number", [1.0, 2.0], "squares"),
+        ({"typed": False}, "time", [1.0, 2.0], "squares"),
+        ({"loss": "squares"}, "time", [-1.0, 2.0], "squares"),
+        ({"loss": "huber_log"}, "number", [1.0, 2.0], "huber_log"),
+    ],
+)
+def test_the_automatic_loss_depends_on_unit_and_sign(settings, unit_of, y, expected, specs):
+    target = specs.target if unit_of == "time" else FeatureSpec("y", "y", DIMENSIONLESS, "y")
+    assert loss_name(SearchSettings(**settings), target, np.array(y)) == expected
+
+
+@pytest.mark.parametrize("worst", [0.0, -1.0])
+def test_relative_losses_need_a_positive_target(worst, specs):
+    with pytest.raises(InputError, match="positive"):
+        loss_name(SearchSettings(loss="log_ratio"), specs.target, np.array([1.0, worst]))
+
+
+@pytest.mark.parametrize(
+    ("count", "cases"), [(1, 1), (9, 1), (10, 2), (49, 9), (50, 10), (1000, DEALT_CASES)]
+)
+def test_rows_are_dealt_into_equal_cases(count, cases):
+    sizes = np.bincount(deal_rows(count, 0))
+    assert sizes.size == cases
+    assert sizes.max() - sizes.min() <= 1
+    assert np.array_equal(deal_rows(count, 0), deal_rows(count, 0))
+
+
+def test_another_seed_deals_other_cases():
+    assert not np.array_equal(deal_rows(100, 0), deal_rows(100, 1))
+
+
+def test_losses_are_joined_by_their_mean_or_their_worst():
+    assert joint_loss(np.array([1.0, 3.0]), "mean") == 2.0
+    assert joint_loss(np.array([1.0, 3.0]), "worst") == 3.0
+    assert joint_loss(np.array([1.0, np.nan]), "mean") == np.inf
+    assert joint_loss(np.array([1.0, np.inf]), "worst") == np.inf
+
+
+def test_a_weight_of_two_is_the_row_twice(made, typed_rows):
+    columns, y, groups = typed_rows
+    weight = np.arange(120) % 3
+    again = np.repeat(np.arange(120), weight)
+    weighted = made(sample_weight=weight)
+    repeated = made(columns[again], y[again], groups=groups[again])
+    for one, other in zip(weighted.rows, repeated.rows, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_order_of_weighted_rows_does_not_matter(made, typed_rows):
+    columns, y, groups = typed_rows
+    order = np.random.default_rng(0).permutation(120)
+    weight = 1.0 + np.arange(120) % 3
+    first = made(sample_weight=weight).rows
+    second = made(columns[order], y[order], groups=groups[order], sample_weight=weight[order]).rows
+    np.testing.assert_array_equal(first.table, second.table)
+    np.testing.assert_allclose(first.weight, second.weight)
+
+
+def test_rows_that_differ_stay_apart_even_where_their_hashes_agree(made, monkeypatch):
+    weight = 1.0 + np.arange(120) % 3
+    expected = made(sample_weight=weight).rows.target
+    monkeypatch.setattr(problem_module, "_hashes", lambda table: np.zeros(table.shape[1], np.uint64))
+    found = made(sample_weight=weight).rows.target
+    assert sorted(found) == sorted(expected)
+    assert found.size == 120
+
+
+def test_rows_that_differ_in_the_target_or_the_group_are_not_equal(made, typed_rows):
+    X = np.vstack([typed_rows[0][:1]] * 4)
+    truth = np.array([1.0, 1.0, 2.0, 1.0])
+    problem = made(X, truth, groups=np.array(["a", "a", "a", "b"]))
+    assert sorted(problem.rows.target.tolist()) == sorted(np.log([1.0, 2.0, 1.0]).tolist())
+
+
+def test_negative_zero_is_zero(made, typed_rows):
+    columns = typed_rows[0][:1]
+    X = np.vstack([columns, columns])
+    X[:, 4] = [0.0, -0.0]
+    assert made(X, np.ones(2), groups=np.array(["a", "a"])).rows.target.size == 1
+
+
+def test_rows_of_weight_zero_are_not_there(made):
+    weight = np.where(np.arange(120) < 30, 0.0, 1.0)
+    problem = made(sample_weight=weight)
+    assert problem.rows.target.size == 90
+    assert problem.columns.shape == (5, 90)
+
+
+@pytest.mark.parametrize(("power", "expected"), [(0.0, [0.25, 0.75]), (1.0, [0.5, 0.5])])
+def test_the_power_balances_groups(made, typed_rows, power, expected):
+    groups = np.where(np.arange(120) < 30, "few", "many")
+    problem = made(groups=groups, settings=replace(QUICK, group_weight_power=power))
+    assert problem.rows.group_weight == pytest.approx(expected)
+
+
+def test_groups_beyond_the_limit_share_a_case(made):
+    problem = made(groups=np.arange(120).astype(str))
+    assert problem.case_count == MOST_CASES
+    assert problem.grouped
+    assert not made(groups=None).grouped
+
+
+def test_the_box_is_that_of_the_training_rows(made, typed_rows):
+    columns = typed_rows[0]
+    for position, (low, high) in enumerate(made().box.values()):
+        assert (low, high) == (columns[:, position].min(), columns[:, position].max())
+
+
+def test_only_untyped_trees_of_single_rows_are_affine(made, untyped_problem, typed_problem):
+    assert untyped_problem.affine
+    assert not typed_problem.affine
+    sums = RowSums(np.arange(0, 121, 2), np.arange(120), np.ones(120))
+    settings = SearchSettings(typed=False)
+    assert not made(truth=np.ones(60), groups=None, sums=sums, settings=settings).affine
+    template = parse_text("hole + 1")
+    assert not replace(untyped_problem, settings=replace(settings, template=template)).affine
+
+
+def test_labels_become_columns_of_levels(made):
+    harness = np.array(["b", "a", "c"])[np.arange(120) % 3]
+    problem = made(settings=replace(QUICK, grouped_constants=("harness",)), labels={"harness": harness})
+    assert problem.grammar.levels == {"harness": ("a", "b", "c")}
+    assert problem.columns[5, :3].tolist() == [1.0, 0.0, 2.0]
+    assert problem.rows.levels.tolist() == [0, 0, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (None, UnknownNameError, "harness"),
+        ({"other": np.zeros(120)}, UnknownNameError, "harness"),
+        ({"harness": np.zeros(7)}, InputError, "120 values"),
+        ({"harness": np.arange(120)}, InputError, "at most 36"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(made, labels, error, message):
+    with pytest.raises(error, match=message):
+        made(settings=replace(QUICK, grouped_constants=("harness",)), labels=labels)
+
+
+def test_sums_of_one_row_each_are_the_rows_themselves(made):
+    plain = made()
+    summed = made(sums=RowSums(np.arange(121), np.arange(120), np.ones(120)))
+    texts = ("compute_s + 0.3 * memory_s * ratio^0.4 + launch_s", "max(compute_s, memory_s)", "0.01")
+    trees = [from_expression(parse_text(text), plain.grammar) for text in texts]
+    others = [from_expression(parse_text(text), summed.grammar) for text in texts]
+    for first, second in zip(
+        plain.fit(trees, 20, held_out=True), summed.fit(others, 20, held_out=True), strict=True
+    ):
+        assert second.loss == pytest.approx(first.loss, rel=1e-6)
+        np.testing.assert_allclose(second.cases, first.cases, rtol=1e-4)
+
+
+def test_sums_over_many_blocks_are_those_of_numpy(specs):
+    generator = np.random.default_rng(4)
+    columns = np.column_stack([generator.uniform(1.0, 2.0, (3000, 4)), np.ones(3000)])
+    sums = RowSums(np.arange(0, 3001, 300), generator.permutation(3000), generator.uniform(1.0, 9.0, 3000))
+    y = sums.apply(3.0 * columns[:, 0] + columns[:, 1])
+    groups = np.array(["a", "b"] * 5)
+    problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups=groups, sums=sums)
+    assert problem.rows.block_size.size > 4
+    tree = problem.fit([from_expression(parse_text("compute_s + memory_s"), problem.grammar)], 50)[0]
+    assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-3)
+
+
+def test_a_fit_leaves_the_trees_as_they_were(made):
+    problem = made()
+    tree = from_expression(parse_text("9 * compute_s + memory_s"), problem.grammar)
+    before = [node.constant for node in tree]
+    fitted = problem.fit([tree], 20)[0]
+    assert [node.constant for node in tree] == before
+    assert np.isinf(tree.loss) and np.isfinite(fitted.loss)
+
+
+@pytest.mark.parametrize(
+    "loss", ["log_ratio", "soft_l1_log", "huber_log", "relative_squares", "absolute_percentage", "squares"]
+)
+def test_the_true_formula_has_almost_no_loss(made, typed_rows, loss):
+    columns, _, _ = typed_rows
+    problem = made(truth=2.0 * columns[:, 0] + 0.5 * columns[:, 1], settings=replace(QUICK, loss=loss))
+    tree = from_expression(parse_text("compute_s + memory_s"), problem.grammar)
+    fitted = problem.fit([tree], 200)[0]
+    assert fitted.loss < 1e-9
+    assert [node.constant for node in fitted if node.constant] == pytest.approx([2.0, 0.5], rel=1e-4)

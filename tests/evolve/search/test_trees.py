@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.search.trees import (
+    complexities,
+    encode,
+    from_expression,
+    grouped_constants,
+    prune,
+    structure_keys,
+    to_expression,
+    untidy,
+    with_fitted,
+)
+from trainlaw.evolve.search.variation import random_tree, vary
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import InputError, complexity, constants, evaluate, parse_text, to_text
+
+
+def families(problem, count, generations=4):
+    """Random trees and their descendants through crossover and every mutation."""
+    trees = [random_tree(problem.grammar, 40) for _ in range(count)]
+    for _ in range(generations):
+        trees = [vary(trees[i], trees[-i], problem.grammar, 40) for i in range(count)]
+    return trees
+
+
+def tree_of(text, problem):
+    return from_expression(parse_text(text), problem.grammar)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(2 * compute_s + 0.5 * memory_s) * ratio^-0.5 + max(3 * launch_s, 0.25)",
+        "compute_s * exp(0.3 * ratio + 2 * wide)",
+        "0.125",
+        "compute_s / (ratio + 2)",
+    ],
+)
+def test_seeds_come_back_as_they_went_in(typed_problem, text):
+    assert to_text(to_expression(tree_of(text, typed_problem))) == text
+
+
+def test_a_difference_with_a_constant_is_a_sum(typed_problem):
+    assert to_text(to_expression(tree_of("compute_s * ((ratio - 0.25) / ratio)", typed_problem))) == (
+        "compute_s * ((ratio + -0.25) / ratio)"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["sin(compute_s)", "unknown_s", "compute_s * memory_s", "-2 * compute_s - 1"]
+)
+def test_seeds_outside_the_grammar_are_refused(typed_problem, text):
+    with pytest.raises(InputError, match="seed"):
+        tree_of(text, typed_problem)
+
+
+def test_any_tree_is_found_again_from_its_expression(typed_problem, drawing):
+    for tree in families(typed_problem, 60):
+        if all(node.constant != 1.0 for node in tree):
+            again = from_expression(to_expression(tree), typed_problem.grammar)
+            assert to_expression(again) == to_expression(tree)
+
+
+def test_a_feature_that_never_changes_counts_as_its_value(typed_rows, specs):
+    columns, y, _ = typed_rows
+    columns[:, 4] = 0.5
+    grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
+    tree = from_expression(parse_text("compute_s * (wide + 2)"), grammar)
+    assert to_text(to_expression(tree)) == "2.5 * compute_s"
+
+
+def test_complexity_is_that_of_the_expression(typed_problem, drawing):
+    trees = [tree for tree in families(typed_problem, 60) if all(node.constant != 1.0 for node in tree)]
+    assert complexities(trees, affine=False).tolist() == [complexity(to_expression(tree)) for tree in trees]
+
+
+def test_offset_and_slope_count_where_there_are_any(untyped_problem, drawing):
+    tree = random_tree(untyped_problem.grammar, 9)
+    tree.affine = (3.0, 2.0)
+    bare, whole = (complexities([tree], affine=affine)[0] for affine in (False, True))
+    assert whole == bare + 4
+
+
+def test_keys_ignore_order_and_constants_but_not_structure(typed_problem):
+    texts = [
+        "compute_s + 2 * memory_s + launch_s",
+        "launch_s + (memory_s + 3 * compute_s)",
+        "compute_s + memory_s",
+    ]
+    first, second, third = structure_keys([tree_of(text, typed_problem) for text in texts]).tolist()
+    assert first == second != third
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("a - b", "b - a", False),
+        ("a / b", "b / a", False),
+        ("a * (b * c)", "(c * a) * b", True),
+        ("a + b * c", "(a + b) * c", False),
+        ("max(a, max(b, c))", "max(max(a, b), c)", True),
+        ("min(a, max(b, c))", "max(min(a, b), c)", False),
+        ("sin(a)", "cos(a)", False),
+        ("a + a", "a", False),
+        ("a + (b - c)", "(b - c) + a", True),
+        ("(a + b) * (a + b)", "(b + a) * (a + b)", True),
+    ],
+)
+def test_keys_know_which_operators_commute(untyped_problem, one, other, alike):
+    keys = structure_keys([tree_of(one, untyped_problem), tree_of(other, untyped_problem)])
+    assert (keys[0] == keys[1]) == alike
+
+
+def test_programs_lie_end_to_end(typed_problem):
+    trees = [
+        tree_of(text, typed_problem) for text in ("2 * compute_s", "3 * memory_s * ratio^0.5 + launch_s")
+    ]
+    programs = encode(trees, affine=False)
+    assert programs.amount == 2
+    assert programs.offsets.tolist() == [0, len(trees[0]), len(trees[0]) + len(trees[1])]
+    assert programs.constant_offsets.tolist() == [0, 1, 4]
+    assert programs.theta.tolist() == [2.0, 3.0, 0.5, 1.0]
+    assert programs.lower.tolist() == [0.0, 0.0, -2.0, 0.0]
+    assert programs.scaling.tolist() == [True, True, False, True]
+
+
+def test_offset_and_slope_come_first(untyped_problem):
+    tree = tree_of("a * 2.5", untyped_problem)
+    tree.affine = (7.0, 3.0)
+    programs = encode([tree, tree], affine=True)
+    assert programs.theta.tolist() == [7.0, 3.0, 2.5] * 2
+    assert np.diff(programs.offsets).tolist() == [len(tree) + 4] * 2
+    assert programs.tokens[: len(tree) + 4].tolist()[4:] == [node.token for node in tree]
+    assert np.all(programs.lower[:2] == -np.inf)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, affine):
+    for tree in families(untyped_problem, 30):
+        programs = encode([tree], affine)
+        fitted = with_fitted(tree, (programs.theta + 1.0).tolist(), affine)
+        np.testing.assert_array_equal(encode([fitted], affine).theta, programs.theta + 1.0)
+        assert [node.token for node in fitted] == [node.token for node in tree]
+
+
+@pytest.fixture
+def harness_grammar(typed_rows, specs):
+    columns, y, _ = typed_rows
+    levels = {"harness": ("fast", "slow")}
+    return make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(), levels=levels)
+
+
+def test_a_grouped_constant_has_one_number_per_level(harness_grammar):
+    tree = from_expression(parse_text("2 * compute_s * C[harness]"), harness_grammar)
+    programs = encode([tree], affine=False)
+    assert programs.theta.tolist() == [2.0, 0.0, 0.0]
+    fitted = with_fitted(tree, [3.0, np.log(0.5), np.log(4.0)], affine=False)
+    (constant,) = grouped_constants(fitted, harness_grammar)
+    assert (constant.name, constant.key, constant.default) == ("C[harness]", "harness", 1.0)
+    assert constant.values == pytest.approx({"fast": 0.5, "slow": 4.0})
+    assert to_text(to_expression(fitted)) == "3 * compute_s * C[harness]"
+
+
+def test_weights_of_one_and_a_trivial_affine_are_not_written(untyped_problem):
+    tree = tree_of("a * 1.5 + b", untyped_problem)
+    tree.affine = (0.0, 1.0)
+    assert len(constants(to_expression(tree))) == 1
+    tree.affine = (2.0, 1.0)
+    assert to_text(to_expression(tree)).startswith("2 + ")
+    tree.affine = (0.0, 3.0)
+    assert to_text(to_expression(tree)).startswith("3 * (")
+
+
+def columns_of(problem):
+    return dict(zip([spec.name for spec in problem.features], problem.rows.columns, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(2 * compute_s + 0 * memory_s) * ratio + 3 * launch_s", "2 * compute_s * ratio + 3 * launch_s"),
+        ("max(compute_s, 0 * memory_s)", "compute_s"),
+        ("0 * compute_s * ratio + launch_s", "launch_s"),
+        ("0 * compute_s / ratio + launch_s", "launch_s"),
+        (
+            "compute_s * (2 * 3 + exp(0.5 * ratio)) + max(memory_s, 0)",
+            "compute_s * (6 + exp(0.5 * ratio)) + memory_s",
+        ),
+        ("2 * compute_s + memory_s", "2 * compute_s + memory_s"),
+    ],
+)
+def test_pruning_keeps_the_values(typed_problem, text, expected):
+    tree = tree_of(text, typed_problem)
+    pruned = prune(tree, typed_problem.grammar)
+    assert to_text(to_expression(pruned)) == expected
+    columns = columns_of(typed_problem)
+    values, others = (evaluate(to_expression(item), columns)[0] for item in (tree, pruned))
+    np.testing.assert_allclose(others, values, rtol=1e-15)
+
+
+def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing):
+    for problem in (typed_problem, untyped_problem):
+        fitted = problem.fit(families(problem, 200), 5)
+        tidy = [tree for tree in fitted if not tree.untidy]
+        assert 20 < len(tidy) < len(fitted)
+        for tree in tidy:
+            assert [node.token for node in prune(tree, problem.grammar)] == [node.token for node in tree]
+
+
+def test_a_zero_is_untidy_only_at_the_end_of_its_range(typed_problem):
+    # An exponent of zero lies inside its range and may move again.
+    trees = [
+        tree_of(text, typed_problem)
+        for text in (
+            "compute_s * ratio^0",
+            "compute_s + 0 * memory_s",
+            "compute_s + memory_s",
+            "compute_s * (2 * 3)",
+        )
+    ]
+    programs = encode(trees, affine=False)
+    assert untidy(programs, programs.theta).tolist() == [False, True, False, True]

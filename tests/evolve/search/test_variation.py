@@ -1,0 +1,237 @@
+import copy
+import random
+
+import numpy as np
+import pytest
+from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.search.trees import from_expression, to_expression
+from trainlaw.evolve.search.variation import (
+    MOVE_WEIGHTS,
+    MOVES,
+    Individual,
+    add_term,
+    cross,
+    drawing_from,
+    drop_term,
+    hoist,
+    make_factor,
+    make_share_of,
+    random_tree,
+    shake_constant,
+    simpler_trees,
+    swap_leaf,
+    vary,
+    widen_factor,
+    wrap,
+)
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import infer_unit, parse_text, to_text
+
+
+def is_tree(nodes, ret):
+    """Whether the nodes are one whole tree of the type `ret`, every argument of the type of its place."""
+    wanted = [ret]
+    for node in nodes:
+        if not wanted or node.ret is not wanted.pop():
+            return False
+        wanted += reversed(node.args if node.arity else [])
+    return not wanted
+
+
+def tree_of(text, problem):
+    return from_expression(parse_text(text), problem.grammar)
+
+
+def text_of(tree):
+    return to_text(to_expression(tree), 3)
+
+
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)
+@pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
+def test_every_mutation_gives_a_tree_of_the_same_type(move, kind, drawing, request):
+    grammar = request.getfixturevalue(kind).grammar
+    changed = 0
+    for _ in range(80):
+        tree = random_tree(grammar, 30)
+        before = [(node.token, node.constant) for node in tree]
+        after = move(Individual(list(tree)), grammar)
+        assert isinstance(after, Individual)
+        assert is_tree(after, grammar.target)
+        changed += before != [(node.token, node.constant) for node in after]
+    assert changed > 0
+
+
+@pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
+def test_children_have_the_type_and_at_most_the_size(kind, drawing, request):
+    grammar = request.getfixturevalue(kind).grammar
+    trees = [random_tree(grammar, 21) for _ in range(60)]
+    for generation in range(4):
+        trees = [vary(trees[i], trees[(7 * i + generation) % 60], grammar, 21) for i in range(60)]
+        assert all(is_tree(tree, grammar.target) and len(tree) <= 21 for tree in trees)
+
+
+def test_parents_stay_as_they_are(typed_problem, drawing):
+    first, second = (random_tree(typed_problem.grammar, 30) for _ in range(2))
+    kept = list(first), list(second)
+    for _ in range(50):
+        vary(first, second, typed_problem.grammar, 60)
+    assert (list(first), list(second)) == kept
+
+
+def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, drawing):
+    first = tree_of("compute_s + memory_s + launch_s", typed_problem)
+    children = [vary(first, first, typed_problem.grammar, len(first)) for _ in range(100)]
+    assert all(len(child) <= len(first) for child in children)
+    assert any(list(child) == list(first) and child is not first for child in children)
+
+
+def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem, drawing):
+    first = tree_of("2 * compute_s + compute_s", typed_problem)
+    other = tree_of("max(3 * memory_s, launch_s) + launch_s", typed_problem)
+    found = {text_of(cross(Individual(list(first)), other)) for _ in range(60)}
+    assert "2 * compute_s + 3 * memory_s" in found
+    assert "max(3 * memory_s, launch_s) + compute_s" in found
+    # Never the whole of either.
+    assert all(text != text_of(other) for text in found)
+
+
+def test_a_term_is_added_and_dropped(typed_problem, drawing):
+    tree = tree_of("compute_s + memory_s", typed_problem)
+    assert all(len(add_term(Individual(list(tree)), typed_problem.grammar)) >= 5 for _ in range(20))
+    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar)) for _ in range(20)}
+    assert dropped == {"compute_s", "memory_s"}
+
+
+def test_only_the_side_with_the_type_of_the_whole_is_kept(typed_problem, drawing):
+    tree = tree_of("compute_s * ratio", typed_problem)
+    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar)) for _ in range(20)}
+    assert dropped == {"compute_s"}
+
+
+def test_a_leaf_alone_cannot_be_reduced(typed_problem, drawing):
+    tree = tree_of("compute_s", typed_problem)
+    for move in (drop_term, hoist, widen_factor):
+        assert list(move(Individual(list(tree)), typed_problem.grammar)) == list(tree)
+
+
+def test_hoisting_keeps_a_part_of_the_target_s_type(typed_problem, drawing):
+    tree = tree_of("compute_s * ratio + memory_s", typed_problem)
+    found = {text_of(hoist(Individual(list(tree)), typed_problem.grammar)) for _ in range(40)}
+    assert found == {"compute_s * ratio", "compute_s", "memory_s"}
+
+
+def test_a_factor_comes_to_one_more_term(typed_problem, drawing):
+    tree = tree_of("compute_s * ratio + memory_s", typed_problem)
+    assert text_of(widen_factor(tree, typed_problem.grammar)) == "(compute_s + memory_s) * ratio"
+    tree = tree_of("memory_s + compute_s / ratio", typed_problem)
+    assert text_of(widen_factor(tree, typed_problem.grammar)) == "(compute_s + memory_s) / ratio"
+
+
+def test_wrapping_multiplies_by_a_pure_number(typed_problem, drawing, specs):
+    units = {spec.name: spec.unit for spec in specs.features}
+    for _ in range(60):
+        tree = wrap(tree_of("compute_s", typed_problem), typed_problem.grammar)
+        assert tree[0].name == "mul"
+        assert infer_unit(to_expression(tree), units) in (specs.target.unit, None)
+
+
+def test_swapped_leaves_are_of_the_same_type(typed_problem, drawing):
+    tree = tree_of("compute_s * ratio", typed_problem)
+    found = {text_of(swap_leaf(Individual(list(tree)), typed_problem.grammar)) for _ in range(60)}
+    assert len(found) > 10
+    assert not any(text.endswith("_s") for text in found)
+
+
+def test_shaken_constants_move_within_their_bounds(typed_problem, drawing):
+    tree = tree_of("2 * compute_s * ratio^(-0.5)", typed_problem)
+    for _ in range(100):
+        shaken = shake_constant(Individual(list(tree)), typed_problem.grammar)
+        pairs = [
+            (old.constant, new) for old, new in zip(tree, shaken, strict=True) if old.constant != new.constant
+        ]
+        assert len(pairs) == 1
+        assert pairs[0][1].rule.lower <= pairs[0][1].constant <= pairs[0][1].rule.upper
+
+
+def test_factors_are_dimensionless_trees(typed_problem, untyped_problem, drawing):
+    for grammar in (typed_problem.grammar, untyped_problem.grammar):
+        for _ in range(100):
+            assert is_tree(make_factor(grammar), grammar.number)
+    grammar = typed_problem.grammar
+    assert all(is_tree(make_share_of(grammar), grammar.share) for _ in range(20))
+
+
+def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
+    columns, y, _ = typed_rows
+    grammar = make_grammar(
+        specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
+    )
+    factors = [make_factor(grammar) for _ in range(100)]
+    share = np.mean([len(factor) == 1 and isinstance(factor[0].constant, tuple) for factor in factors])
+    assert 0.15 < share < 0.5
+
+
+def test_random_trees_are_no_larger_than_allowed(typed_problem, untyped_problem, drawing):
+    for problem in (typed_problem, untyped_problem):
+        for limit in (1, 3, 9):
+            trees = [random_tree(problem.grammar, limit) for _ in range(60)]
+            assert all(len(tree) <= limit and is_tree(tree, problem.grammar.target) for tree in trees)
+
+
+def test_a_block_draws_from_its_state_and_leaves_the_interpreter_s_alone():
+    random.seed(5)
+    expected = [random.random() for _ in range(3)]
+    random.seed(5)
+    first = random.random()
+    with drawing_from(random.Random(1).getstate()) as current:
+        inside = random.random()
+        middle = current()
+    assert [first, random.random(), random.random()] == expected
+    assert inside == random.Random(1).random()
+    with drawing_from(middle):
+        following = random.random()
+    generator = random.Random(1)
+    assert [inside, following] == [generator.random(), generator.random()]
+
+
+def test_the_interpreter_s_state_is_restored_after_an_error():
+    state = random.getstate()
+    with pytest.raises(RuntimeError), drawing_from(random.Random(1).getstate()):
+        random.random()
+        raise RuntimeError
+    assert random.getstate() == state
+
+
+def test_copies_have_the_nodes_but_no_results(typed_problem):
+    tree = tree_of("compute_s + memory_s", typed_problem)
+    tree.loss = 1.0
+    other = copy.deepcopy(tree)
+    assert list(other) == list(tree)
+    assert other.loss == float("inf")
+
+
+def test_every_mutation_has_a_frequency():
+    assert len(MOVES) == len(MOVE_WEIGHTS)
+    assert min(MOVE_WEIGHTS) > 0
+
+
+def test_simpler_neighbours_are_smaller_or_have_one_weight_less(typed_problem, drawing):
+    for _ in range(30):
+        tree = random_tree(typed_problem.grammar, 25)
+        constants = sum(node.constant is not None for node in tree)
+        for simpler in simpler_trees(tree, typed_problem.grammar):
+            assert is_tree(simpler, typed_problem.grammar.target)
+            fewer = sum(node.constant is not None for node in simpler) == constants - 1
+            assert len(simpler) < len(tree) or fewer
+
+
+def test_simpler_neighbours_are_all_of_them(typed_problem):
+    tree = tree_of("(2 * compute_s + memory_s) * (3 * ratio)", typed_problem)
+    neighbours = [text_of(simpler) for simpler in simpler_trees(tree, typed_problem.grammar)]
+    for expected in (
+        "2 * compute_s + memory_s",
+        "2 * compute_s * (3 * ratio)",
+        "memory_s * (3 * ratio)",
+        "(2 * compute_s + memory_s) * ratio",
+    ):
+        assert expected in neighbours

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.leaves import WEIGHT_PULL, Leaf, Rule, draw, within
+from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, VARIABLE, WEIGHTED
+from trainlaw.evolve.settings import SearchSettings
+from trainlaw.formulas import SECOND
+
+
+@pytest.fixture
+def made(typed_rows, specs):
+    """A function that makes the grammar of the typed rows for some settings."""
+    columns, y, _ = typed_rows
+
+    def make(levels=None, **settings):
+        return make_grammar(
+            specs.features, specs.target, columns.T, y, SearchSettings(**settings), levels=levels or {}
+        )
+
+    return make
+
+
+def leaves_of(grammar, feature, ret=None):
+    kinds = grammar.primitive_set.terminals.values() if ret is None else [grammar.leaves(ret)]
+    return [leaf for leaves in kinds for leaf in leaves if leaf.feature == feature]
+
+
+def test_a_leaf_holds_another_number_and_nothing_else_changes():
+    leaf = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(0.0, 5.0), start=2.0)
+    other = leaf.holding(3.0)
+    assert (leaf.constant, other.constant) == (1.0, 3.0)
+    for name in ("token", "ret", "feature", "name", "rule", "start"):
+        assert getattr(other, name) is getattr(leaf, name)
+    assert other.value == "number"
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, np.inf), (-0.1, 0.1), (-np.inf, np.inf)])
+def test_drawn_constants_keep_their_bounds(lower, upper, drawing):
+    leaf = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(lower, upper), start=0.05)
+    values = [draw(leaf).constant for _ in range(200)]
+    assert lower <= min(values) < max(values) <= upper
+    # Around the starting value, on both sides.
+    assert min(values) < 0.05 < max(values)
+
+
+def test_leaves_without_a_number_of_their_own_are_not_drawn(drawing):
+    bare = Leaf(VARIABLE, int, "x", "x")
+    grouped = Leaf(GROUPED, int, "label", "C[label]", constant=(0.0, 0.0))
+    assert draw(bare) is bare
+    assert draw(grouped) is grouped
+
+
+def test_times_have_a_weight_that_starts_at_their_typical_share(made, typed_rows):
+    columns, y, _ = typed_rows
+    (leaf,) = leaves_of(made(), "compute_s")
+    assert leaf.token == WEIGHTED
+    assert leaf.start == pytest.approx(np.median(y / columns[:, 0]))
+    assert leaf.rule == Rule(0.0, np.inf, True, WEIGHT_PULL / leaf.start**2)
+
+
+@pytest.mark.parametrize(("nonnegative", "least"), [(True, 0.0), (False, -np.inf)])
+def test_weights_of_amounts_may_be_negative_only_if_asked_for(made, nonnegative, least):
+    (leaf,) = leaves_of(made(nonnegative=nonnegative), "memory_s")
+    assert leaf.rule.lower == least
+
+
+def test_dimensionless_features_have_both_forms_and_one_in_exponentials(made):
+    grammar = made()
+    tokens = [leaf.token & 255 for leaf in leaves_of(grammar, "wide", grammar.number)]
+    assert tokens == [VARIABLE, WEIGHTED]
+    (logarithm,) = leaves_of(grammar, "wide", grammar.logarithm)
+    assert logarithm.token & 255 == WEIGHTED
+    assert (logarithm.rule.lower, logarithm.start) == (-np.inf, 0.0)
+
+
+def test_rates_have_no_weight(specs):
+    columns = np.full((len(specs.raw), 9), 2.0) + np.arange(9)
+    grammar = make_grammar(specs.raw, specs.target, columns, np.ones(9), SearchSettings())
+    assert [leaf.token & 255 for leaf in leaves_of(grammar, "peak")] == [VARIABLE]
+    assert [leaf.token & 255 for leaf in leaves_of(grammar, "work")] == [WEIGHTED]
+
+
+def test_the_overhead_starts_at_a_tenth_of_the_typical_target(made, typed_rows):
+    grammar = made()
+    (overhead,) = [leaf for leaf in grammar.leaves(grammar.target) if leaf.name == "overhead"]
+    assert overhead.start == pytest.approx(0.1 * np.median(typed_rows[1]))
+    assert overhead.rule.scaling
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0])
+def test_exponents_are_bounded(made, limit):
+    grammar = made(exponent_limit=limit)
+    (exponent,) = grammar.leaves(grammar.exponent)
+    assert (exponent.rule.lower, exponent.rule.upper) == (-limit, limit)
+
+
+def test_untyped_constants_are_free(specs, typed_rows):
+    columns, y, _ = typed_rows
+    grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(typed=False))
+    number = grammar.free_constant(grammar.number)
+    assert (number.rule.lower, number.rule.upper, number.rule.pull) == (-np.inf, np.inf, 0.0)
+
+
+def test_shares_stay_positive_on_the_training_rows(made, typed_rows):
+    ratio = typed_rows[0][:, 3]
+    share = made().shares["ratio"]
+    assert share.amount.rule.lower == -ratio.min()
+    # Where it may occur anywhere, half of the smallest value is kept.
+    assert share.near_amount.rule.lower == -0.5 * ratio.min()
+    assert share.whole.start == np.median(ratio)
+    assert "wide" not in made().shares
+
+
+def test_a_grouped_constant_has_a_number_per_level(made):
+    grammar = made(levels={"harness": ("a", "b", "c")})
+    (leaf,) = leaves_of(grammar, "harness")
+    assert (leaf.token, leaf.constant, leaf.name) == (GROUPED + 256 * 5, (0.0, 0.0, 0.0), "C[harness]")
+    assert leaf.rule.lower == -leaf.rule.upper
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((0.5, 1.5), (0.5, 1.5)), ((-9.0, 1.5), (0.0, 1.5)), ((0.5, np.inf), (0.5, np.inf))],
+)
+def test_ranges_of_the_user_narrow_those_of_the_rule(given, expected):
+    leaf = Leaf(WEIGHTED, int, "work", "weighted_work", constant=1.0, rule=Rule(0.0), start=99.0)
+    narrowed = within(leaf, {"work": given})
+    assert (narrowed.rule.lower, narrowed.rule.upper) == expected
+    assert expected[0] <= narrowed.start <= expected[1]
+
+
+def test_ranges_do_not_concern_other_leaves():
+    leaf = Leaf(WEIGHTED, int, "work", "weighted_work", constant=1.0, rule=Rule(0.0), start=99.0)
+    assert within(leaf, {"bytes": (0.0, 1.0)}).start == 99.0
+
+
+def test_a_target_that_is_never_positive_starts_at_one(specs):
+    columns = np.ones((3, 5))
+    grammar = make_grammar(specs.features[:3], specs.target, columns, -np.ones(5), SearchSettings())
+    assert {leaf.start for leaf in leaves_of(grammar, "compute_s")} == {1.0}
+    assert specs.target.unit == SECOND

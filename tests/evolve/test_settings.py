@@ -1,0 +1,113 @@
+from dataclasses import asdict, fields, replace
+
+import pytest
+from trainlaw.evolve.settings import (
+    CHOICES,
+    CONSTRAINT_KINDS,
+    LOSSES,
+    TYPED_NODES,
+    UNTYPED_NODES,
+    Constraint,
+    SearchSettings,
+)
+from trainlaw.formulas import InputError, UnknownNameError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"operators": ("add", "plus")}, "plus"),
+        ({"nesting_limits": (("max", "ad", 0),)}, "'add'"),
+        ({"nesting_limits": (("maxi", "add", 0),)}, "maxi"),
+        ({"loss": "l2"}, "l2"),
+        ({"choice": "best"}, "best"),
+        ({"held_out_measure": "median"}, "mean"),
+    ],
+)
+def test_unknown_names_are_refused_with_near_ones(arguments, message):
+    with pytest.raises(UnknownNameError, match=message):
+        SearchSettings(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("population", 4, 1_000_000),
+        ("islands", 1, 1_000),
+        ("max_nodes", 1, 200),
+        ("max_constants", 1, 60),
+        ("fit_steps", 0, 10_000),
+        ("threads", 1, 1_024),
+    ],
+)
+def test_numbers_have_a_smallest_and_a_largest_value(name, least, most):
+    for value in (least, most):
+        assert getattr(SearchSettings(**{name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(InputError, match=f"{name} from {least} to {most}, got {value}"):
+            SearchSettings(**{name: value})
+
+
+def test_a_search_needs_a_budget():
+    with pytest.raises(InputError, match="budget"):
+        SearchSettings(evaluations=None)
+    assert SearchSettings(evaluations=None, limit_seconds=1.0).limit_seconds == 1.0
+
+
+def test_ranges_of_constants_rise():
+    assert SearchSettings(constant_ranges=(("exponent", 0.5, 0.5),)).constant_ranges
+    with pytest.raises(InputError, match="low <= high"):
+        SearchSettings(constant_ranges=(("exponent", 0.5, 0.4),))
+
+
+@pytest.mark.parametrize("kind", CONSTRAINT_KINDS)
+def test_known_kinds_of_constraint_are_accepted(kind):
+    assert Constraint(kind, "compute_s").kind == kind
+
+
+def test_unknown_kinds_of_constraint_are_refused():
+    with pytest.raises(UnknownNameError, match="rising"):
+        Constraint("raising", "compute_s")
+
+
+@pytest.mark.parametrize(("name", "values"), [("loss", LOSSES), ("choice", CHOICES)])
+def test_every_listed_value_is_accepted(name, values):
+    for value in values:
+        assert getattr(SearchSettings(**{name: value}), name) == value
+
+
+def test_what_is_left_open_depends_on_units_and_groups():
+    grouped = SearchSettings().resolved(grouped=True)
+    assert (grouped.max_nodes, grouped.choice) == (TYPED_NODES, "one_standard_error")
+    untyped = SearchSettings(typed=False).resolved(grouped=False)
+    assert (untyped.max_nodes, untyped.choice) == (UNTYPED_NODES, "description_length")
+    given = SearchSettings(typed=False, max_nodes=44, choice="loss")
+    assert given.resolved(grouped=False) == given
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [({}, 60), ({"typed": False}, 30), ({"max_nodes": 7}, 7), ({"max_nodes": 200}, 200)],
+)
+def test_the_node_limit_has_a_default_of_the_mode(arguments, limit):
+    assert SearchSettings(**arguments).node_limit == limit
+    assert SearchSettings(**arguments).resolved(grouped=True).node_limit == limit
+
+
+def test_settings_are_stored_field_by_field_in_a_fixed_order():
+    # Formula files contain this list: a new setting is added, none is renamed.
+    names = [field.name for field in fields(SearchSettings)]
+    assert list(asdict(SearchSettings())) == names
+    assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
+    assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
+    assert len(names) == 34
+
+
+def test_every_setting_is_documented():
+    documented = SearchSettings.__doc__
+    assert all(f"    {field.name} : " in documented for field in fields(SearchSettings))
+
+
+def test_settings_are_equal_by_value():
+    assert replace(SearchSettings(), population=50) == SearchSettings(population=50)
+    assert hash(SearchSettings()) == hash(SearchSettings())

@@ -1,0 +1,172 @@
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.sklearn_contract import (
+    feature_matrix,
+    generic_features,
+    not_fitted,
+    target_vector,
+    weight_vector,
+)
+from trainlaw.formulas import InputError
+
+SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
+
+
+def test_scikit_learn_accepts_the_estimator():
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    checks.check_estimator(FormulaRegressor(settings=SMALL), on_skip=None)
+
+
+def test_parameters_are_those_of_the_constructor(specs):
+    estimator = FormulaRegressor(specs.features, specs.target, SMALL)
+    assert estimator.get_params()["settings"] is SMALL
+    assert set(estimator.get_params()) == {"features", "target", "settings", "progress", "executor", "scope"}
+    assert estimator.set_params(settings=None, target=None) is estimator
+    assert estimator.get_params()["settings"] is None
+
+
+def test_unknown_parameters_are_refused():
+    with pytest.raises(InputError, match=r"settings.*'setting'"):
+        FormulaRegressor().set_params(setting=SMALL)
+
+
+def test_estimators_are_cloned_by_scikit_learn(specs):
+    base = pytest.importorskip("sklearn.base")
+    estimator = FormulaRegressor(specs.features, specs.target, SMALL)
+    assert base.clone(estimator).get_params() == estimator.get_params()
+    assert base.is_regressor(estimator)
+
+
+def test_the_repr_shows_what_was_given():
+    assert repr(FormulaRegressor()) == "FormulaRegressor()"
+    assert repr(FormulaRegressor(scope="custom")) == "FormulaRegressor(scope='custom')"
+
+
+class Line(FormulaRegressor):
+    """Predicts twice the first column."""
+
+    def predict(self, X):
+        return 2.0 * np.asarray(X)[:, 0]
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 21.0)])
+def test_the_score_is_that_of_scikit_learn(weight):
+    metrics = pytest.importorskip("sklearn.metrics")
+    generator = np.random.default_rng(0)
+    X = generator.uniform(1.0, 2.0, (20, 1))
+    y = 2.0 * X[:, 0] + generator.normal(0.0, 0.2, 20)
+    expected = metrics.r2_score(y, 2.0 * X[:, 0], sample_weight=weight)
+    assert Line().score(X, y, weight) == pytest.approx(expected)
+
+
+def test_the_score_of_a_constant_target_is_one_only_where_exact():
+    X = np.ones((3, 1))
+    assert Line().score(X, np.full(3, 2.0)) == 1.0
+    assert Line().score(X, np.full(3, 5.0)) == 0.0
+
+
+def test_only_a_fitted_estimator_is_fitted(typed_rows, specs):
+    columns, y, groups = typed_rows
+    estimator = FormulaRegressor(specs.features, specs.target, SMALL)
+    assert not estimator.__sklearn_is_fitted__()
+    assert estimator.fit(columns, y, groups).__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (np.ones(5), InputError, "Reshape your data"),
+        (np.ones((2, 2, 2)), InputError, "3 dimension"),
+        (np.ones((0, 5)), InputError, "0 sample"),
+        (np.ones((5, 0)), InputError, "0 feature"),
+        (np.ones((5, 4)), InputError, "one column per feature"),
+        (np.full((5, 5), np.nan), InputError, "finite"),
+        (np.full((5, 5), np.inf), InputError, "finite"),
+        (np.ones((5, 5), complex), InputError, "Complex"),
+    ],
+)
+def test_bad_matrices_are_refused(X, error, message, specs):
+    with pytest.raises(error, match=message):
+        feature_matrix(X, specs.features, fitting=True)
+
+
+def test_sparse_matrices_are_refused(specs):
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        feature_matrix(sparse.eye(5).tocsr(), specs.features, fitting=True)
+
+
+def test_columns_of_a_frame_are_picked_by_name(specs):
+    names = [spec.name for spec in specs.features]
+    table = pd.DataFrame(np.arange(10.0).reshape(2, 5), columns=names)
+    shuffled = table[names[::-1]].assign(other=1.0)
+    np.testing.assert_array_equal(feature_matrix(shuffled, specs.features, fitting=True), table.to_numpy())
+    with pytest.raises(InputError, match="without compute_s"):
+        feature_matrix(shuffled.drop(columns="compute_s"), specs.features, fitting=True)
+
+
+def test_a_frame_of_other_names_and_the_right_width_predicts(specs):
+    table = pd.DataFrame(np.ones((2, 5)), columns=list("abcde"))
+    assert feature_matrix(table, specs.features, fitting=False).shape == (2, 5)
+    with pytest.raises(InputError, match="column per feature"):
+        feature_matrix(table, specs.features, fitting=True)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y"),
+        (np.ones(4), r"one target per row \(3\)"),
+        (np.ones((3, 2)), "one target per row"),
+        ([1.0, np.nan, 1.0], "finite"),
+        ([1j, 1.0, 1.0], "Complex"),
+    ],
+)
+def test_bad_targets_are_refused(y, message):
+    with pytest.raises(InputError, match=message):
+        target_vector(y, 3)
+
+
+def test_a_column_vector_is_a_target_with_a_warning():
+    with pytest.warns(match="column-vector"):
+        assert target_vector(np.ones((3, 1)), 3).shape == (3,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert target_vector(np.ones(3), 3).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1.0, 1.0], "3 finite weights"),
+        ([1.0, -1.0, 1.0], "none negative"),
+        ([1.0, np.nan, 1.0], "finite"),
+        ([0.0, 0.0, 0.0], "only zeros"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    with pytest.raises(InputError, match=message):
+        weight_vector(weight, 3)
+
+
+def test_a_single_positive_weight_suffices():
+    assert weight_vector([0, 0, 1], 3).tolist() == [0.0, 0.0, 1.0]
+
+
+def test_features_without_specs_are_named_as_in_the_frame():
+    assert [spec.name for spec in generic_features(np.ones((2, 3)), 3)] == ["x0", "x1", "x2"]
+    assert [spec.name for spec in generic_features(pd.DataFrame({"a": [1], 7: [2]}), 2)] == ["a", "7"]
+
+
+def test_errors_are_of_scikit_learn_only_where_it_is_installed(monkeypatch):
+    exceptions = pytest.importorskip("sklearn.exceptions")
+    assert isinstance(not_fitted(FormulaRegressor()), exceptions.NotFittedError)
+    monkeypatch.setitem(sys.modules, "sklearn.exceptions", None)
+    assert isinstance(not_fitted(FormulaRegressor()), InputError)
+    with pytest.warns(UserWarning, match="column-vector"):
+        target_vector(np.ones((3, 1)), 3)
