@@ -13,7 +13,7 @@ from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.calibration import Calibration, Columns, anchor_errors, held_out_part
 from trainlaw.validate.measured_rates import MeasuredRates
-from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import StudyResult
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
@@ -130,11 +130,7 @@ def _with_rates(
             )
     frame = pd.DataFrame(measured, columns=["group", "measured", "predicted"])
     return pd.Series(
-        {
-            str(name): mape_percent(part["measured"].to_numpy(), part["predicted"].to_numpy())
-            for name, part in frame.groupby("group")
-        },
-        dtype=float,
+        by_group(mape_percent, frame["measured"], frame["predicted"], frame["group"]), dtype=float
     )
 
 

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_end
 from threading import Thread
@@ -33,7 +33,7 @@ def run_tasks(
     if workers == 1 and executor is None:
         yield from map(function, tasks)
         return
-    with _own_processes(workers) if executor is None else _lent(executor) as pool:
+    with _own_processes(workers) if executor is None else nullcontext(executor) as pool:
         todo = iter(tasks)
         running = {pool.submit(function, task) for task in islice(todo, workers)}
         try:
@@ -82,8 +82,3 @@ def _own_processes(workers: int) -> Iterator[Executor]:
         if not finished:
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
-
-
-@contextmanager
-def _lent(executor: Executor) -> Iterator[Executor]:
-    yield executor

@@ -29,8 +29,12 @@ def test_same_seed_same_interval():
 
 def test_one_group_has_no_interval():
     assert all(math.isnan(bound) for bound in bootstrap_interval(np.sum, ["a", "a"]))
+
+
+@pytest.mark.parametrize("level", [0, 1, 90, -0.1])
+def test_the_level_is_between_0_and_1(level):
     with pytest.raises(InputError, match="level between 0 and 1"):
-        bootstrap_interval(np.sum, ["a", "b"], level=90)
+        bootstrap_interval(np.sum, ["a", "b"], level=level)
 
 
 def test_a_pair_of_groups_counts_as_often_as_both_were_drawn():

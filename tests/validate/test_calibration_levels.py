@@ -51,3 +51,23 @@ def test_rates_of_too_few_other_gpus_are_no_data(study):
     result, runs, _ = study
     rates = [MeasuredRates("T4", "fp32", 4e12), MeasuredRates("K80", "fp32", 1e12)]
     assert calibration_levels(result, "cf5", runs.X, rates=rates, n_anchors=(), draws=1)[1].n_groups == 0
+
+
+def test_three_other_gpus_with_rates_are_enough(study):
+    result, runs, slower = study
+    labels = runs.labels.drop_duplicates("gpu_group").iloc[:4]
+    rates = [
+        MeasuredRates(
+            gpu,
+            precision,
+            achieved_matmul_flop_per_s=0.7 * runs.X["peak_flop_per_s"].loc[row] / slower[group],
+        )
+        for row, gpu, group, precision in zip(
+            labels.index, labels["gpu"], labels["gpu_group"], labels["precision"], strict=True
+        )
+    ]
+    counts = [
+        calibration_levels(result, "cf5", runs.X, rates=some, n_anchors=(), draws=1)[1].n_groups
+        for some in (rates, rates[:3])
+    ]
+    assert counts == [4, 0]

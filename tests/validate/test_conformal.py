@@ -90,9 +90,10 @@ def test_json_of_no_interval_is_refused(value):
         ConformalInterval.from_json(value)
 
 
-def test_level_is_a_share():
+@pytest.mark.parametrize("level", [0, 1, 90])
+def test_level_is_a_share(level):
     with pytest.raises(InputError, match="level between 0 and 1"):
-        ConformalInterval.fit([1.0], [1.0], ["a"], level=90)
+        ConformalInterval.fit([1.0], [1.0], ["a"], level=level)
 
 
 def test_coverage_is_evaluated_without_the_group_itself():
@@ -103,3 +104,12 @@ def test_coverage_is_evaluated_without_the_group_itself():
     assert table.loc["3", "factor"] < table.loc["4", "factor"]
     assert table["n_rows"].tolist() == [30] * 20
     assert table["covered_percent"].drop("3").mean() > 90
+
+
+@pytest.mark.parametrize(
+    ("factor", "level", "n_groups"), [(0.99, 0.9, 9), (1.5, 0, 9), (1.5, 1, 9), (1.5, 0.9, 0)]
+)
+def test_json_out_of_range_is_refused(factor, level, n_groups):
+    with pytest.raises(InputError, match="expected factor >= 1"):
+        ConformalInterval.from_json({"factor": factor, "level": level, "n_groups": n_groups})
+    assert ConformalInterval.from_json({"factor": 1, "level": 0.5, "n_groups": 1}).factor == 1.0

@@ -39,3 +39,12 @@ def test_a_platform_of_one_gpu_has_no_diagonal_and_a_small_one_is_only_evaluated
     rows = matrix.set_index(["train", "test"])
     assert rows.loc[("many", "many"), ["n_train", "n_test"]].tolist() == [21, 21]
     assert rows.loc[("one", "small"), ["n_train", "n_test"]].tolist() == [6, 3]
+
+
+def test_two_gpu_groups_are_enough_for_a_diagonal(toy):
+    gpus = toy.labels["gpu_group"].to_numpy()
+    platforms = np.where(np.isin(gpus, ["gpu0", "gpu1"]), "two", "three")
+    matrix = cross_platform(toy.X, toy.seconds, toy.labels, platforms, NULL, least_runs=12)
+    rows = matrix.set_index(["train", "test"])
+    assert rows.loc[("two", "two"), ["n_train", "n_test"]].tolist() == [12, 12]
+    assert rows.loc[("three", "two"), "n_test"] == 12

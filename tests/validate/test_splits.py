@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import Split, grouped_k_fold, leave_one_group_out, listed_splits, splits_by_name
-from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_out
+from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, newest_out
 
 LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
 
@@ -120,3 +120,20 @@ def test_a_split_cannot_overlap_or_be_empty_or_change():
         Split("x", [], [1], ("a",))
     with pytest.raises(ValueError, match="read-only"):
         Split("x", [0], [1], ("a",)).train[0] = 5
+
+
+def test_the_newest_gpus_are_the_latest_years_with_at_least_a_fifth_of_the_runs():
+    groups, years = ["K80"] * 6 + ["V100"] * 2 + ["A100"] * 2, [2014] * 6 + [2017] * 2 + [2020] * 2
+    (split,) = newest_gpus_out(groups, years)
+    assert (split.name, split.held_out) == ("from 2020 on", ("A100",))
+    (split,) = newest_gpus_out([*groups, "K80"], [*years, 2014])
+    assert split.held_out == ("A100", "V100")
+    with pytest.raises(InputError, match="at least two years"):
+        newest_gpus_out(["a", "b"], [2014, 2014])
+
+
+def test_two_to_as_many_folds_as_groups():
+    assert len(grouped_k_fold(["a", "b", "c"], 3)) == 3
+    for k in (1, 4):
+        with pytest.raises(InputError, match=f"expected 2 to 3 folds for 3 groups, got {k}"):
+            grouped_k_fold(["a", "b", "c"], k)

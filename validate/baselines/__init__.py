@@ -19,7 +19,6 @@ from trainlaw.formulas.scopes import (
 )
 from trainlaw.validate.baselines.anchors import (
     AnchorLine,
-    AnchorRatio,
     OperationsNonnegative,
     ProfetEnsemble,
     anchor_bandwidth_ratio,
@@ -43,7 +42,7 @@ from trainlaw.validate.baselines.learned import (
 )
 from trainlaw.validate.baselines.linear import NonnegativeLinear, PowerLaw
 from trainlaw.validate.baselines.many_core import many_core_seconds
-from trainlaw.validate.baselines.null_models import layer_null, null_compute, null_memory
+from trainlaw.validate.baselines.null_models import anchor_ratio, layer_null, null_compute, null_memory
 from trainlaw.validate.baselines.roofline import LayerwiseRoofline, Roofline
 from trainlaw.validate.baselines.several_gpus import MG13, ComposedScaling, PerfectScaling, RingScaling
 from trainlaw.validate.estimators import EstimatorFactory
@@ -105,7 +104,7 @@ TABLE: tuple[Baseline, ...] = (
         boosting_on_perfect_scaling,
     ),
     Baseline("composed_scaling", "21 terms, then a ring", MULTI_GPU_RUN, ComposedScaling),
-    Baseline("anchor_ratio", "null: ratio per pair", GPU_PAIR, AnchorRatio, "profile"),
+    Baseline("anchor_ratio", "null: ratio per pair", GPU_PAIR, anchor_ratio, "profile"),
     Baseline("profet_line", "PROFET, linear leg", GPU_PAIR, AnchorLine, "profile"),
     Baseline("operations_nonnegative", "non-negative operations", GPU_PAIR, OperationsNonnegative, "profile"),
     Baseline("profet_ensemble", "PROFET, ensemble", GPU_PAIR, ProfetEnsemble, "profile"),

@@ -14,20 +14,7 @@ from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.formulas.errors import optional_package
 from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.baselines.learned import ScaledPerceptron, safe_logarithms
-from trainlaw.validate.least_squares import nonnegative_least_squares
-
-
-class AnchorRatio:
-    """Null model: `time = k x anchor time`, with k the median ratio over the rows of one GPU pair."""
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `ratio_` to seconds `y`, shape (n_runs,); `groups` are not used."""
-        self.ratio_ = float(np.median(np.asarray(y) / columns(X, [ANCHOR_TIME], "anchor ratio")[:, 0]))
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return self.ratio_ * columns(X, [ANCHOR_TIME], "anchor ratio")[:, 0]
+from trainlaw.validate.baselines.linear import NonnegativeLinear
 
 
 class AnchorRates:
@@ -163,14 +150,8 @@ def grouped_profile(X: pd.DataFrame, names: Sequence[str] | None = None) -> np.n
     return np.column_stack([*sums, *(X[name] for name in host)]).astype(float)
 
 
-class OperationsNonnegative:
+class OperationsNonnegative(NonnegativeLinear):
     """`time = sum of constants x grouped times + constant`, all >= 0: least squares of the relative error."""
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `constants_` to seconds `y`, shape (n_runs,); `groups` are not used."""
-        relative = self._table(X) / np.asarray(y, dtype=float)[:, None]
-        self.constants_ = nonnegative_least_squares(relative, np.ones(len(relative)))
-        return self
 
     @staticmethod
     def _table(X: pd.DataFrame) -> np.ndarray:
@@ -178,10 +159,6 @@ class OperationsNonnegative:
         names = [name for name in X.columns if "IDLE" not in name and name.startswith(("device_", "host_"))]
         anchor = columns(X, [ANCHOR_TIME], "model of operations")
         return np.column_stack([grouped_profile(X, names), anchor, np.full(len(X), 1e-3)])
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return np.asarray(self._table(X) @ self.constants_)
 
 
 class ProfetEnsemble:

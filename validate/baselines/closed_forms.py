@@ -203,38 +203,26 @@ def _shrunk_means(residuals: np.ndarray, names: np.ndarray, groups: np.ndarray) 
     return {str(name): float(mean) for name, mean in means.items()}
 
 
+def _terms(features: str) -> tuple[TimeTerm, ...]:
+    """Return the terms of these features, whose suffix names the rate that divides them."""
+    rates: dict[str, Literal["compute", "memory"]] = {"_compute_s": "compute", "_memory_s": "memory"}
+    return tuple(
+        TimeTerm(name, next((rate for suffix, rate in rates.items() if name.endswith(suffix)), "host"))
+        for name in features.split()
+    )
+
+
 # The im2col volume stands for an efficiency that seems to depend on the layer.
-CF5_TERMS = (
-    TimeTerm("conv_other_compute_s", "compute"),
-    TimeTerm("im2col_compute_s", "compute"),
-    TimeTerm("conv_weight_compute_s", "compute"),
-    TimeTerm("conv_output_memory_s", "memory"),
-    TimeTerm("layer_launch_s", "host"),
+CF5_TERMS = _terms(
+    "conv_other_compute_s im2col_compute_s conv_weight_compute_s conv_output_memory_s layer_launch_s"
 )
-CF9_TERMS = (
-    *CF5_TERMS,
-    TimeTerm("batchnorm_memory_s", "memory"),
-    TimeTerm("depthwise_output_memory_s", "memory"),
-    TimeTerm("parameter_memory_s", "memory"),
-    TimeTerm("iteration_overhead_s", "host"),
+CF9_TERMS = CF5_TERMS + _terms(
+    "batchnorm_memory_s depthwise_output_memory_s parameter_memory_s iteration_overhead_s"
 )
-CF12_TERMS = (
-    *CF9_TERMS,
-    TimeTerm("conv3x3_compute_s", "compute"),
-    TimeTerm("conv5x5_compute_s", "compute"),
-    TimeTerm("input_copy_s", "host"),
-)
-CF21_TERMS = (
-    *CF12_TERMS,
-    TimeTerm("conv1x1_compute_s", "compute"),
-    TimeTerm("grouped_conv_compute_s", "compute"),
-    TimeTerm("conv_output_compute_s", "compute"),
-    TimeTerm("dense_compute_s", "compute"),
-    TimeTerm("dense_weight_compute_s", "compute"),
-    TimeTerm("elementwise_memory_s", "memory"),
-    TimeTerm("concat_memory_s", "memory"),
-    TimeTerm("optimizer_memory_s", "memory"),
-    TimeTerm("kernel_launch_s", "host"),
+CF12_TERMS = CF9_TERMS + _terms("conv3x3_compute_s conv5x5_compute_s input_copy_s")
+CF21_TERMS = CF12_TERMS + _terms(
+    "conv1x1_compute_s grouped_conv_compute_s conv_output_compute_s dense_compute_s dense_weight_compute_s "
+    "elementwise_memory_s concat_memory_s optimizer_memory_s kernel_launch_s"
 )
 
 cf5 = partial(ClosedForm, CF5_TERMS)

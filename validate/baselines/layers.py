@@ -103,22 +103,9 @@ layer_matrix_product = partial(LayerFormula, (*_PRODUCT, *_MEMORY, "launch_s"))
 layer_boosting_on_product = partial(GradientBoosting, layer_matrix_product)
 
 _FEATURES = (
-    "batch",
-    "kernel_px",
-    "stride_px",
-    "in_channels",
-    "out_channels",
-    "rows",
-    "reduction",
-    "macs",
-    "bytes_per_element",
-    "n_passes",
-    "peak_flop_per_s",
-    "bandwidth_byte_per_s",
-    "core_count",
-    "sm_count",
-    "boost_clock_hz",
-)
+    "batch kernel_px stride_px in_channels out_channels rows reduction macs bytes_per_element n_passes "
+    "peak_flop_per_s bandwidth_byte_per_s core_count sm_count boost_clock_hz"
+).split()
 
 
 class LayerPerceptron:

@@ -9,25 +9,11 @@ from trainlaw.validate.least_squares import nonnegative_least_squares
 
 # The usual time terms, without the products of the closed forms.
 _TIMES = (
-    "conv_compute_s",
-    "conv1x1_compute_s",
-    "conv3x3_compute_s",
-    "grouped_conv_compute_s",
-    "depthwise_compute_s",
-    "dense_compute_s",
-    "conv_output_memory_s",
-    "batchnorm_memory_s",
-    "elementwise_memory_s",
-    "depthwise_output_memory_s",
-    "concat_memory_s",
-    "pool_memory_s",
-    "parameter_memory_s",
-    "optimizer_memory_s",
-    "layer_launch_s",
-    "kernel_launch_s",
-    "input_copy_s",
-    "iteration_overhead_s",
-)
+    "conv_compute_s conv1x1_compute_s conv3x3_compute_s grouped_conv_compute_s depthwise_compute_s "
+    "dense_compute_s conv_output_memory_s batchnorm_memory_s elementwise_memory_s depthwise_output_memory_s "
+    "concat_memory_s pool_memory_s parameter_memory_s optimizer_memory_s layer_launch_s kernel_launch_s "
+    "input_copy_s iteration_overhead_s"
+).split()
 _LAYER_INPUTS = ("batch_per_gpu", "bytes_per_element", "layer_input_elements", "bandwidth_byte_per_s")
 
 

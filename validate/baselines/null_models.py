@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.features.pair_features import ANCHOR_TIME
 from trainlaw.validate.baselines.inputs import columns
 
 
@@ -34,3 +35,5 @@ null_compute = partial(ScaledColumn, "total_compute_s")
 null_memory = partial(ScaledColumn, "activation_memory_s")
 # k x 2 passes MACs / peak, of one layer.
 layer_null = partial(ScaledColumn, "compute_s")
+# k x the time on the anchor, per GPU pair.
+anchor_ratio = partial(ScaledColumn, ANCHOR_TIME)
