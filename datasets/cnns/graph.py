@@ -155,7 +155,7 @@ class Cnn:
     """A CNN: layers ordered such that each reads only earlier ones.
 
     `base` is the architecture with all its variants (held out together in validation), `family` the wider
-    kinship; `input_size_px` is the side of the input, pixels; `n_classes` the width of the
+    group; `input_size_px` is the side of the input, pixels; `n_classes` the width of the
     classifier. `notes` says what a reader assumed. Raises `InputError` for layers that do not form such a
     graph.
     """

@@ -1,4 +1,4 @@
-"""Measures training iterations of CNNs on this machine; only files named `torch_*` import torch."""
+"""Measure training iterations of CNNs on this machine; only modules named `torch_*` import torch."""
 
 from trainlaw.datasets.profiler.configurations import (
     Configuration,

@@ -1,4 +1,4 @@
-"""Clocks of a device: marks on its time line, and a check that a clock waits for the device at all."""
+"""Device clocks: marks on the time line of a device, and a check that a clock waits for the device."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,25 +7,25 @@ from typing import Any, Protocol
 
 from trainlaw.formulas.errors import TrainlawError
 
-# Of the time on the wall between two idle moments of the device, what a clock's marks must add up to.
+# Bounds for the share of wall-clock time, between two idle moments of the device, that marks must show.
 _LEAST_SHARE = 0.8
 _MOST_SHARE = 1.1
-# Below this the host's own work between the marks weighs too much, seconds.
+# Below this, in seconds, the work of the host between the marks dominates.
 _LEAST_SECONDS = 1e-3
 
 
 class ClockError(TrainlawError):
-    """A clock does not show what the device takes."""
+    """A clock does not show the time that the device takes."""
 
 
 class Clock(Protocol):
     """Marks on the time line of a device."""
 
     def mark(self) -> Any:
-        """Return a mark at the end of the work that was given to the device so far."""
+        """Return a mark at the end of the work submitted to the device so far."""
 
     def finish(self) -> None:
-        """Wait until the device has done all work."""
+        """Wait until the device has finished all work."""
 
     def seconds(self, earlier: Any, later: Any) -> float:
         """Return the seconds between two marks; only after `finish`."""
@@ -38,7 +38,7 @@ class WallClock:
     """
 
     def __init__(self, synchronize: Callable[[], None], now: Callable[[], float] = time.perf_counter) -> None:
-        """A clock that reads `now`, seconds, after `synchronize`."""
+        """Read `now`, seconds, after `synchronize`."""
         self._synchronize = synchronize
         self._now = now
 
@@ -57,25 +57,25 @@ class WallClock:
 
 
 class EventClock:
-    """Events that the device itself stamps (CUDA events): marks do not stop the host.
+    """Events with timestamps by the device (CUDA events): marks do not block the host.
 
     `new_event` returns an object with `record()` and `elapsed_time(later)` in milliseconds, such as
     `torch.cuda.Event(enable_timing=True)`; `synchronize` waits for the device.
     """
 
     def __init__(self, new_event: Callable[[], Any], synchronize: Callable[[], None]) -> None:
-        """A clock of such events."""
+        """Mark with such events."""
         self._new_event = new_event
         self._synchronize = synchronize
 
     def mark(self) -> Any:
-        """Record an event behind the work given to the device so far."""
+        """Record an event after the work submitted to the device so far."""
         event = self._new_event()
         event.record()
         return event
 
     def finish(self) -> None:
-        """Wait for the device, so that all events are stamped."""
+        """Wait for the device, so that all events have timestamps."""
         self._synchronize()
 
     def seconds(self, earlier: Any, later: Any) -> float:
@@ -84,11 +84,11 @@ class EventClock:
 
 
 def check_clock(spans: Sequence[tuple[float, float]]) -> None:
-    """Raise ClockError where a clock's seconds do not agree with the wall's over the same work.
+    """Raise ClockError if a clock disagrees with wall-clock time over the same work.
 
-    spans : pairs of seconds, from the first to the last mark, and on the wall from before the first to after
-    the last, the device idle at both ends. A clock that does not wait for the device shows the time of giving
-    out the work only, each time; another program in between disturbs a few, so the median counts.
+    spans : pairs of seconds, from the first to the last mark, and on the wall clock from before the first to
+    after the last, the device idle at both ends. A clock that does not wait for the device always shows only
+    the time of submitting the work; other programs disturb a few spans, so the median decides.
     """
     long = [(marked_s, wall_s) for marked_s, wall_s in spans if wall_s >= _LEAST_SECONDS]
     if not long:

@@ -1,4 +1,4 @@
-"""What to measure: configurations of a training iteration, from lists of values or from a plan file."""
+"""Configurations to measure: from lists of values or from a plan file."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -27,8 +27,8 @@ class Configuration:
     """One training iteration to measure.
 
     `batch` is images per process and iteration, `input_size_px` the side of the image in pixels, `threads`
-    the threads of each process (0 on a GPU: torch's own choice), `processes` all processes, each with a
-    device of its own or, on CPUs, with its own threads; `nodes` the hosts that they run on.
+    the threads of each process (0 on a GPU: chosen by torch), `processes` all processes, each with its own
+    device or, on CPUs, its own threads; `nodes` the hosts that they run on.
     """
 
     device: str
@@ -43,7 +43,7 @@ class Configuration:
 
     @property
     def title(self) -> str:
-        """What is measured, as text.
+        """Short description of the configuration.
 
         >>> Configuration("cpu", 1, 2, "fp32", "resnet18", 64, 10, 8).title
         'resnet18, batch 8, 64 px, fp32, 2 threads'
@@ -84,7 +84,7 @@ def configuration_grid(
     n_classes: int | None = None,
     nodes: int = 1,
 ) -> list[Configuration]:
-    """Return every combination of the values, sorted so that those that share a process group come together.
+    """Return every combination of the values, sorted so that those sharing a process group are adjacent.
 
     No `inputs`: each CNN's usual size. Raises UnknownNameError for an unknown CNN or precision.
 
@@ -117,10 +117,11 @@ def read_plan(
 ) -> list[Configuration]:
     """Return the configurations of a CSV file, in its order, each once.
 
-    Columns `cnn` and `batch_per_gpu` must be there; `input_size_px`, `n_classes`, `precision`, `threads`,
-    `n_gpus` and `gpu` may be. What the file leaves open comes from the arguments. is_here : whether the
-    device of that name, with that number of threads, is this machine's; rows for others are left to those.
-    Raises FaultsError, with one fault per cell, InputError when the file is no table or all for others.
+    Columns `cnn` and `batch_per_gpu` are required; `input_size_px`, `n_classes`, `precision`, `threads`,
+    `n_gpus` and `gpu` are optional. The arguments supply what the file leaves open. is_here : whether this
+    machine has the device of that name and number of threads; rows for other devices are skipped.
+    Raises FaultsError with one fault per cell, InputError when the file is not a table or no row is for this
+    machine.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=("cnn", "precision", "gpu"))
@@ -142,7 +143,7 @@ def read_plan(
     refuse(name, faults)
     if not planned:
         others = ", ".join(dict.fromkeys(map(str, typed["gpu"].dropna())))
-        raise InputError(f"{name}: expected a row for a device of this machine, got rows for {others} only")
+        raise InputError(f"{name}: expected a row for a device of this machine, got rows only for {others}")
     return list(planned)
 
 

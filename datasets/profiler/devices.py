@@ -1,4 +1,4 @@
-"""Devices through torch, which is an argument: which one, its clock, its facts, its precisions."""
+"""Devices as torch sees them: choice, clock, specifications and precisions; torch is an argument."""
 
 import os
 import platform
@@ -17,28 +17,28 @@ _LANES: Mapping[tuple[int, int], int] = MappingProxyType(
     {(6, 0): 64, (6, 1): 128, (7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128}
 )
 _USUAL_LANES = 128
-# What torch, cuDNN and cuBLAS say where memory ran out, or where they have no kernel for what is asked.
+# Messages of torch, cuDNN and cuBLAS when memory runs out or a kernel is missing.
 _REASONS: Mapping[str, str] = MappingProxyType(
     {
         "out of memory": "out of memory",
         "can't allocate memory": "out of memory",
         "not enough memory": "out of memory",
         "status_alloc_failed": "out of memory",
-        "not implemented for": "torch cannot do it here",
-        "unable to find an engine": "torch cannot do it here",
-        "status_not_supported": "torch cannot do it here",
-        "canuse32bitindexmath": "torch cannot do it here",
+        "not implemented for": "not supported by torch on this device",
+        "unable to find an engine": "not supported by torch on this device",
+        "status_not_supported": "not supported by torch on this device",
+        "canuse32bitindexmath": "not supported by torch on this device",
     }
 )
 _TENSOR_CORES_WITH_TF32 = (8, 0)
 
 
 class NotMeasuredError(TrainlawError):
-    """A configuration that cannot be measured here; the message is the reason."""
+    """A configuration that cannot be measured on this machine; the message is the reason."""
 
 
 def choose_device(torch: Any, text: str) -> str:
-    """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; InputError where torch finds no such device."""
+    """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; InputError if torch finds no such device."""
     if text not in ("auto", "cpu", "cuda"):
         raise unknown_name("device", text, ("auto", "cpu", "cuda"))
     if text == "auto":
@@ -52,7 +52,7 @@ def device_clock(torch: Any, device: str) -> Clock:
     """Return the clock of a device: CUDA events on a GPU, the monotonic clock on a CPU."""
     if device == "cuda":
         return EventClock(lambda: torch.cuda.Event(enable_timing=True), torch.cuda.synchronize)
-    # Calls of a CPU return when they are done.
+    # Calls on a CPU return when they are done.
     return WallClock(lambda: None)
 
 
@@ -66,14 +66,14 @@ def set_precision(torch: Any, device: str, precision: str) -> None:
         raise NotMeasuredError("tf32 needs compute capability 8.0 or higher")
     if precision == "bf16" and not torch.cuda.is_bf16_supported():
         raise NotMeasuredError("this GPU has no bf16")
-    # fp32 setup fp32: torch's convolutions use tf32 unless told not to.
+    # fp32 must mean fp32: the convolutions of torch use tf32 unless this is switched off.
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.benchmark = True
 
 
 def stated_precision(device: str, precision: str) -> str:
-    """What a precision setup here, for the row's `precision_stated`.
+    """Return what a precision means on a device, for the column `precision_stated`.
 
     >>> stated_precision("cpu", "amp")
     'autocast to bf16'
@@ -84,7 +84,7 @@ def stated_precision(device: str, precision: str) -> str:
 
 
 def reason_not_measured(torch: Any, error: BaseException) -> str:
-    """Why an error of torch, or of Python, setup that a device cannot do it; nothing where it is a defect."""
+    """Return why an error means that a device cannot run a configuration; "" for any other error."""
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return "out of memory"
     text = str(error).lower() if isinstance(error, RuntimeError) else ""
@@ -92,7 +92,7 @@ def reason_not_measured(torch: Any, error: BaseException) -> str:
 
 
 def software_versions(torch: Any, state: GpuState) -> str:
-    """Versions of what takes part, in one line."""
+    """Return the versions of the software involved, in one line."""
     parts = [f"torch {torch.__version__}", f"python {platform.python_version()}", platform.system()]
     if state.driver:
         parts += [
@@ -100,14 +100,14 @@ def software_versions(torch: Any, state: GpuState) -> str:
             f"cudnn {torch.backends.cudnn.version()}",
             f"driver {state.driver}",
         ]
-    # Threads that spin while they wait lose their slice to other programs; this switch decides it.
+    # Spinning threads lose their time slice to other programs; this variable decides whether threads spin.
     if os.environ.get("OMP_WAIT_POLICY"):
         parts.append(f"OMP_WAIT_POLICY={os.environ['OMP_WAIT_POLICY']}")
     return ", ".join(parts)
 
 
 def known_gpu(name: str) -> str:
-    """Return the table's name of a GPU that torch names so, or that name itself where it is not known."""
+    """Return the name in the GPU table for a name from torch, or that name where it is not known."""
     try:
         return built_in_gpus().find(name).gpu
     except UnknownNameError:
@@ -119,7 +119,7 @@ def gpu_row_of(
 ) -> dict[str, object]:
     """Return a GPU that the table lacks as a row of the GPU schema.
 
-    properties : as `torch.cuda.get_device_properties` gives them. Rates that the driver does not tell are the
+    properties : from `torch.cuda.get_device_properties`. Rates that the driver does not report are the
     measured ones: FLOP/s in fp32, B/s of a copy.
     """
     version = (properties.major, properties.minor)
@@ -127,7 +127,7 @@ def gpu_row_of(
     clock = state.max_clock_hz
     peak = measured_flop_per_s if isnan(clock) else 2 * lanes * clock
     width = getattr(properties, "memory_bus_width", 0)
-    # Two transfers a clock: nvidia-smi and CUDA both tell the memory's clock, not its data rate.
+    # Two transfers per clock: nvidia-smi and CUDA both report the clock of the memory, not its data rate.
     sheet = 2 * state.max_memory_clock_hz * width / 8 if width else nan
     return {
         "gpu": properties.name,

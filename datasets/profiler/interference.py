@@ -1,4 +1,4 @@
-"""What else happened while something was measured: other programs' load, stolen time, throttling."""
+"""Interference during a measurement: load of other programs, steal time, throttling."""
 
 import os
 import time
@@ -9,16 +9,16 @@ from pathlib import Path
 
 from trainlaw.datasets.profiler.nvidia import GpuState
 
-# Shares of the machine's processors above which a remark is worth a reader's time.
+# Shares of the processors of the machine above which a remark is added.
 _NOTED_LOAD = 0.05
 _NOTED_STEAL = 0.02
-# Torch itself holds up to about a gigabyte of a GPU before it has computed anything.
+# Torch itself takes up to about a gigabyte of GPU memory before it computes anything.
 _NOTED_CARD_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """What was noticed: shares of all processors' time (nan where unknown), and events as text."""
+    """Interference that was observed: shares of processor time (nan where unknown), and events as text."""
 
     other_load: float = nan
     stolen: float = nan
@@ -27,7 +27,7 @@ class Interference:
 
     @property
     def remark(self) -> str:
-        """One line on what may have disturbed the measurement; empty when nothing was noticed.
+        """One line on what may have disturbed the measurement; "" when nothing was observed.
 
         >>> Interference(0.5, 0.0).remark
         'other programs used 50 % of the processors'
@@ -47,59 +47,56 @@ class _Moment:
     stolen_s: float
     own_s: float
     throttles: int
-    card: GpuState
-
-
-def _no_card() -> GpuState:
-    return GpuState()
+    gpu: GpuState
 
 
 class Watch:
-    """Watches the machine from its making until `seen`.
+    """A watch on the machine, from its creation until `seen`.
 
-    `processes` of this kind run at the same time and count as own. `GPU` gives the state of the GPU, `root`
-    is where Linux' files are, `own_seconds` the processor time of this process.
+    `processes` processes of this program run concurrently and do not count as interference. `gpu` returns the
+    state of the GPU, `root` is the root of the Linux file system, `own_seconds` the processor time of this
+    process.
     """
 
     def __init__(
         self,
         processes: int = 1,
-        card: Callable[[], GpuState] = _no_card,
+        gpu: Callable[[], GpuState] = GpuState,
         root: Path = Path("/"),
         own_seconds: Callable[[], float] = time.process_time,
     ) -> None:
-        """Begin to watch."""
-        self._processes, self._card, self._root, self._own_seconds = processes, card, root, own_seconds
+        """Start watching."""
+        self._processes, self._gpu, self._root, self._own_seconds = processes, gpu, root, own_seconds
         self._began = self._moment()
 
     def seen(self) -> Interference:
-        """Return what was noticed since the watch began."""
+        """Return the interference since the watch began."""
         before, after = self._began, self._moment()
         cores = os.cpu_count() or 1
         whole = (after.at_s - before.at_s) * cores
         own = (after.own_s - before.own_s) * self._processes
         other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
-        events = [f"the GPU was throttled: {reason}" for reason in after.card.throttled]
-        if before.card.used_bytes > _NOTED_CARD_BYTES:
-            events.append(f"other programs held {before.card.used_bytes / 1e9:.1f} GB of the GPU's memory")
+        events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
+        if before.gpu.used_bytes > _NOTED_CARD_BYTES:
+            events.append(f"other programs held {before.gpu.used_bytes / 1e9:.1f} GB of the GPU's memory")
         if after.throttles > before.throttles:
             events.append("the processor was throttled for heat")
         return Interference(
             other / whole if whole else nan,
             (after.stolen_s - before.stolen_s) / whole if whole else nan,
-            after.card.clock_hz,
+            after.gpu.clock_hz,
             tuple(events),
         )
 
     def _moment(self) -> _Moment:
         busy, stolen = _processor_seconds(self._root)
         return _Moment(
-            time.monotonic(), busy, stolen, self._own_seconds(), _heat_throttles(self._root), self._card()
+            time.monotonic(), busy, stolen, self._own_seconds(), _heat_throttles(self._root), self._gpu()
         )
 
 
 def _processor_seconds(root: Path) -> tuple[float, float]:
-    """Busy and stolen seconds of all processors since the machine started (proc(5), /proc/stat)."""
+    """Return busy and stolen seconds of all processors since boot (proc(5), /proc/stat)."""
     try:
         line = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0]
         user, nice, system, _, _, interrupt, soft, stolen = (int(cell) for cell in line.split()[1:9])
@@ -110,7 +107,7 @@ def _processor_seconds(root: Path) -> tuple[float, float]:
 
 
 def _heat_throttles(root: Path) -> int:
-    """How often a core was throttled for heat since the machine started; 0 where it is not told."""
+    """Return how often a core was throttled for heat since boot; 0 where unknown."""
     counts = 0
     for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
         try:

@@ -23,8 +23,8 @@ from trainlaw.datasets.profiler.setup import Setup, measured_device, torch_part
 from trainlaw.datasets.profiler.sweep import OnProgress, keep_in_turn
 from trainlaw.formulas.errors import InputError
 
-# Forward, backward to the input and to the weights, as TensorFlow's profiler names them: the names of the
-# anchor profiles that ship with trainlaw. Kinds whose backward pass is one operation name it once.
+# Forward, backward to the input and to the weights, as named by the TensorFlow profiler and in the shipped
+# anchor profiles. Kinds whose backward pass is one operation repeat its name.
 _OPERATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "conv": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
@@ -112,7 +112,7 @@ class LayerTime:
     """Median seconds of one layer in a training iteration, by its position in the graph.
 
     Where one operation gives the gradients of input and weights together, `backward_weights_s` is 0.
-    `total_s` is the median of the sum of all four; ranges are from the least to the largest repeat.
+    `total_s` is the median of the sum of all four; ranges are from the smallest to the largest repeat.
     """
 
     position: int
@@ -148,7 +148,7 @@ def detail_rows(
 
 
 def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
-    """The columns that tell which configuration a row is of; sizes in pixels, batch in samples."""
+    """Return the columns that identify a configuration; sizes in pixels, batch in samples."""
     return {
         "gpu": gpu,
         "cnn": configuration.cnn,
@@ -175,7 +175,7 @@ def _sizes(layer: Layer) -> dict[str, object]:
 
 
 def has_schema_row(layer: Layer) -> bool:
-    """Return whether the layers schema can say what a layer is: ungrouped, square, undilated, or dense."""
+    """Return whether the layers schema can describe a layer: ungrouped, square, undilated, or dense."""
     if layer.kind == "dense":
         return True
     square = layer.kernel_height == layer.kernel_width and layer.stride_height == layer.stride_width
@@ -276,24 +276,24 @@ _KEY = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"
 
 
 class LayerFiles:
-    """The files of layer times; the row of operation totals comes last and says that all rows are there.
+    """The files of layer times; the row of operation totals comes last and marks a complete configuration.
 
-    `failures` is the file of what could not be measured, and why.
+    `failures` is the file of configurations that could not be measured, with reasons.
     """
 
     def __init__(self, setup: Setup) -> None:
-        """Open the files; raises InputError where they are others'."""
+        """Open the files; raises InputError for files with other columns."""
         self._layers = RowFile(setup.sibling("layers"), LAYER_FILE_COLUMNS)
         self._details = RowFile(setup.sibling("all-layers"), DETAIL_FILE_COLUMNS)
         self._operations = RowFile(setup.sibling("operations"), OPERATION_FILE_COLUMNS)
         self.failures = RowFile(setup.sibling("layers-failed"), FAILURE_COLUMNS)
-        # A program that was killed between the files leaves rows of a CNN without totals.
+        # A program killed between two writes leaves rows of a CNN without totals.
         measured = {_key(row) for row in self._operations.rows}
         for file in (self._layers, self._details):
             file.keep(lambda row: _key(row) in measured)
 
     def has(self, configuration: Configuration, gpu: str) -> bool:
-        """Return whether a configuration was measured on a device, or tried in vain, before."""
+        """Return whether a configuration was measured on a device, or failed, before."""
         key = tuple(str(value) for value in key_columns(configuration, gpu).values())
         return any(_key(row) == key for row in self._operations.rows) or any(
             configuration_from_failure(row) == configuration for row in self.failures.rows
@@ -312,14 +312,14 @@ class LayerFiles:
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
-    # The layers schema says `batch`, where a device has one layer and not a CNN.
+    # The layers schema has `batch` in place of `batch_per_gpu`: it describes a layer, not a CNN.
     return tuple(row.get(name) or row["batch"] for name in _KEY)
 
 
 def profile_layers(configurations: Sequence[Configuration], setup: Setup, on_progress: OnProgress) -> int:
-    """Measure each layer of what is not yet in the files, and return how many configurations that were.
+    """Measure each layer of the configurations that are not in the files yet; return their number.
 
-    Beside `setup.out` appear files ending in `-layers` (layers schema), `-all-layers` (every layer of any
+    Files next to `setup.out` end in `-layers` (layers schema), `-all-layers` (every layer of any
     kind), `-operations` (anchor schema) and `-layers-failed`. Raises MissingDependencyError without torch,
     InputError for several processes.
     """
@@ -339,7 +339,7 @@ def profile_layers(configurations: Sequence[Configuration], setup: Setup, on_pro
 
 
 def _measured(configuration: Configuration, setup: Setup, host: MeasuredDevice, files: LayerFiles) -> float:
-    """Measure one configuration, keep its rows, and return the seconds of a whole iteration."""
+    """Measure one configuration, store its rows, and return the seconds of a whole iteration."""
     cnn, times, step_s = torch_part("torch_layer_times").measure_layers(configuration, setup.rule)
     files.add(
         schema_rows(cnn, times, configuration, host.gpu),

@@ -1,4 +1,4 @@
-"""Micro-benchmarks: what is measured at which sizes, and the table of achieved rates."""
+"""Micro-benchmarks: operations and sizes, and the table of achieved rates."""
 
 import csv
 import io
@@ -49,7 +49,7 @@ MICRO_COLUMNS = (
     "allreduce_latency_s",
     "measured_at",
 )
-# What a study reads to calibrate a formula: one row per device and precision, the newest.
+# Columns that a study reads to calibrate a formula: the newest row per device and precision.
 RATE_COLUMNS = (
     "gpu",
     "precision",
@@ -82,7 +82,7 @@ class MicroTime:
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """A clock's marks, and beside them the host's clock `now` (s) and `wait`, which waits for the device."""
+    """The marks of a clock, the clock of the host `now` (s), and `wait`, which waits for the device."""
 
     clock: Clock
     wait: Callable[[], None]
@@ -92,7 +92,7 @@ class Stopwatch:
 def time_calls(call: Callable[[], object], watch: Stopwatch, seconds: float) -> float:
     """Return the seconds of one call: median of five series that share about `seconds`, after a warm-up.
 
-    Within a series calls follow each other without waiting for the device. Raises ClockError where the clock
+    Within a series, calls follow each other without waiting for the device. Raises ClockError if the clock
     does not wait for the device.
     """
     call()
@@ -104,7 +104,7 @@ def time_calls(call: Callable[[], object], watch: Stopwatch, seconds: float) -> 
 
 
 def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> tuple[float, float]:
-    """Seconds of `count` calls between the clock's marks, and on the wall."""
+    """Return the seconds of `count` calls between the marks, and on the wall clock."""
     clock = watch.clock
     clock.finish()
     watch.wait()
@@ -119,17 +119,17 @@ def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> tuple[f
 
 
 def matmul_flop(side: int) -> float:
-    """FLOP of the product of two square matrices: 2 n^3."""
+    """Return the FLOP of the product of two square matrices: 2 n^3."""
     return 2.0 * side**3
 
 
 def conv_flop(batch: int, channels: int, side: int) -> float:
-    """FLOP of a 3 x 3 convolution that keeps channels and size: 2 x 9 b c^2 s^2."""
+    """Return the FLOP of a 3 x 3 convolution that keeps channels and size: 2 x 9 b c^2 s^2."""
     return 18.0 * batch * channels**2 * side**2
 
 
 def ring_factor(processes: int) -> float:
-    """Bytes that each process sends in a ring all-reduce, per byte of the message: 2 (n - 1) / n."""
+    """Return the bytes that a process sends in a ring all-reduce, per byte of the message: 2 (n - 1) / n."""
     return 2.0 * (processes - 1) / processes
 
 
@@ -147,7 +147,7 @@ def message_line(times: Sequence[MicroTime], processes: int) -> tuple[float, flo
     solved, *_ = np.linalg.lstsq((columns / seconds).T, np.ones(len(times)), rcond=None)
     latency, per_byte = float(solved[0]), float(solved[1])
     if latency <= 0 or per_byte <= 0:
-        # The line misses the origin's side: take the ends as they are.
+        # The fitted line has a negative coefficient: use the end points instead.
         latency = float(seconds[np.argmin(sizes)]) / (2.0 * (processes - 1))
         per_byte = float(seconds[np.argmax(sizes)]) / (ring_factor(processes) * float(sizes.max()))
     return 1.0 / per_byte, latency
@@ -173,7 +173,7 @@ def micro_row(
     """Return the row of achieved rates: best matrix product and convolution, largest copy and message.
 
     `times` holds all benchmarks of one device and precision; rates in FLOP/s and B/s, latencies in seconds.
-    The all-reduce has the rate of its message's bytes, and beside it that of the link that explains it.
+    The all-reduce has two rates: of the bytes of its message, and of the link that explains it.
     """
     by_name: dict[str, list[MicroTime]] = {}
     for one in times:
@@ -233,9 +233,9 @@ def profile_micro(
     on_time: Callable[[str, MicroTime], None],
     nodes: int = 1,
 ) -> int:
-    """Run the micro-benchmarks for each number of threads and precision; return how many rows that gave.
+    """Run the micro-benchmarks for each number of threads and precision; return the number of rows.
 
-    Beside `setup.out` appear files ending in `-micro` (one row each), `-micro-sizes` (every size) and
+    Files next to `setup.out` end in `-micro` (one row each), `-micro-sizes` (every size) and
     `-rates` (what a study's calibration reads). With several `processes`, on one host or on `nodes`, their
     all-reduce is measured too. `on_time` is called with the device's name after each benchmark. Raises
     MissingDependencyError without torch, UnknownNameError for an unknown precision, NotMeasuredError for one
@@ -263,7 +263,7 @@ def profile_micro(
 
 
 def _check_precisions(device: str, precisions: Sequence[str]) -> None:
-    """Refuse at once what would be refused after minutes."""
+    """Refuse immediately what would fail after minutes."""
     for precision in precisions:
         if precision not in MEASURABLE_PRECISIONS:
             raise unknown_name("precision", precision, MEASURABLE_PRECISIONS)

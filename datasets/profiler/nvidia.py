@@ -1,4 +1,4 @@
-"""What the driver of an NVIDIA GPU says: name, driver, clocks, temperature, why it is throttled."""
+"""State of an NVIDIA GPU as its driver reports it: clocks, temperature, reasons for throttling."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _FIELDS = (
     "memory.used",
     "clocks_throttle_reasons.active",
 )
-# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks are no fault.
+# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks do not count.
 _REASONS = (
     (0x4, "power cap"),
     (0x8, "hardware slowdown"),
@@ -50,14 +50,14 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def gpu_state(card: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
-    """Return the state of a GPU as nvidia-smi tells it; an empty state where it cannot.
+def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
+    """Return the state of a GPU as nvidia-smi reports it; an empty state where that fails.
 
-    GPU : its index or, as indices of torch may be others, its UUID. run : gives the output of a command.
+    gpu : its index or, as indices of torch may be others, its UUID. run : returns the output of a command.
     """
     command = (
         "nvidia-smi",
-        f"--id={card}",
+        f"--id={gpu}",
         f"--query-gpu={','.join(_FIELDS)}",
         "--format=csv,noheader,nounits",
     )

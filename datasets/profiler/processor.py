@@ -1,4 +1,4 @@
-"""Facts of a CPU as the operating system tells them, and its row in the GPU schema."""
+"""A CPU as the operating system describes it, and its row in the GPU schema."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ _FLOP_PER_LANE = 2
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What the operating system says of the CPU: clock in Hz, sizes in bytes, nan where it is silent."""
+    """Description of a CPU by the operating system: clock in Hz, sizes in bytes, nan where unknown."""
 
     model: str
     cores: int
@@ -30,7 +30,7 @@ class Processor:
     bf16_gain: int = 1
 
     def device_name(self, threads: int) -> str:
-        """Name of the CPU used with that number of threads; other numbers are other devices of a table.
+        """Return the name of the CPU with that number of threads; other numbers count as other devices.
 
         >>> Processor("AMD EPYC", 2).device_name(1)
         'AMD EPYC, 1 thread'
@@ -38,14 +38,15 @@ class Processor:
         return f"{self.model}, {threads} thread{'' if threads == 1 else 's'}"
 
     def peak_flop_per_s(self, threads: int) -> float:
-        """Peak fp32 rate by cores x lanes x units x clock, FLOP/s; nan where one of them is unknown."""
+        """Return the peak fp32 rate, cores x lanes x units x clock, FLOP/s; nan where one is unknown."""
         lanes = min(threads, self.cores) * self.lanes * _UNITS
         return lanes * _FLOP_PER_LANE * self.clock_hz if lanes else nan
 
     def gpu_row(self, threads: int, measured_flop_per_s: float, copy_byte_per_s: float) -> dict[str, object]:
-        """Return the CPU as a row of the GPU schema, from its facts and the rates that were measured.
+        """Return the CPU as a row of the GPU schema, from its description and measured rates.
 
-        The peak is that of the facts, or the measured one where that is higher (clocks above the stated one).
+        The peak is the theoretical one, or the measured one where that is higher (the clock can exceed its
+        stated value).
         """
         stated = self.peak_flop_per_s(threads)
         peak = stated if stated >= measured_flop_per_s else measured_flop_per_s
@@ -62,7 +63,7 @@ class Processor:
             "boost_clock_hz": peak / lanes / _FLOP_PER_LANE,
             "base_clock_hz": min(self.clock_hz, peak / lanes / _FLOP_PER_LANE),
             "peak_fp32_flop_per_s": peak,
-            # The only 16-bit floats that a CPU is asked for are bf16, also under autocast.
+            # On a CPU the only 16-bit floats in use are bf16, also under autocast.
             "peak_fp16_flop_per_s": peak * self.bf16_gain,
             "peak_bf16_flop_per_s": peak * self.bf16_gain,
             "memory_bytes": self.memory_bytes,
@@ -75,9 +76,9 @@ class Processor:
 
 
 def read_processor(root: Path = Path("/"), cores: int | None = None) -> Processor:
-    """Return the facts of this machine's CPU from Linux' files under `root`; elsewhere fewer are known.
+    """Read the description of the CPU from the Linux files under `root`; on other systems less is known.
 
-    cores : those that this process may use (None: asked from the operating system).
+    cores : those that this process may use (None: as the operating system states).
     """
     fields = _cpuinfo(_text(root / "proc/cpuinfo"))
     flags = set((fields.get("flags") or fields.get("Features") or "").split())
@@ -116,7 +117,7 @@ def _text(path: Path) -> str:
 
 
 def _cpuinfo(text: str) -> dict[str, str]:
-    """The fields of the first processor listed."""
+    """Return the fields of the first processor listed."""
     lines = text.partition("\n\n")[0].splitlines()
     parts = [line.partition(":") for line in lines]
     return {name.strip(): value.strip() for name, _, value in parts}
@@ -127,12 +128,12 @@ def _after(text: str, word: str) -> str:
 
 
 def _number(text: str) -> float:
-    """The number that a text begins with ("512K" gives 512), nan where there is none."""
+    """Return the number that a text begins with ("512K" gives 512), nan where there is none."""
     digits = "".join(character for character in text.strip().partition(" ")[0] if character in "0123456789.")
     return float(digits) if digits else nan
 
 
 def _name(text: str) -> str:
-    """A name fit for a table's cell."""
+    """Return a name that is valid in a cell of a table."""
     words = " ".join(text.replace("(R)", "").replace("(TM)", "").split())
     return words.lstrip("=+-@ ")[:80] or "CPU"

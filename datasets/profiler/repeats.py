@@ -1,4 +1,4 @@
-"""How often to repeat: until the clock has settled, then until the median is known well enough."""
+"""Stopping rules: repeat until times have settled, then until the median is known well enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SETTLED = 0.05
 
 
 def median_interval(times: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the median of `times`, free of a distribution; (-inf, inf) below six.
+    """Return the 95 % interval of the median of `times`, distribution-free; (-inf, inf) below six.
 
     Its ends are order statistics, number (n + 1)/2 - 0.98 sqrt(n) from below and from above: Conover,
     Practical Nonparametric Statistics, section 3.2.
@@ -22,7 +22,7 @@ def median_interval(times: Sequence[float]) -> tuple[float, float]:
     """
     count = len(times)
     if count < 6:
-        # Even from the least to the largest of five the interval has only 93.75 %.
+        # Even the range of five values covers the median with a probability of only 93.75 %.
         return -inf, inf
     rank = floor((count + 1) / 2 - _NORMAL_95 * sqrt(count) / 2)
     ordered = sorted(times)
@@ -53,9 +53,9 @@ def is_settled(times: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """When enough has been repeated.
+    """When to stop repeating.
 
-    `interval` is the wanted width of the 95 % interval of the median, as a share of the median;
+    `interval` is the target width of the 95 % interval of the median, as a share of the median;
     `limit_seconds` the longest time for warm-up and repeats of a configuration, `least` and `most` bound the
     repeats.
     """
@@ -68,7 +68,7 @@ class StoppingRule:
     most_warm_up: int = 50
 
     def is_warm(self, times: Sequence[float], elapsed_s: float) -> bool:
-        """Return whether the warm-up iterations (seconds each) suffice; two are always made."""
+        """Return whether the warm-up iterations (seconds each) suffice; at least two are made."""
         if len(times) < 2:
             return False
         late = elapsed_s >= self.warm_up_share * self.limit_seconds

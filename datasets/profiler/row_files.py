@@ -17,27 +17,28 @@ _MAX_BYTES = 512 * 2**20
 class RowFile:
     """Rows of named columns in a CSV file.
 
-    The file appears with its header when the first row comes. Rows that come together are one write, forced
-    to the disk before `append` or `extend` returns. A torn last line, as after a power cut, is cut off.
+    The file is created with its header when the first row is added. Rows added together are one write,
+    flushed to disk before `append` or `extend` returns. An incomplete last line, as after a power cut, is
+    removed.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Iterable[str]) -> None:
-        """The rows of `path`; raises InputError where that file has other columns."""
+        """Read the rows of `path`; raises InputError if that file has other columns."""
         self.path = Path(path)
         self.columns = tuple(columns)
         self._rows = self._read()
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """The rows as texts by column, empty where there is nothing."""
+        """The rows as texts by column, "" for empty cells."""
         return [dict(row) for row in self._rows]
 
     def append(self, row: Mapping[str, object]) -> None:
-        """Add a row; columns that `row` lacks stay empty. Raises InputError for other columns, OSError."""
+        """Append a row; columns that `row` lacks stay empty. Raises InputError for other columns, OSError."""
         self.extend((row,))
 
     def extend(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Add rows together, as `append` adds one."""
+        """Append rows in one write, as `append` does for one."""
         added = [self._cells(row) for row in rows]
         if not self.path.exists():
             write_text_atomically(self.path, _line(self.columns))
@@ -50,7 +51,7 @@ class RowFile:
         self._rows += added
 
     def keep(self, is_wanted: Callable[[Mapping[str, str]], bool]) -> None:
-        """Drop the rows (texts by column) that are not wanted."""
+        """Keep only the rows (texts by column) that are wanted."""
         kept = [row for row in self._rows if is_wanted(row)]
         if len(kept) < len(self._rows):
             lines = [_line(self.columns), *(_line(row.values()) for row in kept)]
@@ -86,7 +87,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(value: object) -> str:
-    """A number as its shortest exact text, nothing for None and nan; texts on one line."""
+    """Format a number as its shortest exact text, None and nan as "", and texts on one line."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else " ".join(str(value).split())
@@ -99,14 +100,16 @@ class MachineFile:
     """Rows of the GPU schema by name of the device, in `<runs>-machine.csv`."""
 
     def __init__(self, runs: str | os.PathLike[str]) -> None:
-        """Read the file beside the runs, if there is one; InputError where it is another's."""
+        """Read the file next to the runs, if there is one; InputError if it is not in the GPU schema."""
         place = Path(runs)
         self.path = place.with_name(f"{place.stem}-machine.csv")
         self._rows: dict[str, dict[str, str]] = {}
         if self.path.exists():
             header, rows = read_csv(self.path)
             if "gpu" not in header:
-                raise InputError(f"expected a file in the GPU schema, got {self.path} without a column gpu")
+                raise InputError(
+                    f"expected a file in the GPU schema, got {self.path}, which has no column gpu"
+                )
             self._rows = {row["gpu"]: row for row in rows}
 
     @property
@@ -115,7 +118,7 @@ class MachineFile:
         return tuple(self._rows)
 
     def add(self, row: Mapping[str, object]) -> None:
-        """Add a device, in place of one of the same name, and write the file."""
+        """Add a device, replacing one of the same name, and write the file."""
         cells = {name: "" if _is_unknown(value) else str(value) for name, value in row.items()}
         self._rows[cells["gpu"]] = cells
         text = io.StringIO(newline="")

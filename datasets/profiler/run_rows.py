@@ -1,4 +1,4 @@
-"""Rows of the runs schema from measurements, with what the schema has no column for beside it."""
+"""Measurements as rows of the runs schema, with further columns of the profiler."""
 
 import datetime
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDevice:
-    """What is the same for all rows of a device: name in the GPU table, hardware and software as text."""
+    """The part that all rows of a device share: name in the GPU table, hardware and software as text."""
 
     gpu: str
     hardware: str
@@ -54,17 +54,17 @@ class MeasuredDevice:
 
 @dataclass(frozen=True, slots=True)
 class AllReduce:
-    """All-reduce of all gradients by itself, and the iteration without it, medians in seconds."""
+    """All-reduce of all gradients alone, and the iteration without it, medians in seconds."""
 
     all_reduce_s: float
     local_s: float
 
     def share(self, total_s: float) -> float:
-        """Seconds of the all-reduce by itself over those of the iteration."""
+        """Return the time of the all-reduce alone over that of the iteration."""
         return self.all_reduce_s / total_s
 
     def overlap(self, total_s: float) -> float:
-        """Share of the all-reduce that hides behind the backward pass, 0 to 1.
+        """Return the share of the all-reduce that overlaps with the backward pass, 0 to 1.
 
         >>> AllReduce(0.2, 1.0).overlap(1.05)
         0.75
@@ -75,11 +75,11 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What was measured of one configuration, and what was noticed meanwhile."""
+    """The measurement of one configuration, and the interference observed meanwhile."""
 
     repeats: Repeats
     interference: Interference = field(default_factory=Interference)
-    exchange: AllReduce | None = None
+    all_reduce: AllReduce | None = None
 
 
 def run_row(
@@ -92,7 +92,7 @@ def run_row(
     return {
         **_asked(configuration, host),
         **_times(measured, single_s if configuration.processes > 1 else nan),
-        **_exchange_cells(measured.exchange, measured.repeats.median_s),
+        **_all_reduce_cells(measured.all_reduce, measured.repeats.median_s),
         "framework": FRAMEWORK,
         "framework_version": host.framework_version,
         "harness": HARNESS,
@@ -102,7 +102,7 @@ def run_row(
         "source_path": "trainlaw profile",
         "licence": "own",
         "bench_year": datetime.date.today().year,
-        # What was measured beside other programs is not fit for pooling with other sources.
+        # Measurements disturbed by other programs are not suitable for pooling with other sources.
         "pool": int(not measured.interference.remark),
         "pool_reason": measured.interference.remark or "none",
         "layout": "nchw",
@@ -158,14 +158,14 @@ def _percent(share: float) -> float:
     return share * 100 if isfinite(share) else nan
 
 
-def _exchange_cells(exchange: AllReduce | None, total_s: float) -> dict[str, object]:
-    if exchange is None:
+def _all_reduce_cells(measured: AllReduce | None, total_s: float) -> dict[str, object]:
+    if measured is None:
         return {}
     return {
-        "all_reduce_s": exchange.all_reduce_s,
-        "time_without_all_reduce_s": exchange.local_s,
-        "all_reduce_share": exchange.share(total_s),
-        "all_reduce_overlap": exchange.overlap(total_s),
+        "all_reduce_s": measured.all_reduce_s,
+        "time_without_all_reduce_s": measured.local_s,
+        "all_reduce_share": measured.share(total_s),
+        "all_reduce_overlap": measured.overlap(total_s),
     }
 
 
@@ -176,7 +176,7 @@ def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
 
 
 def configuration_from_run(row: Mapping[str, str]) -> Configuration:
-    """Return what a row of the run file (texts) has measured."""
+    """Return the configuration of a row of the run file (texts)."""
     return Configuration(
         row["device"],
         int(row["n_gpus"]),
@@ -191,7 +191,7 @@ def configuration_from_run(row: Mapping[str, str]) -> Configuration:
 
 
 def configuration_from_failure(row: Mapping[str, str]) -> Configuration:
-    """Return what a row of the failure file (texts) has tried."""
+    """Return the configuration of a row of the failure file (texts)."""
     cells = {
         name: row[name] if name in ("device", "precision", "cnn") else int(row[name])
         for name in CONFIGURATION_COLUMNS
@@ -200,5 +200,5 @@ def configuration_from_failure(row: Mapping[str, str]) -> Configuration:
 
 
 def now_text() -> str:
-    """The time of the clock, UTC, to the second."""
+    """Return the current time, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

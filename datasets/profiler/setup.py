@@ -1,4 +1,4 @@
-"""Shared profiler setup: torch when it is needed, how to measure, the facts of a device."""
+"""Shared setup of the profiler: torch on demand, settings, and the device to measure."""
 
 import os
 from collections.abc import Callable
@@ -22,10 +22,10 @@ from trainlaw.formulas.errors import InputError, optional_package
 def cpu_device(
     torch: Any, threads: int, links: tuple[str, str], machine: MachineFile, rates: Any
 ) -> MeasuredDevice:
-    """Return the facts of the CPU with that number of threads, and put it into the machine file if it is new.
+    """Return the CPU with that number of threads; add it to the machine file if it is new.
 
-    links : names of the links inside a host and between hosts. rates : called with "cpu", gives measured
-    FLOP/s of a matrix product and B/s of a copy.
+    links : names of the link within a host and of the fabric between hosts. rates : called with "cpu",
+    returns measured FLOP/s of a matrix product and B/s of a copy.
     """
     processor = read_processor()
     name = processor.device_name(threads)
@@ -33,40 +33,40 @@ def cpu_device(
         torch.set_num_threads(threads)
         machine.add(processor.gpu_row(threads, *rates("cpu")))
     return MeasuredDevice(
-        name, _words(processor), software_versions(torch, GpuState()), str(torch.__version__), *links
+        name, _description(processor), software_versions(torch, GpuState()), str(torch.__version__), *links
     )
 
 
 def gpu_device(
     torch: Any, state: GpuState, links: tuple[str, str], machine: MachineFile, rates: Any
 ) -> MeasuredDevice:
-    """Return the facts of the current GPU, and put it into the machine file if the GPU table lacks it.
+    """Return the current GPU; add it to the machine file if the GPU table lacks it.
 
-    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the GPU, as nvidia-smi tells it.
+    Arguments as `cpu_device`; `rates` is called with "cuda". state : of the GPU, as nvidia-smi reports it.
     """
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     name = known_gpu(properties.name)
     if name not in machine.names and all(gpu.gpu != name for gpu in built_in_gpus().gpus):
         machine.add(gpu_row_of(properties, state, *rates("cuda")))
     size = f"{properties.multi_processor_count} multiprocessors, {properties.total_memory / 1e9:.0f} GB"
-    words = f"{properties.name}, {size}; {_words(read_processor())}"
-    return MeasuredDevice(name, words, software_versions(torch, state), str(torch.__version__), *links)
+    hardware = f"{properties.name}, {size}; {_description(read_processor())}"
+    return MeasuredDevice(name, hardware, software_versions(torch, state), str(torch.__version__), *links)
 
 
-def _words(processor: Processor) -> str:
+def _description(processor: Processor) -> str:
     clock = "" if isnan(processor.clock_hz) else f" at {processor.clock_hz / 1e9:.2f} GHz"
     memory = "" if isnan(processor.memory_bytes) else f", {processor.memory_bytes / 1e9:.0f} GB"
     cores = "1 core" if processor.cores == 1 else f"{processor.cores} cores"
     return f"{processor.model}, {cores}{clock}{memory}"
 
 
-# No row of the link table is the memory of one host; this one is the nearest in rate to gloo over loopback.
+# No row of the link table describes the memory of a host; this one is nearest in rate to gloo over loopback.
 _LINK_OF_CPUS = "ethernet-20g"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How to measure: output file, when to stop, names of links, where several hosts meet (HOST:PORT)."""
+    """Settings of a measurement: output file, stopping rule, links, meeting point of hosts (HOST:PORT)."""
 
     out: str | os.PathLike[str]
     rule: StoppingRule = field(default_factory=StoppingRule)
@@ -75,18 +75,20 @@ class Setup:
     rendezvous: str = ""
 
     def sibling(self, ending: str) -> Path:
-        """Return the name of a further file: that of `out` with an ending before .csv."""
+        """Return the path of a further file: that of `out` with an ending before .csv."""
         place = Path(self.out)
         return place.with_name(f"{place.stem}-{ending}.csv")
 
 
 def check_meeting(processes: int, nodes: int, setup: Setup) -> None:
-    """Raise InputError where so many processes do not share so many hosts evenly, or hosts cannot meet."""
+    """Raise InputError if the processes cannot be shared evenly among the hosts, or the hosts cannot meet."""
     if processes % nodes:
-        raise InputError(f"expected a multiple of {nodes} hosts, got {processes} processes")
+        raise InputError(
+            f"expected a number of processes that is a multiple of {nodes} hosts, got {processes}"
+        )
     if nodes > 1 and not (setup.network and setup.rendezvous):
         raise InputError(
-            "several hosts need --network NAME (the link between them) and --rendezvous HOST:PORT"
+            "several hosts need --network NAME (the fabric between them) and --rendezvous HOST:PORT"
         )
 
 
@@ -95,12 +97,12 @@ def _network(setup: Setup) -> str:
 
 
 def torch_package() -> Any:
-    """Return torch; raises MissingDependencyError, which tells the way of getting it."""
+    """Return torch; raises MissingDependencyError, which states how to install it."""
     return optional_package("torch", "profile")
 
 
 def torch_part(name: str) -> Any:
-    """Return a file of the profiler that imports torch; raises MissingDependencyError without torch."""
+    """Return a module of the profiler that imports torch; raises MissingDependencyError without torch."""
     torch_package()
     return import_module(f"trainlaw.datasets.profiler.{name}")
 
@@ -111,22 +113,22 @@ def device_here(text: str) -> str:
 
 
 def default_threads(device: str) -> int:
-    """Threads where none are named: all usable cores of a CPU, torch's own choice (0) on a GPU."""
+    """Return the default number of threads: all usable cores of a CPU, 0 (chosen by torch) on a GPU."""
     return 0 if device == "cuda" else usable_cores()
 
 
 def named_here(device: str) -> Callable[[str, int], bool]:
-    """Return a function that says whether a device's name, with that number of threads, is this machine's."""
+    """Return a function that checks whether this machine has the device of a name and number of threads."""
     if device == "cpu":
         processor = read_processor()
         return lambda name, threads: name == processor.device_name(threads)
     cuda = torch_package().cuda
-    card = known_gpu(cuda.get_device_properties(cuda.current_device()).name)
-    return lambda name, threads: known_gpu(name) == card
+    found = known_gpu(cuda.get_device_properties(cuda.current_device()).name)
+    return lambda name, threads: known_gpu(name) == found
 
 
 def measured_device(device: str, threads: int, setup: Setup, machine: MachineFile) -> MeasuredDevice:
-    """Return the facts of a device; one that the GPU table lacks goes, measured, into the machine file."""
+    """Return the device to measure; benchmark and add to the machine file one that the GPU table lacks."""
     rates = torch_part("torch_micro").quick_rates
     links = (find_link(setup.link or _LINK_OF_CPUS).link, _network(setup))
     if device == "cpu":

@@ -32,13 +32,13 @@ from trainlaw.datasets.profiler.setup import (
 from trainlaw.formulas.errors import InputError
 
 Measure = Callable[[Configuration], Measurement]
-#: Measures and keeps a configuration; returns its median, seconds, and the width of the median's interval.
+#: Measures a configuration and stores the result; returns its median, seconds, and the relative interval.
 Keep = Callable[[Configuration], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sweep is after a configuration; `median_s` in seconds, nan where it failed with `reason`."""
+    """Progress of a sweep after a configuration; `median_s` in seconds, nan where it failed for `reason`."""
 
     number: int
     total: int
@@ -53,20 +53,22 @@ OnProgress = Callable[[Progress], None]
 
 
 class SweepFiles:
-    """The two files of a sweep: runs, and beside them what could not be measured and why."""
+    """The two files of a sweep: runs, and failures with their reasons."""
 
     def __init__(self, runs: str | os.PathLike[str]) -> None:
-        """Open the files; raises InputError where they are not such files."""
+        """Open the files; raises InputError for files of another kind."""
         path = Path(runs)
         if path.suffix != ".csv":
             raise InputError(f"expected the name of a CSV file, got {path}: choose --out NAME.csv")
         if not path.parent.is_dir():
-            raise InputError(f"expected an existing folder for {path}, there is no {path.parent}")
+            raise InputError(
+                f"expected an existing folder for {path}, got {path.parent}, which does not exist"
+            )
         self.runs = RowFile(path, RUN_FILE_COLUMNS)
         self.failures = RowFile(path.with_name(f"{path.stem}-failed.csv"), FAILURE_COLUMNS)
 
     def done(self) -> set[Configuration]:
-        """Return what was measured, or tried in vain, before."""
+        """Return the configurations that were measured, or failed, before."""
         try:
             return {configuration_from_run(row) for row in self.runs.rows} | {
                 configuration_from_failure(row) for row in self.failures.rows
@@ -99,9 +101,9 @@ def sweep(
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure configurations in turn and keep each result at once.
+    """Measure configurations in turn and store each result immediately.
 
-    measure : raises NotMeasuredError where a configuration cannot be measured, which becomes a row of the
+    measure : raises NotMeasuredError for a configuration that cannot be measured, which becomes a row of the
     failure file. now : wall clock, seconds, for the time left.
     """
 
@@ -122,7 +124,7 @@ def keep_in_turn(
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure and keep configurations in turn; what cannot be measured becomes a row of `failures`.
+    """Measure configurations in turn and store results; failures become rows of `failures`.
 
     now : wall clock, seconds, for the time left.
     """
@@ -141,9 +143,9 @@ def keep_in_turn(
 
 
 def profile_runs(configurations: Sequence[Configuration], setup: Setup, on_progress: OnProgress) -> int:
-    """Measure what is not yet in the files, and return how many configurations that were.
+    """Measure the configurations that are not in the files yet; return their number.
 
-    Rows go to `setup.out` in the runs schema, failures and devices that the GPU table lacks to files beside
+    Rows go to `setup.out` in the runs schema, failures and devices that the GPU table lacks to files next to
     it. `on_progress`, a function of a module, is called after each. Raises MissingDependencyError without
     torch, InputError.
     """

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from trainlaw.datasets.profiler.clocks import Clock, check_clock
 from trainlaw.datasets.profiler.repeats import StoppingRule, relative_interval
 
-# So many iterations follow each other without waiting for the device, as in real training.
+# Iterations that follow each other without waiting for the device, as in real training.
 _BLOCK = 5
 
 
@@ -23,10 +23,10 @@ class TrainingStep(Protocol):
         """Compute the gradients."""
 
     def update(self) -> None:
-        """Change the weights."""
+        """Update the weights."""
 
     def finish(self) -> None:
-        """Wait until the weights are changed, without help of the clock."""
+        """Wait until the weights are updated, independently of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ def time_iterations(
     agree: Callable[[float], float] = _alone,
     now: Callable[[], float] = time.perf_counter,
 ) -> Repeats:
-    """Return the times of repeated iterations after a warm-up, both as long as `rule` wants.
+    """Return the times of repeated iterations after a warm-up, both as long as `rule` requires.
 
-    clock : marks on the device. agree : gives the first process's number to all processes. now : wall clock,
-    seconds. Raises ClockError where the clock's times do not agree with the wall's.
+    clock : marks on the device. agree : shares the number of the first process with all processes. now : wall
+    clock, seconds. Raises ClockError if the clock disagrees with wall-clock time.
     """
     began = now()
     warming: list[float] = []
@@ -83,9 +83,9 @@ def time_iterations(
 def _block(
     step: TrainingStep, clock: Clock, size: int, now: Callable[[], float], spans: list[tuple[float, float]]
 ) -> list[tuple[float, float, float, float]]:
-    """Forward, backward, update and whole of `size` iterations, seconds; `spans` grows by what to check."""
+    """Return forward, backward, update and total seconds of `size` iterations; append to `spans`."""
     clock.finish()
-    # The step itself waits here and below: a clock that does not wait must not be its own witness.
+    # The step itself waits here and below: a clock that does not wait cannot be used to check itself.
     step.finish()
     began = now()
     marks: list[Any] = [clock.mark()]

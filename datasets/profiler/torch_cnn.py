@@ -11,7 +11,7 @@ from torch.nn import functional
 from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.formulas.errors import InputError
 
-# The usual constants of the published CNNs; they do not change the time.
+# The usual constants of published CNNs; the time does not depend on them.
 _LRN_SIZE = 5
 _RESIDUAL_SCALE = 0.17
 
@@ -20,7 +20,7 @@ class Operation(nn.Module):
     """A layer as a function of its inputs, with what it learns."""
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
-        """A layer that computes `function` of its inputs."""
+        """Compute `function` of the inputs."""
         super().__init__()
         self.function = function
 
@@ -33,7 +33,7 @@ class Dense(nn.Module):
     """A matrix product with the flattened input; the output has height and width 1."""
 
     def __init__(self, layer: Layer) -> None:
-        """A dense layer."""
+        """Build a dense layer."""
         super().__init__()
         self.linear = nn.Linear(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
 
@@ -46,7 +46,7 @@ class ChannelNorm(nn.Module):
     """A layer normalisation over the channels of each pixel."""
 
     def __init__(self, layer: Layer) -> None:
-        """A normalisation with scale and shift."""
+        """Build a normalisation with scale and shift."""
         super().__init__()
         self.norm = nn.LayerNorm(layer.out_channels, elementwise_affine=layer.vector_parameters > 0)
 
@@ -59,7 +59,7 @@ class BatchNorm(nn.BatchNorm2d):
     """A batch normalisation with scale and shift, with the shift only, or with neither."""
 
     def __init__(self, layer: Layer) -> None:
-        """A normalisation as the layer's number of learned elements says."""
+        """Build a normalisation with the number of learned elements of the layer."""
         learned = layer.vector_parameters // layer.out_channels
         super().__init__(layer.out_channels, affine=learned > 0)
         if learned == 1:
@@ -71,7 +71,7 @@ class Scale(nn.Module):
     """A product with a number per channel, learned or not."""
 
     def __init__(self, layer: Layer) -> None:
-        """A scale, learned where the layer has parameters."""
+        """Build a scale, learned where the layer has parameters."""
         super().__init__()
         shape = (1, layer.out_channels, 1, 1)
         self.factor = nn.Parameter(torch.ones(shape)) if layer.vector_parameters else _RESIDUAL_SCALE
@@ -82,7 +82,7 @@ class Scale(nn.Module):
 
 
 def _fits(layer: Layer, ceil: bool = False) -> bool:
-    """Whether torch's own padding, the same on both sides, gives the layer's output."""
+    """Return whether torch's symmetric padding gives the output of the layer."""
 
     def windows(side: int, reach: int, stride: int, pad: int) -> int:
         room = side + 2 * pad - reach
@@ -99,7 +99,7 @@ def _fits(layer: Layer, ceil: bool = False) -> bool:
 
 
 def _sides(layer: Layer) -> tuple[int, int, int, int]:
-    """Padding left, right, top and bottom, pixels."""
+    """Return the padding left, right, top and bottom, pixels."""
     return (layer.pad_left, max(layer.pad_right, 0), layer.pad_top, max(layer.pad_bottom, 0))
 
 
@@ -152,7 +152,7 @@ def _pool(
                 fitting = {**options, "padding": padding, "ceil_mode": ceil}
                 return Operation(partial(pool, **fitting))
     if layer.pad_bottom >= layer.kernel_height or layer.pad_right >= layer.kernel_width:
-        # More windows than fit: the graph's stand-in for windows that overlap by a pixel more or less.
+        # More windows than fit: the graph represents adaptive windows that overlap by a pixel more or less.
         return Operation(lambda x: adaptive(x, (layer.out_height, layer.out_width)))
     sides = _sides(layer)
     return Operation(lambda x: pool(functional.pad(x, sides, value=border), **options))
@@ -261,7 +261,7 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = MappingProxyType(
 def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
     """Return a layer as a module; `first_channel` is where a slice begins.
 
-    Raises InputError where the module learns another number of elements than the layer.
+    Raises InputError if the numbers of learned elements of module and layer differ.
     """
     if layer.kind == "slice":
         last, height, width = first_channel + layer.out_channels, layer.out_height, layer.out_width
@@ -285,7 +285,7 @@ class TorchCnn(nn.Module):
     """
 
     def __init__(self, cnn: Cnn) -> None:
-        """Build all layers; raises InputError where one cannot be built as it is."""
+        """Build all layers; raises InputError for one that cannot be built."""
         super().__init__()
         read = {position for layer in cnn.layers for position in layer.inputs}
         last = [position for position in range(len(cnn.layers)) if position not in read]
@@ -313,7 +313,7 @@ class TorchCnn(nn.Module):
 
 
 def _slice_starts(cnn: Cnn) -> dict[int, int]:
-    """First channel of each slice: the graph says how many; those of one layer follow each other."""
+    """Return the first channel of each slice: slices of one layer are taken as consecutive."""
     next_channel: dict[int, int] = {}
     starts = {}
     for position, layer in enumerate(cnn.layers):

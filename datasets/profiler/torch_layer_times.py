@@ -1,8 +1,8 @@
 """Times of single layers inside a training iteration.
 
-The backward pass is made layer by layer in the reverse order of the graph, each layer with the gradient that
-really arrives there, so that its operations can be marked one by one. What adds up gradients where
-paths meet counts to the layer that sends its gradient later.
+The backward pass runs layer by layer in the reverse order of the graph, each layer with its actual gradient,
+so that its operations can be timed one by one. Adding gradients where paths meet counts to the layer that
+sends its gradient later.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from trainlaw.datasets.profiler.timing import time_iterations
 from trainlaw.datasets.profiler.torch_measure import make_ready, with_step
 from trainlaw.datasets.profiler.torch_step import TorchStep, scores_loss
 
-# Gradients of input and weights are operations of their own in these kinds.
+# Gradients of input and weights are separate operations in these kinds.
 _SPLIT_KINDS = frozenset({"conv", "conv_transpose", "dense"})
 _WARM_UP = 2
 _MOST_REPEATS = 50
@@ -28,7 +28,7 @@ _MOST_REPEATS = 50
 
 @dataclass
 class _Pass:
-    """What one iteration leaves behind: inputs cut from the graph, outputs, gradients, and spans of marks."""
+    """The state of one iteration: inputs detached from the graph, outputs, gradients, and spans of marks."""
 
     inputs: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
     outputs: dict[int, Tensor] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def _forward(step: TorchStep, clock: Clock, state: _Pass) -> None:
         if not sources:
             state.outputs[position] = step.images
             continue
-        # Images need no gradient, so the first convolution makes none for them.
+        # Images need no gradient, so the first convolution computes none for them.
         cut = tuple(state.outputs[i].detach().requires_grad_(i > 0) for i in sources)
         begin = clock.mark()
         with step.casting():
@@ -156,7 +156,7 @@ def measure_layers(
 ) -> tuple[Cnn, list[LayerTime], tuple[float, float]]:
     """Return a configuration's CNN, its layers' times, and seconds of the iteration and of the loss.
 
-    The iteration is measured whole first, so that the layers' sum can be held against it. Raises
+    The iteration is measured whole first, so that the sum over layers can be checked against it. Raises
     NotMeasuredError, InputError.
     """
     cnn = make_ready(configuration)

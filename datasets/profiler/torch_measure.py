@@ -1,4 +1,4 @@
-"""Measures one configuration in this process: builds it, times it, or says why it cannot."""
+"""Measure one configuration in this process: build and time it, or report why that is impossible."""
 
 import gc
 from collections.abc import Callable
@@ -48,13 +48,13 @@ def make_ready(configuration: Configuration) -> Cnn:
         torch.set_flush_denormal(True)
         _check_memory(cnn, configuration)
     else:
-        # What is kept of earlier measurements must not look like another program's.
+        # Memory cached by earlier measurements must not look like that of another program.
         torch.cuda.empty_cache()
     return cnn
 
 
 def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
-    """Refuse what cannot fit: Linux gives memory that it does not have, and kills the program later."""
+    """Refuse what cannot fit: Linux overcommits memory and kills the program later."""
     needed = (
         training_memory(cnn, configuration.batch, configuration.precision).needed * configuration.processes
     )
@@ -68,11 +68,11 @@ def _check_memory(cnn: Cnn, configuration: Configuration) -> None:
 def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     """Return the times of a configuration in this process.
 
-    Raises NotMeasuredError where it does not fit into memory or the device cannot do it, InputError where the
-    CNN cannot be built.
+    Raises NotMeasuredError if it does not fit into memory or the device does not support it, InputError if
+    the CNN cannot be built.
     """
     cnn = make_ready(configuration)
-    watch = Watch(card=partial(device_state, configuration.device))
+    watch = Watch(gpu=partial(device_state, configuration.device))
     clock = device_clock(torch, configuration.device)
 
     def timed(step: TorchStep) -> Measurement:
@@ -87,9 +87,9 @@ def with_step(
     use: Callable[[TorchStep], _Result],
     wrap: Callable[[nn.Module], nn.Module] = lambda network: network,
 ) -> _Result:
-    """Return what `use` makes of a training step, which is freed afterwards.
+    """Return the result of `use` on a training step, which is freed afterwards.
 
-    Raises NotMeasuredError where memory runs out, or where torch has no kernel for it on this device.
+    Raises NotMeasuredError if memory runs out, or if torch has no kernel for it on this device.
     """
     try:
         return use(TorchStep(cnn, configuration, wrap))
@@ -97,9 +97,9 @@ def with_step(
         reason = reason_not_measured(torch, error)
         if not reason:
             raise
-        words = " ".join(str(error).split())[:200]
+        details = " ".join(str(error).split())[:200]
     finally:
         gc.collect()
         if configuration.device == "cuda":
             torch.cuda.empty_cache()
-    raise NotMeasuredError(f"{reason}: {words}")
+    raise NotMeasuredError(f"{reason}: {details}")

@@ -47,11 +47,11 @@ def micro_times(device: str, precision: str, seconds: float = 0.3) -> Iterator[M
     watch = _stopwatch(device)
     half = torch.float16 if device == "cuda" else torch.bfloat16
     dtype = {"amp": half, "bf16": torch.bfloat16}.get(precision, torch.float32)
-    cards = device == "cuda"
+    is_gpu = device == "cuda"
     with torch.no_grad():
-        for side in GPU_MATRIX_SIDES if cards else MATRIX_SIDES:
+        for side in GPU_MATRIX_SIDES if is_gpu else MATRIX_SIDES:
             yield _matmul(device, dtype, side, watch, seconds)
-        for batch, channels, side in GPU_CONVOLUTIONS if cards else CONVOLUTIONS:
+        for batch, channels, side in GPU_CONVOLUTIONS if is_gpu else CONVOLUTIONS:
             yield _conv(device, dtype, (batch, channels, side), watch, seconds)
         for size in COPY_BYTES:
             yield _copy(device, size, watch, seconds)
@@ -84,7 +84,7 @@ def _copy(device: str, size: int, watch: Stopwatch, seconds: float) -> MicroTime
 
 
 def _launch(device: str, seconds: float) -> MicroTime:
-    """One operation on one element, the device idle before and after: its seconds on the host's clock."""
+    """Time one operation on one element, the device idle before and after, on the clock of the host."""
     x = torch.ones(1, device=device)
     synchronize = _stopwatch(device).wait
 
@@ -106,7 +106,7 @@ def _nothing() -> None:
 
 
 def _layers(device: str, seconds: float) -> MicroTime:
-    """What one more layer without work costs in a forward pass: the host's share of a layer."""
+    """Time one more layer without work in a forward pass: the overhead of the host per layer."""
     x = torch.ones(1, 1, 1, 1, device=device)
     watch = _stopwatch(device)
     times = {}

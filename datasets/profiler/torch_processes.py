@@ -38,7 +38,7 @@ _HANDLED = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"})
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """Which processes take part: device of each, processes in all, hosts, and where the hosts meet."""
+    """The processes that take part: device of each, total number, hosts, and where the hosts meet."""
 
     device: str
     processes: int
@@ -62,12 +62,12 @@ class Gathering:
 
 @dataclass(frozen=True, slots=True)
 class SharedSweep:
-    """What each process of a sweep needs to know; `hosts` are the facts by number of threads."""
+    """The data that each process of a sweep needs; `devices` are by number of threads."""
 
     configurations: tuple[Configuration, ...]
     rule: StoppingRule
     out: str
-    hosts: dict[int, MeasuredDevice]
+    devices: dict[int, MeasuredDevice]
 
 
 def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -75,7 +75,7 @@ def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> A
 
     Raises NotMeasuredError when one of them ends with an error.
     """
-    # The launcher prints each failure as a page of log; its reason is kept as one line instead.
+    # The launcher logs each failure as a page of text; only its reason is kept, as one line.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     try:
         with _own_signals():
@@ -89,7 +89,7 @@ def launch(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> A
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Put back the handlers of signals that the launcher leaves behind: Ctrl-C must stay Ctrl-C."""
+    """Restore the signal handlers that the launcher replaces, so that Ctrl-C works as before."""
     kept = {number: signal.getsignal(number) for number in signal.Signals if number.name in _HANDLED}
     try:
         yield
@@ -101,19 +101,19 @@ def _own_signals() -> Iterator[None]:
 
 def _first_reason(error: ChildFailedError) -> str:
     _, failure = error.get_first_failure()
-    # An error comes as a mapping with its traceback, a signal as a text.
+    # An error is a mapping with its traceback, a signal a text.
     message = failure.message.get("message", "") if isinstance(failure.message, dict) else failure.message
     return " ".join(str(message).split())[:200] or f"exit code {failure.exitcode}"
 
 
 @record
 def _in_group(gathering: Gathering, work: Callable[..., Any], *arguments: Any) -> Any:
-    cards = gathering.device == "cuda"
-    if cards:
+    is_gpu = gathering.device == "cuda"
+    if is_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     elif gathering.nodes == 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    distributed.init_process_group("nccl" if cards else "gloo", timeout=_TIMEOUT)
+    distributed.init_process_group("nccl" if is_gpu else "gloo", timeout=_TIMEOUT)
     try:
         return work(gathering, *arguments)
     finally:
@@ -126,7 +126,7 @@ def sweep_together(
 ) -> None:
     """Measure configurations in several processes; the first one writes the files.
 
-    A process that dies costs the configuration being measured, which becomes a failure; the others go on.
+    If a process dies, the configuration being measured becomes a failure, and the sweep continues.
     `on_progress` is called in the first process and must be a function of a module.
     """
     while pending(shared.configurations, SweepFiles(shared.out)):
@@ -144,15 +144,15 @@ def sweep_together(
 def _sweep_here(gathering: Gathering, shared: SharedSweep, on_progress: Callable[[Progress], None]) -> None:
     first = distributed.get_rank() == 0
     files = SweepFiles(shared.out) if first else None
-    # Hosts may have different files: what the first process has not yet measured is measured by all.
-    wanted = [pending(shared.configurations, files) if files else None]
+    # Hosts may have different files: all measure what the first process has not measured yet.
+    wanted: list[list[Configuration]] = [pending(shared.configurations, files) if files else []]
     distributed.broadcast_object_list(wanted, device=torch.device(gathering.device))
 
     def measured(configuration: Configuration) -> Measurement:
         return _measure_together(configuration, shared.rule, gathering)
 
     if files:
-        sweep(wanted[0], measured, lambda each: shared.hosts[each.threads], files, on_progress)
+        sweep(wanted[0], measured, lambda each: shared.devices[each.threads], files, on_progress)
         return
     for configuration in wanted[0]:
         with suppress(NotMeasuredError, InputError):
@@ -167,7 +167,7 @@ def _measure_together(configuration: Configuration, rule: StoppingRule, gatherin
         reason = str(error)
     _all_agree(reason, gathering.device)
     own = gathering.processes // gathering.nodes
-    watch = Watch(processes=own, card=lambda: device_state(gathering.device))
+    watch = Watch(processes=own, gpu=lambda: device_state(gathering.device))
 
     def timed(step: TorchStep) -> Measurement:
         return _timed(step, rule, gathering, watch)
@@ -175,7 +175,7 @@ def _measure_together(configuration: Configuration, rule: StoppingRule, gatherin
     try:
         return with_step(cnn, configuration, timed, DistributedDataParallel)
     except NotMeasuredError as error:
-        # The others wait for this process: it must end, so that the launcher ends them too.
+        # The others wait for this process: it must exit, so that the launcher stops them.
         raise RuntimeError(str(error)) from None
 
 
@@ -189,7 +189,7 @@ def _timed(step: TorchStep, rule: StoppingRule, gathering: Gathering, watch: Wat
     dtype = next(step.network.parameters()).dtype
     message = torch.zeros(gradients, dtype=dtype, device=gathering.device)
     alone = all_reduce_seconds(message, _ALL_REDUCE_REPEATS)
-    # The same iteration without the exchange of gradients.
+    # The same iteration without the all-reduce of gradients.
     step.called.require_backward_grad_sync = False
     local = time_iterations(step, clock, rule, agree)
     return Measurement(repeats, watch.seen(), AllReduce(alone, median(local.total_s)))
@@ -202,15 +202,15 @@ def _from_first(value: float, device: str) -> float:
 
 
 def _all_agree(reason: str, device: str) -> None:
-    """Raise NotMeasuredError in all processes where one of them has a reason."""
+    """Raise NotMeasuredError in all processes if one of them has a reason."""
     failed = torch.tensor([float(bool(reason))], device=device)
     distributed.all_reduce(failed)
     if failed.item():
-        raise NotMeasuredError(reason or "another process cannot do it")
+        raise NotMeasuredError(reason or "another process cannot measure it")
 
 
 def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
-    """Return size as text, bytes and seconds of the all-reduce for each message size."""
+    """Return label, bytes and seconds of the all-reduce for each message size."""
     return launch(gathering, _all_reduce_here)
 
 

@@ -17,7 +17,7 @@ _MOMENTUM = 0.9
 class TorchStep:
     """A training iteration of a configuration, as `timing.TrainingStep`.
 
-    `wrap` turns the CNN into that which is called, such as DistributedDataParallel.
+    `wrap` wraps the CNN for calls, such as DistributedDataParallel.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TorchStep:
         self._loss = torch.zeros(())
 
     def casting(self) -> AbstractContextManager:
-        """The context in which the forward pass casts to 16 bits, or one that does nothing."""
+        """Return the context in which the forward pass casts to 16 bits, or one that does nothing."""
         return torch.autocast(self._device_type, self._half) if self._half else nullcontext()
 
     def forward(self) -> None:
@@ -58,13 +58,13 @@ class TorchStep:
         self._scaler.scale(self._loss).backward()
 
     def update(self) -> None:
-        """Change the weights, and forget the gradients."""
+        """Update the weights and clear the gradients."""
         self._scaler.step(self.optimizer)
         self._scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
 
     def finish(self) -> None:
-        """Wait until the weights are changed: a number of the last ones can be read only then."""
+        """Wait until the weights are updated, by reading one of the last of them."""
         self._last.flatten()[0].item()
 
 

@@ -1,4 +1,4 @@
-"""Operations of a Chrome trace: who computed how long, each moment counted once.
+"""Operations of a Chrome trace: time per operation, each moment counted once.
 
 The format is Google's "Trace Event Format": complete events have `ph` "X", a `name`, a start `ts` and a
 duration `dur`, both in microseconds.
@@ -17,8 +17,10 @@ _TENSORFLOW = "TensorFlow Ops"
 
 @dataclass(frozen=True)
 class TraceOperations:
-    """Seconds of each operation in the whole trace; training steps and seconds of one, where the trace has
-    them (else 0 and nan); what ran.
+    """Seconds of each operation in the whole trace.
+
+    `steps` and `step_s` are training iterations and seconds of one, 0 and nan if the trace has none; `what`
+    describes the operations.
     """
 
     seconds: Mapping[str, float]
@@ -40,10 +42,10 @@ class _Event:
 
 
 def trace_operations(events: Sequence[object]) -> TraceOperations:
-    """Return the operations of a trace's events; events of other kinds or without numbers are left out.
+    """Return the operations in the events of a trace; events of other kinds or without numbers are ignored.
 
-    Kernels of a GPU are counted, under the operator that launched them where the trace tells; without kernels
-    the operators of the CPU, each without what it called.
+    Kernels of a GPU are counted, under the operator that launched them where the trace records it; without
+    kernels the operators of the CPU are, each without the operators that it called.
     """
     found = [event for event in map(_event, events) if event is not None]
     steps = [
@@ -90,7 +92,7 @@ def _number(value: object) -> float:
 
 
 def _named_lines(events: Iterable[object], name: str) -> set[tuple[str, str]]:
-    """Return process and thread of the lines of a trace that are called `name`."""
+    """Return process and thread of the rows of a trace named `name`."""
     return {
         (str(event.get("pid")), str(event.get("tid")))
         for event in events
@@ -121,7 +123,7 @@ def _launched(kernels: Iterable[_Event], events: Iterable[_Event]) -> dict[str, 
 
 
 def _launcher(kernel: _Event, operators: Mapping[str, str]) -> str:
-    # A kernel says more than an operator for both gradients, and a copy says between what.
+    # A kernel name is more specific than an operator for both gradients, and a copy names its ends.
     if kernel.category != "kernel":
         return kernel.name
     operation = kernel.arguments.get("tf_op")
@@ -131,7 +133,7 @@ def _launcher(kernel: _Event, operators: Mapping[str, str]) -> str:
 
 
 def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
-    """Return the seconds of each operator without those of the operators that it called on its line."""
+    """Return the seconds of each operator without those of the operators that it called on its thread."""
     own: list[list[float]] = []
     names: list[str] = []
     ordered = sorted(operators, key=lambda event: (event.line, event.start, -event.duration))

@@ -1,9 +1,10 @@
-"""Groups of operations of a training step: which group an operation belongs to, whoever names it.
+"""Groups of operations of a training iteration, by the names that frameworks and libraries give them.
 
-TensorFlow's names are those of the built-in profiles; PyTorch's operators and the kernels of NVIDIA's
-libraries are known by parts of their names. The groups follow what bounds an operation (products, bytes,
-transfers), so that one that no training profile had (a depthwise convolution, a ReLU6) is not alone. Both
-gradients of a convolution are one group, since PyTorch's operator computes them together.
+The names of TensorFlow are those of the built-in profiles; operators of PyTorch and kernels of the NVIDIA
+libraries are recognised by parts of their names. The groups follow what bounds an operation (products, bytes,
+transfers), so that operations absent from the training profiles (a depthwise convolution, a ReLU6) share a
+group with others. Both gradients of a convolution are one group, since the operator of PyTorch computes them
+together.
 """
 
 import re
@@ -12,15 +13,15 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-MAX_NAME = 2_000  # letters of a name that are looked at; templates of kernels are long
+MAX_NAME = 2_000  # characters of a name that are matched; names of template kernels are long
 
 
 @dataclass(frozen=True)
 class OperationGroup:
     """A group of operations.
 
-    name : `<name>_s` are its seconds. symbol. meaning : as text. operations : TensorFlow's names. patterns :
-    regular expressions, looked for in the lower-case names of others.
+    name : `<name>_s` is the feature with its seconds. operations : names of TensorFlow.
+    patterns : regular expressions, searched for in other names in lower case.
     """
 
     name: str
@@ -30,7 +31,7 @@ class OperationGroup:
     patterns: tuple[str, ...]
 
 
-# Patterns are tried from the first row to the last: "cudnn_convolution_backward" is no forward convolution.
+# Patterns are tried in this order: "cudnn_convolution_backward" is not a forward convolution.
 _ROWS = (
     OperationGroup(
         "channelwise",
@@ -195,7 +196,7 @@ _NAMESPACE = re.compile(r"^[a-z_]\w*::")
 
 @cache
 def operation_group(name: str) -> str | None:
-    """Return the name of an operation's group, None where it belongs to no known one.
+    """Return the name of the group of an operation, None if it belongs to no known group.
 
     >>> [operation_group(name) for name in ("Conv2DBackpropFilter", "aten::cudnn_convolution", "aten::mm")]
     ['conv_backward', 'conv_forward', 'dense']

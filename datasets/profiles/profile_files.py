@@ -1,8 +1,8 @@
-"""Operation profiles of a training step from what profilers export: names of operations and their seconds.
+"""Operation profiles of a training iteration from exports of profilers: seconds per operation.
 
-Read are the table that PyTorch's `key_averages().table()` prints, Chrome traces (PyTorch's
-`export_chrome_trace`, TensorFlow's trace viewer), TensorFlow's table of op statistics as CSV, and the
-operations file of `trainlaw profile --layers`.
+Supported are the table printed by `key_averages().table()` of PyTorch, Chrome traces (`export_chrome_trace`
+of PyTorch, the trace viewer of TensorFlow), the CSV table of op statistics of TensorFlow, and the operations
+file of `trainlaw profile --layers`.
 """
 
 import csv
@@ -23,18 +23,18 @@ from trainlaw.formulas.files import read_text, text_of
 
 MAX_BYTES = 200_000_000
 MAX_OPERATIONS = 100_000
-MAX_SECONDS = 1e6  # of one operation; a longer step is a wrong unit
+MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
 _UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _STEP = "ProfilerStep"
 
 
 @dataclass(frozen=True)
 class OperationProfile:
-    """Seconds of each operation in one training step.
+    """Seconds of each operation in one training iteration.
 
-    device, host : name of the operation to seconds, on the GPU (or the CPU, where that computes) and on the
-    host. step_s : the whole step, nan where the file does not say. workload : gpu, cnn, batch_per_gpu and so
-    on as text, empty where the file does not say. kind : what the file is, as text.
+    device, host : name of the operation to seconds, on the GPU (or on a CPU that computes) and on the host.
+    step_s : the whole iteration, nan where the file does not state it. workload : gpu, cnn, batch_per_gpu and
+    so on as text, empty where the file does not state them. kind : description of the file.
     """
 
     device: Mapping[str, float]
@@ -50,10 +50,24 @@ class OperationProfile:
 
 
 def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[OperationProfile, ...]:
-    """Return the profiles in a file, one but for the operations file of `trainlaw profile`, which has many.
+    """Read the operation profiles in a file.
 
-    steps : training steps that the profile covers, where the file does not say so itself.
-    InputError in one line for a file that is too large, or none of the known kinds, or has no operation.
+    Parameters
+    ----------
+    path : str or PathLike
+        An export of a profiler, plain or compressed with gzip.
+    steps : int
+        Training iterations that the profile covers, where the file does not state them.
+
+    Returns
+    -------
+    tuple of OperationProfile
+        One profile; several for the operations file of `trainlaw profile --layers`.
+
+    Raises
+    ------
+    InputError
+        The file is too large, of an unknown kind, or has no operation.
     """
     place = Path(path)
     text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
@@ -113,7 +127,7 @@ def _one_line(error: BaseException) -> str:
 def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
     try:
         value = json.loads(text)
-    # A number of thousands of digits is a ValueError, too.
+    # A number of thousands of digits raises ValueError, too.
     except (ValueError, RecursionError) as error:
         raise InputError(f"cannot read the trace {place}: {_one_line(error)}") from None
     events = value.get("traceEvents") if isinstance(value, dict) else value
@@ -138,11 +152,11 @@ def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
 
 
 def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    """Read what `key_averages().table()` prints: lines of dashes tell where its columns are."""
+    """Read the table of `key_averages().table()`: lines of dashes mark its columns."""
     lines = text.splitlines()
     rulers = [number for number, line in enumerate(lines) if re.fullmatch(r"\s*-{3,}(\s+-{3,}){3,}\s*", line)]
     if len(rulers) < 2:
-        raise InputError(f"expected lines of dashes around the heads of the table in {place}, got none")
+        raise InputError(f"expected lines of dashes around the header of the table in {place}, got none")
     spans = [match.span() for match in re.finditer("-+", lines[rulers[0]])]
     header = _cells(lines[rulers[1] - 1], spans)
     body = lines[rulers[1] + 1 : rulers[2] if len(rulers) > 2 else None]
@@ -159,7 +173,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
             counted = _count(row.get("# of Calls", ""), place)
             whole_s = _seconds(row["CPU total"], place) / counted if row.get("CPU total") else math.nan
         elif re.match(r"[A-Za-z_]\w*::", row["Name"]) and not row["Name"].startswith("autograd::"):
-            # Kernels have rows of their own beside the operators that launch them: the latter count.
+            # Kernels have separate rows next to the operators that launch them: only the latter count.
             seconds[row["Name"]] = seconds.get(row["Name"], 0.0) + _seconds(row[column], place)
     what = "PyTorch's table, " + ("CPU" if column == "Self CPU" else "GPU")
     return (OperationProfile(_per_step(seconds, counted), {}, whole_s, what),)
@@ -242,7 +256,7 @@ def _column(titles: Sequence[str], known: Iterable[str]) -> int | None:
 
 
 def _unit_of(title: str) -> float:
-    """Return the seconds of one unit of a column: what its title says, else a microsecond."""
+    """Return the seconds of one unit of a column: as its title states, else a microsecond."""
     match = re.search(r"(?:\(|_|\b)(us|μs|ms|ns|s|sec)\)?\s*$", title.strip().lower())
     return _UNITS_S[match[1]] if match else 1e-6
 
@@ -258,7 +272,7 @@ def _number(text: str, where: str) -> float:
 
 
 def _operation(text: str) -> str:
-    """Return the kind of an operation that is named by its place in the CNN.
+    """Return the kind of an operation that is named by its path in the CNN.
 
     >>> _operation("model/conv2d_3/Conv2D"), _operation("AddV2_12"), _operation("aten::mm")
     ('Conv2D', 'AddV2', 'aten::mm')

@@ -1,1 +1,1 @@
-"""(to be written)"""
+"""The registered data sets: one module per source, and the catalog that loads them."""

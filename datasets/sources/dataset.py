@@ -1,4 +1,4 @@
-"""What a registered data set is: its table, and what a user must know before trusting it."""
+"""A registered data set: its table, and what to know before trusting it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ def all_rows(frame: pd.DataFrame) -> pd.DataFrame:
 class Dataset:
     """One registered data set.
 
-    `kind` is "runs", "pairs" or "layers" (which schema its rows follow), `file` its shipped table and
-    `select` the part of it that belongs to the set. `coverage`, `licence`, `commit`, `anomalies` and
-    `noise_floor` are text for the reader; licence and commit of each row stand in the row.
+    `kind` is "runs", "pairs" or "layers" (the schema of its rows), `file` the shipped table and `select` the
+    function that picks the rows of the set from it. `coverage`, `licence`, `commit`, `anomalies` and
+    `noise_floor` are text for users; the licence and commit of each row are in its columns.
     """
 
     name: str

@@ -8,7 +8,7 @@ ALL_PRECISIONS = Dataset(
     file="runs_single.csv.gz",
     title="one GPU, all precisions",
     coverage=(
-        "30 GPUs; fp32 1,750, mixed 142, tf32 58, fp16 36 rows; the rows beside fp32 come from "
+        "30 GPUs; fp32 1,750, mixed 142, tf32 58, fp16 36 rows; the rows in other precisions come from "
         "lambda-tensorflow-benchmark, nvidia-deeplearningexamples, dlperf-oneflow and pytorch-gpu-benchmark"
     ),
     licence="MIT, Apache-2.0, BSD-3-Clause and CC-BY-4.0, by row",

@@ -13,7 +13,7 @@ PROFET_PAIRS = Dataset(
     commit="ace81bf245608908b2971d049bd6c85a8eb9ba80",
     anomalies=(
         "operation times are of one step: the source's profiles cover two",
-        "time_s is the step time of the unprofiled run",
+        "time_s is the iteration time of the unprofiled run",
         "AlexNet has stride 1 and ResNets are pre-activation: not torchvision's",
     ),
     noise_floor="nine repeats of a workload differ by 0.6-2.3 %",

@@ -15,7 +15,7 @@ _ANOMALIES = (
     "cde-catapult's VGG16 rows are 1.8 times slower than everything else",
     "20 rows stated as fp32 on Ampere ran in tf32 (precision)",
     "K80 is the only Kepler and Radeon Pro VII the only AMD GPU",
-    "zeus' V100 stands as the 16 GB GPU, but its largest batches keep 22 and 31 GB: not that GPU",
+    "the V100 of zeus is listed as the 16 GB GPU, but its largest batches need 22 and 31 GB: a larger one",
 )
 _NOISE_FLOOR = (
     "PROFET's nine repeats 0.6-2.3 %; same GPU and software on another machine 1 % median, 6.7 % p90; "
@@ -48,12 +48,12 @@ SINGLE_FP32 = Dataset(
     kind="runs",
     file="runs_single.csv.gz",
     title="one GPU, fp32, loader-bound rows (pool = 0) included",
-    coverage=_COVERAGE.format(cnns=29, batch=8192) + "; with zeus' 40 rows of ShuffleNet on CIFAR images",
+    coverage=_COVERAGE.format(cnns=29, batch=8192) + "; with 40 rows of zeus with ShuffleNet on CIFAR images",
     licence=_LICENCE,
     commit=_COMMIT,
     anomalies=(
         *_ANOMALIES,
-        "zeus' rows with pool = 0 wait for the data loader: time hardly depends on the batch",
+        "rows of zeus with pool = 0 wait for the data loader: the time hardly depends on the batch",
     ),
     noise_floor=_NOISE_FLOOR,
     select=_stated_fp32,

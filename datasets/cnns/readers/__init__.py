@@ -18,8 +18,23 @@ def read_cnn(
 ) -> Cnn:
     """Read a CNN from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
 
-    `input_size_px` sets the side of the input, pixels, where a file leaves it open; `restore_batchnorm` puts
-    back what an export to ONNX folded away. Raises `InputError` for any other or a malformed file.
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+    input_size_px : int, optional
+        Side of the input in pixels, where the file leaves it open.
+    restore_batchnorm : bool
+        Whether to restore batch normalisation that an export to ONNX folded into convolutions.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    InputError
+        The file has another format or is malformed.
     """
     ending = Path(path).suffix.lower()
     if ending == ".onnx":

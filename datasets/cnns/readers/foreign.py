@@ -1,4 +1,4 @@
-"""Files of other programs: read within limits, and faults told in one line."""
+"""Files of other programs: turn any fault in them into a one-line error."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from trainlaw.formulas.errors import InputError, MissingDependencyError, Trainla
 
 @contextmanager
 def foreign_faults(origin: str) -> Iterator[None]:
-    """Turn what a malformed file of another program can raise into an `InputError` that names `origin`.
+    """Turn errors caused by a malformed file of another program into an `InputError` that names `origin`.
 
     A foreign file can be wrong in as many ways as there are lines that read it, so the kinds of error that
-    wrong values cause are caught here, once, instead of at each of those lines.
+    wrong values cause are caught once, here, instead of at each of those lines.
     """
     try:
         yield
@@ -31,6 +31,6 @@ def foreign_faults(origin: str) -> Iterator[None]:
 
 
 def cnn_name_from_file(path: str | os.PathLike[str]) -> str:
-    """A CNN's name made from a file name: letters, digits, dots, dashes and underscores."""
-    # A name goes into tables, pages and workbooks: nothing there may read it as a path or a formula.
+    """Return the name of a CNN made from a file name: letters, digits, dots, dashes and underscores."""
+    # Names end up in tables, pages and workbooks, where they must not act as a path or a formula.
     return re.sub(r"[^\w.-]+", "_", Path(path).stem).strip("._-")[:100] or "network"

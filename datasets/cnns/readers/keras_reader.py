@@ -15,7 +15,7 @@ from trainlaw.formulas.files import read_json
 
 @dataclass(frozen=True, slots=True)
 class KerasLayer:
-    """One layer: its configuration and the tensors that it reads."""
+    """One Keras layer: its configuration and the tensors that it reads."""
 
     tracer: GraphTracer
     config: Mapping[str, Any]
@@ -29,14 +29,14 @@ class KerasLayer:
         return self.sources[0]
 
     def pair(self, key: str, default: Any = 1) -> tuple[int, int]:
-        """Height and width of a size in the configuration."""
+        """Return height and width of a size in the configuration."""
         value = self.config.get(key)
         value = default if value is None else value
         first, second = (value, value) if isinstance(value, int) else value
         return int(first), int(second)
 
     def activated(self, x: Tensor) -> Tensor:
-        """A tensor after the activation that the configuration names."""
+        """Apply the activation that the configuration names."""
         return _activated(self.tracer, x, self.config.get("activation"))
 
 
@@ -131,7 +131,7 @@ def _conv_transpose(layer: KerasLayer) -> Tensor:
 def _dense(layer: KerasLayer) -> Tensor:
     x, bias = layer.x, bool(layer.config.get("use_bias", True))
     if len(x.shape) == 4:
-        # Keras multiplies along the last axis, the channels, and leaves the image as it is.
+        # Keras multiplies along the last axis, the channels, and keeps the image.
         turned = layer.tracer.dense(layer.tracer.transpose(x, (0, 2, 3, 1)), layer.config["units"], bias)
         return layer.activated(layer.tracer.transpose(turned, (0, 3, 1, 2)))
     return layer.activated(layer.tracer.dense(x, layer.config["units"], bias))
@@ -156,7 +156,7 @@ def _relu(layer: KerasLayer) -> Tensor:
 
 def _prelu(layer: KerasLayer) -> Tensor:
     size = layer.tracer.net.layers[layer.x.layer].output_elements
-    # Without shared axes each element of the image has a slope of its own.
+    # Without shared axes each element of the image has a separate slope.
     shared = layer.config.get("shared_axes")
     return layer.tracer.elementwise(layer.x, "prelu", layer.x.shape[1] if shared else size)
 
@@ -182,7 +182,7 @@ def _merge(kind: str) -> Callable[[KerasLayer], Tensor]:
     return lambda layer: layer.tracer.merge(kind, layer.sources)
 
 
-# Two classes of keras.applications that its models register themselves.
+# Two classes that models of keras.applications register themselves.
 def _layer_scale(layer: KerasLayer) -> Tensor:
     return layer.tracer.elementwise(layer.x, "scale", layer.config["projection_dim"])
 
@@ -200,7 +200,7 @@ def _concat(layer: KerasLayer) -> Tensor:
 
 
 def _sides(value: Any) -> list[int]:
-    """Top, left, bottom and right of a padding: one number, one a direction, or two a direction."""
+    """Return top, left, bottom and right of a padding: one number, one per axis, or two per axis."""
     if isinstance(value, int):
         return [value] * 4
     (top, bottom), (left, right) = ([side, side] if isinstance(side, int) else side for side in value)
@@ -282,7 +282,21 @@ _MODELS = frozenset({"Sequential", "Functional", "Model"})
 def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -> Cnn:
     """Read a CNN from the JSON of a Keras model, sequential or functional.
 
-    `input_size_px` sets the side of the input, pixels, where the file leaves it open. Raises `InputError`.
+    Parameters
+    ----------
+    path : str or PathLike
+        JSON from `model.to_json()`.
+    input_size_px : int, optional
+        Side of the input in pixels, where the file leaves it open.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    InputError
+        The file is not such JSON, or has a layer that is not supported.
     """
     with foreign_faults(str(path)):
         content = read_json(path)
@@ -294,7 +308,7 @@ def read_keras(path: str | os.PathLike[str], input_size_px: int | None = None) -
 
 
 class _Reader:
-    """The layers that the configuration of a model makes."""
+    """A pass over the configuration of a model that builds its layers."""
 
     def __init__(self, input_size_px: int | None) -> None:
         self._input_size_px = input_size_px
@@ -303,7 +317,7 @@ class _Reader:
         self._calls: dict[int, Any] = {}
 
     def model(self, content: Mapping[str, Any], entering: Sequence[Tensor]) -> list[Tensor]:
-        """Outputs of a model applied to tensors; the outermost one gets none and makes its input."""
+        """Return the outputs of a model applied to tensors; the outermost one creates its input."""
         config = content["config"]
         layers = config if isinstance(config, list) else config["layers"]
         self._count += len(layers)
@@ -327,8 +341,8 @@ class _Reader:
     def _graph(
         self, config: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], entering: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Outputs of a functional model: each call of a layer is made once its sources are."""
-        # A model inside the model may be called often: its layers are looked through once.
+        """Return the outputs of a functional model: each call of a layer is processed after its sources."""
+        # A nested model may be called often: its layers are indexed once.
         if id(layers) not in self._calls:
             self._calls[id(layers)] = _calls(layers)
         calls = self._calls[id(layers)]
@@ -346,7 +360,7 @@ class _Reader:
                         self.tracer.note("a layer is called more than once: its weights count at each call")
                     made[key] = self._made(layer, [made[source] for source in sources])
             elif key in seen:
-                raise InputError(f"expected layers without a circle, got one at {shown(key[0])}")
+                raise InputError(f"expected layers without a cycle, got one at {shown(key[0])}")
             else:
                 seen.add(key)
                 waiting += missing
@@ -381,18 +395,18 @@ class _Reader:
 
 
 def _calls(layers: Sequence[Mapping[str, Any]]) -> dict[_Key, tuple[Mapping[str, Any], list[_Key]]]:
-    """Each call of a layer, by layer name and number of the call, with the calls that it reads."""
+    """Return each call of a layer, by layer name and number of the call, with the calls that it reads."""
     calls: dict[_Key, tuple[Mapping[str, Any], list[_Key]]] = {}
     for layer in layers:
         name = str(layer.get("name") or layer["config"]["name"])
-        # An input layer is called once, by nobody.
+        # An input layer has one call without sources.
         for number, node in enumerate(layer.get("inbound_nodes") or [[]]):
             calls[name, number] = (layer, list(_references(node)))
     return calls
 
 
 def _references(node: Any) -> Iterator[_Key]:
-    """The (layer name, call) pairs of tensors that a part of the configuration names, in order."""
+    """Yield the (layer name, call) pairs of the tensors named in a part of the configuration, in order."""
     # Keras 3 keeps the source inside the description of a tensor, Keras 2 as [name, call, output, options].
     if isinstance(node, Mapping):
         history = node.get("keras_history")

@@ -1,4 +1,4 @@
-"""CNNs as tables of layers, CSV or JSON: one row a layer, columns named as the fields of `Layer`."""
+"""CNNs as tables of layers, CSV or JSON: one row per layer, columns named after the fields of `Layer`."""
 
 import csv
 import io
@@ -20,17 +20,31 @@ _REQUIRED = tuple(
 )
 # A name beginning with one of = + - @ would be a formula in a spreadsheet.
 _NAME = re.compile(r"[\w./:][\w./: -]{0,199}")
-# Longer numbers are no sizes, and Python would take long to read them.
+# Longer numbers are not sizes, and Python would take long to parse them.
 _DIGITS = re.compile(r"\d{1,12}")
 
 
 def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     """Read a CNN from a CSV or JSON table of layers.
 
-    Columns are the fields of `Layer`; those with a default, and `name`, may be left out. `inputs` are
+    Columns are the fields of `Layer`; those with a default, and `name`, may be omitted. `inputs` are
     positions or names of earlier layers, separated by spaces (in JSON: a list); without them a layer reads
-    the one before it. JSON is a list of rows, or an object with `layers` and, if wanted, `name`, `base`,
-    `family`. Raises `InputError`.
+    the one before it. JSON is a list of rows, or an object with `layers` and optional `name`, `base`,
+    `family`.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        JSON for the suffix .json, else CSV.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    InputError
+        The file is not such a table, or its layers do not form a graph.
     """
     with foreign_faults(str(path)):
         facts: Mapping[str, Any] = {}
@@ -43,7 +57,20 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
 
 
 def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
-    """Write a CNN as a table of layers, CSV or JSON by the ending; raises `InputError` when it cannot."""
+    """Write a CNN as a table of layers, whole or not at all.
+
+    Parameters
+    ----------
+    cnn : Cnn
+        The graph of layers.
+    path : str or PathLike
+        JSON for the suffix .json, else CSV.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
     rows = layer_records(cnn)
     if str(path).lower().endswith(".json"):
         facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
@@ -57,14 +84,44 @@ def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
 
 
 def layer_records(cnn: Cnn) -> list[dict[str, Any]]:
-    """The layers of a CNN as rows, one mapping of fields a layer; `inputs` are positions."""
+    """Return the layers of a CNN as records.
+
+    Parameters
+    ----------
+    cnn : Cnn
+        The graph of layers.
+
+    Returns
+    -------
+    list of dict
+        The fields of each layer; `inputs` are positions.
+    """
     return [{**asdict(layer), "inputs": list(layer.inputs)} for layer in cnn.layers]
 
 
 def cnn_from_records(
     rows: Iterable[Mapping[str, Any]], name: str, facts: Mapping[str, Any] | None = None
 ) -> Cnn:
-    """The CNN of rows as in `read_layer_table`; `facts` may hold its `name`, `base` and `family`."""
+    """Build a CNN from records of layers.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Fields of each layer, as in `read_layer_table`.
+    name : str
+        Name of the CNN, unless `facts` holds one.
+    facts : mapping, optional
+        `name`, `base` and `family`.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    InputError
+        A field is missing or wrong, or the layers do not form a graph.
+    """
     layers: list[Layer] = []
     positions: dict[str, int] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""An `.onnx` file as nodes, constants and inputs; weights stay unread, only their shapes matter."""
+"""An `.onnx` file as nodes, constants and inputs; of the weights only shapes are read."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_da
 class ConstantTensor:
     """A tensor that does not depend on the input: its shape, and its values where there are few.
 
-    `learned` tells a stored tensor (a weight) from one that is computed.
+    `learned` distinguishes a stored tensor (a weight) from a computed one.
     """
 
     shape: tuple[int, ...]
@@ -30,16 +30,16 @@ class ConstantTensor:
 
     @classmethod
     def of(cls, values: Any) -> "ConstantTensor":
-        """A constant of given values."""
+        """Return a constant with these values."""
         array = np.asarray(values)
         return cls(array.shape, array)
 
     def integers(self) -> list[int]:
-        """The values as a flat list of integers; raises `InputError` where they are unknown."""
+        """Return the values as a flat list of integers; raises `InputError` if they are unknown."""
         return [int(value) for value in self.numbers()]
 
     def numbers(self) -> list[float]:
-        """The values as a flat list; raises `InputError` where they are unknown."""
+        """Return the values as a flat list; raises `InputError` if they are unknown."""
         if self.values is None:
             raise InputError(f"expected known values, got a constant of shape {self.shape} without any")
         return self.values.ravel().tolist()
@@ -69,7 +69,7 @@ class OnnxGraph:
 def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
     """Read the graph of an `.onnx` file; weights in other files are not opened.
 
-    Raises `InputError` for a file that is no ONNX model, `MissingDependencyError` without the package onnx.
+    Raises `InputError` for any other file, `MissingDependencyError` without the package onnx.
     """
     onnx = optional_package("onnx", "cnn")
     decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
@@ -94,7 +94,7 @@ def _graph(graph: Any, onnx: Any) -> OnnxGraph:
         for value in graph.input
         if value.name not in constants
     }
-    # Weights may be declared without values: the inputs that are no image or stand in a weight's place.
+    # Weights may be declared as inputs without values: those that are not images or are used as weights.
     seen_as_data = {node.inputs[0] for node in nodes if node.inputs}
     weights = {name for node in nodes for name in node.inputs[1:]} - seen_as_data
     for name in [name for name, shape in inputs.items() if len(shape) != 4 or name in weights]:

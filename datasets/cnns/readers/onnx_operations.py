@@ -23,7 +23,7 @@ def _data(arguments: Arguments, position: int = 0) -> Tensor:
 
 
 def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
-    """Shape of the weight, which is the second input."""
+    """Return the shape of the weight, which is the second input."""
     weight = arguments[1]
     if not isinstance(weight, ConstantTensor):
         raise InputError("expected a constant weight, got one that depends on the input")
@@ -33,16 +33,16 @@ def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
 
 
 def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
-    """A constant optional input, or None."""
+    """Return a constant optional input, or None."""
     value = arguments[position] if position < len(arguments) else None
     if isinstance(value, Tensor):
         raise InputError(f"expected a constant as input {position}, got one that depends on the input")
     return value
 
 
-# torch's exporter gives convolutions without a bias a computed one of zeros: only stored ones count.
+# The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
 def _learned(arguments: Arguments, *positions: int) -> int:
-    """Learned elements of the optional inputs at some positions."""
+    """Return the learned elements of the optional inputs at these positions."""
     constants = [_given(arguments, position) for position in positions]
     return sum(prod(constant.shape) for constant in constants if constant is not None and constant.learned)
 
@@ -54,7 +54,7 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
 
 def _padding(node: Node) -> Padding:
     automatic = node.attributes.get("auto_pad", "NOTSET")
-    # The odd pixel at the end or the beginning: neither count nor size depends on it.
+    # Whether the odd pixel is at the end or the beginning affects neither counts nor sizes.
     if automatic in {"SAME_UPPER", "SAME_LOWER"}:
         return "same"
     top, left, bottom, right = node.attributes.get("pads", (0, 0, 0, 0))
@@ -154,7 +154,7 @@ def _elementwise(kind: str) -> Operation:
 
 
 def _with_parameters(kind: str) -> Operation:
-    """Normalisations and the like, whose second and third input are learned."""
+    """Return an operation whose second and third inputs are learned, such as a normalisation."""
 
     return lambda tracer, node, arguments: tracer.elementwise(
         _data(arguments), kind, _learned(arguments, 1, 2)
@@ -177,7 +177,7 @@ def _arithmetic(kind: str, adds: bool) -> Operation:
     return operation
 
 
-# Exports write an activation as several operations; a framework trains it as one.
+# Exports split an activation into several operations; a framework trains it as one.
 _GATED = MappingProxyType(
     {
         ("sigmoid",): "silu",
@@ -189,7 +189,7 @@ _GATED = MappingProxyType(
 
 
 def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | None:
-    """The activation that a product of a tensor with a function of it stands for, if it is one."""
+    """Return the activation that equals the product of a tensor with a function of it, if there is one."""
     layers = tracer.net.layers
     x = min(left, right, key=lambda tensor: tensor.layer)
     for kinds, activation in _GATED.items():
@@ -204,7 +204,7 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
-    # The exact GELU ends in a factor of one half, which its one layer includes.
+    # The exact GELU ends in a factor of one half, which its single layer includes.
     halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
     if halves and not adds and tracer.net.layers[x.layer].kind == "gelu":
         return x

@@ -14,22 +14,22 @@ from trainlaw.formulas.errors import InputError, shown
 
 
 def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:
-    """The CNN with a note on folding, and with batch normalisation put back where `restore` says so.
+    """Return the CNN with a note on folded batch normalisation, which is restored if `restore` is set.
 
-    `folded` are positions of convolutions known to be folded; without any, a CNN with no normalisation at
-    all may be folded as a whole.
+    `folded` are positions of convolutions known to be folded; without any, a CNN that has no normalisation
+    at all may be folded as a whole.
     """
-    # A CNN without any normalisation may also simply have none: that is told, not decided.
+    # A CNN without any normalisation may never have had one: that is noted, not decided.
     convolutions = [i for i, layer in enumerate(cnn.layers) if layer.group == "convolution"]
     normalised = any(layer.group == "normalization" for layer in cnn.layers)
     if not folded and (normalised or not convolutions):
         return cnn
-    told = f"batch normalisation is folded into {len(folded)} of {len(convolutions)} convolutions"
-    found = told if folded else "no batch normalisation was found; an export in evaluation mode folds it"
+    known = f"batch normalisation is folded into {len(folded)} of {len(convolutions)} convolutions"
+    found = known if folded else "no batch normalisation was found; an export in evaluation mode folds it"
     if not restore:
         advice = "export in training mode, or have it restored"
         return replace(cnn, notes=(*cnn.notes, f"{found}: {advice}"))
-    note = f"{found}: it was put back after {'these' if folded else 'all'} convolutions"
+    note = f"{found}: it was restored after {'these' if folded else 'all'} convolutions"
     return replace(cnn, layers=_restored(cnn, set(folded or convolutions)), notes=(*cnn.notes, note))
 
 
@@ -72,9 +72,26 @@ def read_onnx(
 ) -> Cnn:
     """Read a CNN from an `.onnx` file; its weights are not needed.
 
-    `input_size_px` sets the side of the input, pixels, where the file leaves it open. Where batch
-    normalisation may be folded into the convolutions a note says so; `restore_batchnorm` adds it again.
-    Raises `InputError` for what cannot be read, `MissingDependencyError` without the package onnx.
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+    input_size_px : int, optional
+        Side of the input in pixels, where the file leaves it open.
+    restore_batchnorm : bool
+        Whether to restore batch normalisation that the export folded into convolutions; a note in the result
+        states where that may be the case.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    InputError
+        The file is malformed or has an operation that is not supported.
+    MissingDependencyError
+        The package onnx is not installed.
     """
     with foreign_faults(str(path)):
         graph = load_onnx_graph(path)
@@ -115,7 +132,7 @@ class _Reader:
     def _follow(self, node: Node) -> None:
         absent = [label for label in node.inputs if label and label not in self._values]
         if absent:
-            raise InputError(f"reads {shown(absent[0])}, which nothing before it makes")
+            raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
         arguments = [self._values[label] if label else None for label in node.inputs]
         constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
         results: Sequence[Value | None]
@@ -143,7 +160,7 @@ def _constant_of(node: Node) -> ConstantTensor:
 
 
 def _folded_by_name(node: Node) -> bool:
-    """Whether torch's exporters named the weight or bias as they do after folding."""
-    # The older exporter numbers a folded weight, the newer one names the new bias after the weight.
+    """Return whether the exporters of torch named the weight or bias as they do after folding."""
+    # The older exporter numbers a folded weight; the newer one names the new bias after the weight.
     weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else ""
     return weight.startswith("onnx::Conv") or bias == f"{weight}_bias"

@@ -1,4 +1,4 @@
-"""What an ONNX graph computes from shapes alone, such as the target of a reshape."""
+"""Constant folding: what an ONNX graph computes from shapes alone, such as the target of a reshape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -18,7 +18,7 @@ def _array(constant: ConstantTensor) -> np.ndarray:
 
 
 def _axes(node: Node, arguments: Arguments) -> list[int]:
-    """Axes given as an attribute (older versions of the operations) or as the second input."""
+    """Return the axes, an attribute (older versions of the operations) or the second input."""
     if "axes" in node.attributes:
         return list(node.attributes["axes"])
     return arguments[1].integers() if len(arguments) > 1 else []
@@ -116,7 +116,7 @@ _RULES: Mapping[str, Callable[[Node, Arguments], np.ndarray]] = MappingProxyType
 
 
 def constant_result(node: Node, arguments: Arguments) -> ConstantTensor:
-    """The result of an operation on constants; raises `InputError` where it cannot be computed."""
+    """Return the result of an operation on constants; raises `InputError` if it cannot be computed."""
     first = arguments[0]
     if node.operation in {"Identity", "CastLike"} or (node.operation == "Cast" and first.values is None):
         return first
@@ -133,7 +133,7 @@ def constant_result(node: Node, arguments: Arguments) -> ConstantTensor:
 
 
 def slices(node: Node, arguments: Arguments, rank: int) -> list[tuple[int, int, int, int]]:
-    """Axis, first, last and step of each part of a Slice; `arguments` begin with what is sliced."""
+    """Return axis, first, last and step of each part of a Slice; `arguments` start with what is sliced."""
     if "starts" in node.attributes:
         given = [list(node.attributes.get(name) or ()) for name in ("starts", "ends", "axes")]
     else:

@@ -1,4 +1,4 @@
-"""An `.onnx` file without its weights: they are skipped unread, so that a file of any size costs little.
+"""An `.onnx` file without its weights, which are skipped so that a file of any size costs little.
 
 The wire format is https://protobuf.dev/programming-guides/encoding; the numbers of fields are those of
 https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
@@ -21,10 +21,10 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
 
 def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes:
-    """The bytes of an ONNX model whose stored tensors of more than `keep_bytes` have no data.
+    """Return the bytes of an ONNX model without the data of stored tensors larger than `keep_bytes`.
 
-    Raises `InputError` when the file cannot be read, is empty or no protobuf message, or is too large without
-    its weights.
+    Raises `InputError` if the file cannot be read, is empty, is not a protobuf message, or is too large even
+    without its weights.
     """
     goal = Path(path)
     try:
@@ -70,12 +70,12 @@ def _tensor(view: memoryview, start: int, end: int, keep_bytes: int) -> Iterator
 
 def _bounded(size: int) -> int:
     if size > _MAX_KEPT_BYTES:
-        raise InputError(f"expected at most {_MAX_KEPT_BYTES} bytes beside stored weights")
+        raise InputError(f"expected at most {_MAX_KEPT_BYTES} bytes without the stored weights")
     return size
 
 
 def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Number of each field, where it starts, where its payload starts and where it ends."""
+    """Yield the number of each field, where it starts, where its payload starts and where it ends."""
     position = start
     while position < end:
         field = position
@@ -93,7 +93,7 @@ def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
             raise InputError(_NO_MODEL)
         if position > end:
             raise InputError(_NO_MODEL)
-        # Fields that are no submessages are copied as they are, whatever their number.
+        # Fields that are not submessages are copied as they are, whatever their number.
         yield (tag >> 3 if kind == _LENGTH else 0), field, payload, position
 
 

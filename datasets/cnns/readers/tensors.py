@@ -1,4 +1,4 @@
-"""A builder for graphs of other programs: it follows the shapes in which they see each layer's output."""
+"""A builder for foreign graphs, which tracks the shape of each tensor as the other program sees it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_SIDE_PX = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """The output of a layer as a foreign graph sees it: shape, batch first, and axis of the channels."""
+    """The output of a layer in a foreign graph: shape, batch first, and axis of the channels."""
 
     layer: int
     shape: tuple[int, ...]
@@ -23,25 +23,25 @@ class Tensor:
 
 
 class GraphTracer:
-    """Layers made from the operations of another program's graph.
+    """Builds layers from the operations of a foreign graph.
 
     Every method that takes and returns a `Tensor` raises `InputError` where it cannot follow the operation.
     """
 
     def __init__(self) -> None:
-        """An empty CNN."""
+        """Start with an empty CNN."""
         self.net = CnnBuilder()
         self.notes: list[str] = []
 
     def input(self, shape: Sequence[int]) -> Tensor:
-        """An input of shape (batch, channels, height, width)."""
+        """Add an input of shape (batch, channels, height, width)."""
         batch, channels, height, width = shape
         if not all(1 <= side <= MAX_SIDE_PX for side in shape):
             raise InputError(f"expected input sides from 1 to {MAX_SIDE_PX}, got {tuple(shape)}")
         return Tensor(self.net.input(channels, height, width), (batch, channels, height, width))
 
     def finish(self, name: str, outputs: Sequence[Tensor]) -> Cnn:
-        """The CNN, each output closed by a softmax (the loss has one where the CNN has none)."""
+        """Return the CNN, each output followed by a softmax (part of the loss if not of the CNN)."""
         if not outputs:
             raise InputError(f"CNN {name!r}: expected an output that depends on the input")
         # Several outputs are several classifiers, as in the Inception CNNs during training.
@@ -53,24 +53,24 @@ class GraphTracer:
         return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
 
     def note(self, text: str) -> None:
-        """Remember what was assumed."""
+        """Record an assumption."""
         self.notes.append(text)
 
     def conv(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
-        """A convolution; options are those of `CnnBuilder.conv`."""
+        """Add a convolution; options are those of `CnnBuilder.conv`."""
         return self._image(self.net.conv(self._channels_first(x), channels, kernel, **options), x)
 
     def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
-        """A transposed convolution; options are those of `CnnBuilder.conv_transpose`."""
+        """Add a transposed convolution; options are those of `CnnBuilder.conv_transpose`."""
         return self._image(self.net.conv_transpose(self._channels_first(x), channels, kernel, **options), x)
 
     def pool(self, x: Tensor, kind: str, kernel: Size, **options: Any) -> Tensor:
-        """A pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
+        """Add a pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
         pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
         return self._image(pool(self._channels_first(x), kernel, **options), x)
 
     def global_pool(self, x: Tensor, kind: str, keep: bool = True) -> Tensor:
-        """A pooling over the whole image; `keep` keeps sides of 1."""
+        """Add a pooling over the whole image; `keep` keeps sides of 1."""
         layer = self._whole(x)
         pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
         layer = pool(layer, self.net.shape(layer)[1:], 1)
@@ -80,11 +80,11 @@ class GraphTracer:
         return Tensor(layer, (x.shape[0], x.shape[x.channel_axis]))
 
     def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
-        """A pooling to a height and width, pixels."""
+        """Add a pooling to a height and width, pixels."""
         return self._image(self.net.adaptive_pool(self._channels_first(x), kind, height, width), x)
 
     def dense(self, x: Tensor, features: int, bias: bool) -> Tensor:
-        """A dense layer on the last axis; on an image with channels last that is a 1 x 1 convolution."""
+        """Add a dense layer on the last axis; on an image with channels last that is a 1 x 1 convolution."""
         if len(x.shape) == 2:
             return Tensor(self.net.dense(x.layer, features, bias), (x.shape[0], features))
         layer = self._whole(x)
@@ -94,12 +94,12 @@ class GraphTracer:
         return Tensor(self.net.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis)
 
     def elementwise(self, x: Tensor, kind: str, vector_parameters: int = 0) -> Tensor:
-        """A layer that keeps the shape."""
+        """Add a layer that keeps the shape."""
         layer = self.net.elementwise(x.layer, kind, vector_parameters=vector_parameters)
         return Tensor(layer, x.shape, x.channel_axis)
 
     def with_constant(self, x: Tensor, constant_shape: Sequence[int], adds: bool) -> Tensor:
-        """A sum or product with a constant: a bias where the layer lacks one, else a scale."""
+        """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
         size, last = prod(constant_shape), self.net.layers[x.layer]
         newest = x.layer == len(self.net.layers) - 1
         if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
@@ -107,7 +107,7 @@ class GraphTracer:
         return self.elementwise(x, "scale", size if size > 1 else 0)
 
     def merge(self, kind: str, xs: Sequence[Tensor]) -> Tensor:
-        """A sum or product (`add`, `multiply`) of tensors."""
+        """Add a sum or product (`add`, `multiply`) of tensors."""
         if len(xs) == 1:
             return xs[0]
         flat = [x for x in xs if prod(x.shape[1:]) != prod(self.net.shape(x.layer))]
@@ -118,7 +118,7 @@ class GraphTracer:
         return Tensor(self.net.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis)
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
-        """Tensors one after the other along the channels, or along the only axis of flat ones."""
+        """Concatenate tensors along the channels, or along the only axis of flat ones."""
         first = xs[0]
         axis %= len(first.shape)
         if axis != first.channel_axis or any(len(x.shape) != len(first.shape) for x in xs):
@@ -129,7 +129,7 @@ class GraphTracer:
         return Tensor(layer, tuple(shape), first.channel_axis)
 
     def slice(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Some of the channels, rows and columns, of a shape (batch first); the whole is no layer."""
+        """Slice channels, rows and columns to a shape (batch first); the full shape adds no layer."""
         shape = tuple(shape)
         if shape == x.shape:
             return x
@@ -139,13 +139,13 @@ class GraphTracer:
         return Tensor(self.net.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
 
     def split(self, x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
-        """Parts of some lengths along an axis."""
+        """Split into parts of these lengths along an axis."""
         axis %= len(x.shape)
         shapes = [(*x.shape[:axis], length, *x.shape[axis + 1 :]) for length in lengths]
         return tuple(self.slice(x, shape) for shape in shapes)
 
     def pad(self, x: Tensor, sides: Sequence[int]) -> Tensor:
-        """Pixels added at top, left, bottom and right; none is no layer."""
+        """Pad top, left, bottom and right, pixels; zeros add no layer."""
         layer = self._channels_first(x)
         if not any(sides):
             return x
@@ -154,13 +154,13 @@ class GraphTracer:
         return self._image(self.net.pad(layer, *sides), x)
 
     def resize(self, x: Tensor, height: int, width: int) -> Tensor:
-        """An image resampled to a height and width, pixels."""
+        """Resample an image to a height and width, pixels."""
         if not (1 <= height <= MAX_SIDE_PX and 1 <= width <= MAX_SIDE_PX):
             raise InputError(f"expected an image of 1 to {MAX_SIDE_PX} pixels a side, got {height} x {width}")
         return self._image(self.net.upsample(self._channels_first(x), height, width), x)
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """The same elements in another shape; at most one side is -1 and 0 keeps a side (as in ONNX)."""
+        """Change the shape of the same elements; at most one side is -1, and 0 keeps a side (as in ONNX)."""
         sides = [x.shape[i] if side == 0 and i < len(x.shape) else side for i, side in enumerate(shape)]
         if sides.count(-1) == 1:
             known = prod(side for side in sides if side != -1)
@@ -173,11 +173,11 @@ class GraphTracer:
         return Tensor(x.layer, tuple(sides), axis)
 
     def flatten(self, x: Tensor, axis: int = 1) -> Tensor:
-        """All axes from `axis` on as one."""
+        """Merge all axes from `axis` on into one."""
         return self.reshape(x, (*x.shape[:axis], prod(x.shape[axis:])))
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
-        """Axes in another order: channels first or last, or the swap inside a channel shuffle."""
+        """Permute the axes: channels first or last, or the swap inside a channel shuffle."""
         if sorted(order) != list(range(len(x.shape))) or order[0] != 0:
             raise InputError(f"transpose: expected an order of axes that keeps the batch, got {tuple(order)}")
         shape = tuple(x.shape[axis] for axis in order)
@@ -193,7 +193,7 @@ class GraphTracer:
         return len(x.shape) != 4 and self.net.shape(x.layer)[1:] != (1, 1)
 
     def _whole(self, x: Tensor) -> int:
-        """The layer of an image with channels first or last."""
+        """Return the layer of an image with channels first or last."""
         c, h, w = self.net.shape(x.layer)
         seen = x.shape[1:]
         if seen not in {(c, h, w), (h, w, c)} and not ((h, w) == (1, 1) and seen == (c,)):

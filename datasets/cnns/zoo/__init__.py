@@ -1,4 +1,4 @@
-"""CNNs by name: one file per family; a name is built only when it is asked for."""
+"""CNNs by name: one file per family; a CNN is built on request."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -42,7 +42,7 @@ _FAMILIES = (
     squeezenet,
     vgg,
 )
-# Larger images are a slip of the pen; no run comes near.
+# Larger images are typing errors; no measured run comes near.
 MAX_INPUT_PX = 8192
 MAX_CLASSES = 1_000_000
 
@@ -52,7 +52,7 @@ def _registry() -> Mapping[str, Entry]:
     for family in _FAMILIES:
         twice = nets.keys() & family.CNNS.keys()
         if twice:
-            raise ValueError(f"two CNNs of one name: {sorted(twice)}")
+            raise ValueError(f"two CNNs with the same name: {sorted(twice)}")
         nets.update(family.CNNS)
     return MappingProxyType(dict(sorted(nets.items())))
 
@@ -61,21 +61,61 @@ _NETS = _registry()
 
 
 def zoo_names() -> tuple[str, ...]:
-    """Names of all CNNs that `build` knows, sorted."""
+    """List the CNNs that `build` knows.
+
+    Returns
+    -------
+    tuple of str
+        Their names, sorted.
+    """
     return tuple(_NETS)
 
 
 def zoo_entry(name: str) -> Entry:
-    """Kinship and usual input of a CNN, without building it; `UnknownNameError` suggests near names."""
+    """Return architecture family and usual input of a CNN, without building it.
+
+    Parameters
+    ----------
+    name : str
+        One of `zoo_names`.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    UnknownNameError
+        No CNN has that name; the message suggests near names.
+    """
     if name not in _NETS:
-        raise unknown_name("network", name, zoo_names())
+        raise unknown_name("CNN", name, zoo_names())
     return _NETS[name]
 
 
 def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """The CNN of a name, for square images of a side (pixels) and a number of classes (or its usual).
+    """Build a CNN of the zoo.
 
-    Raises `UnknownNameError` for an unknown name, `InputError` for an image that is too small or bad numbers.
+    Parameters
+    ----------
+    name : str
+        One of `zoo_names`.
+    input_size_px, n_classes : int, optional
+        Side of the square image in pixels, and classes; those usual for the CNN by default.
+
+    Returns
+    -------
+    Cnn
+
+    Raises
+    ------
+    UnknownNameError
+        No CNN has that name.
+    InputError
+        The image is too small, or a number is out of range.
+
+    Examples
+    --------
 
     >>> build("resnet18", 64, 10).layers[-1].out_channels
     10
@@ -89,6 +129,6 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
     cnn = CnnBuilder()
     scores = entry.architecture(cnn, cnn.input(entry.input_channels, size), classes)
-    # Training ends in a softmax, inside the loss where not in the CNN: it is counted once, always.
+    # Training always ends in a softmax, in the loss if not in the CNN: it is counted once.
     cnn.softmax(scores)
     return Cnn(name, entry.base, entry.family, size, classes, cnn.layers)

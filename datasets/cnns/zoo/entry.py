@@ -1,20 +1,20 @@
-"""What the zoo knows of a CNN before it is built."""
+"""An entry of the zoo: what is known of a CNN before it is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from trainlaw.datasets.cnns.builder import CnnBuilder
 
-# Net, position of the image, number of classes; returns the position of the class scores.
+# Builder, position of the image, number of classes; returns the position of the class scores.
 Architecture = Callable[[CnnBuilder, int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A CNN of the zoo: its architecture, kinship and usual input.
+    """A CNN of the zoo: architecture, family and usual input.
 
     `architecture(cnn, image, n_classes)` adds the layers after the input and returns the position of the
-    last one (the class scores). `base` is the architecture with its variants, `family` the wider kinship.
+    last one (the class scores). `base` is the architecture with its variants, `family` the wider group.
     """
 
     architecture: Architecture

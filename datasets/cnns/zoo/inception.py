@@ -30,7 +30,7 @@ def _stem(cnn: CnnBuilder, image: int) -> int:
 
 
 def _fan(cnn: CnnBuilder, x: int, channels: int) -> tuple[int, int]:
-    """A 1 x 3 and a 3 x 1 convolution beside each other."""
+    """A 1 x 3 and a 3 x 1 convolution in parallel."""
     return _path(cnn, x, (channels, (1, 3))), _path(cnn, x, (channels, (3, 1)))
 
 

@@ -1,4 +1,4 @@
-"""ResNet (He et al. 2015, arXiv:1512.03385) and its kin: v1d, pre-activation, ResNeXt, wide, SE, CIFAR."""
+"""ResNet (He et al. 2015, arXiv:1512.03385) and variants: v1d, pre-activation, ResNeXt, wide, SE, CIFAR."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,7 +29,7 @@ def squeeze_excite(cnn: CnnBuilder, x: int, hidden: int) -> int:
 
 
 def basic_block(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
-    """Two 3 x 3 convolutions beside a shortcut."""
+    """Two 3 x 3 convolutions with a shortcut."""
     shortcut = x
     if stride != 1 or cnn.channels(x) != channels:
         shortcut = cnn.conv_bn(x, channels, 1, stride, activation=None)
@@ -50,7 +50,7 @@ def bottleneck_block(
     pooled_shortcut: bool = False,
     squeeze: bool = False,
 ) -> int:
-    """Convolutions 1 x 1, 3 x 3, 1 x 1 beside a shortcut.
+    """Convolutions 1 x 1, 3 x 3, 1 x 1 with a shortcut.
 
     `early_stride` puts the stride into the first convolution (v1) instead of the 3 x 3 (v1.5);
     `pooled_shortcut` is the variant D of He et al. 2018 (arXiv:1812.01187).

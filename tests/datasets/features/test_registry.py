@@ -75,7 +75,7 @@ def test_study_features_are_features():
     [name for name, row in FEATURES.items() if row.spec.unit == SECOND and name != SINGLE_GPU_TIME],
 )
 def test_times_scale_with_the_work(name):
-    """Seconds never fall when the batch doubles, and never rise when the card is twice as fast."""
+    """Seconds never fall when the batch doubles, and never rise when the GPU is twice as fast."""
     small = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=8, n_gpus=4)
     large = configuration(cnn="resnet18", gpu="V100-SXM2-16GB", batch_per_gpu=16, n_gpus=4)
     fast = configuration(
@@ -122,7 +122,7 @@ def test_unknown_feature_is_refused():
 
 
 def test_layer_times_by_hand():
-    """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the card."""
+    """One 3 x 3 convolution: 2 FLOP per MAC and pass, at the peak of the GPU."""
     layers = load("neusight-layers")
     frame = layers.frame.iloc[:1]
     row = frame.iloc[0]

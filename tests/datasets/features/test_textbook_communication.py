@@ -64,6 +64,6 @@ def test_short_names_of_links(short, link):
     assert find_link(short).link == link
 
 
-def test_the_beginning_of_the_cards_own_link_means_it():
+def test_the_beginning_of_the_gpus_own_link_means_it():
     run = configuration(cnn=CNN, gpu="V100-SXM2-16GB", batch_per_gpu=1, n_gpus=2, link="NVLink2")
     assert run.frame["link"].item() == "nvlink2-x6"

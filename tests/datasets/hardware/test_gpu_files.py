@@ -8,24 +8,24 @@ HEADER = "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_byt
 NEW = "Tensor Beast 9000,10,1280,1.5e9,3.84e12,8e9,2e11"
 
 
-def test_one_row_adds_a_card(write):
+def test_one_row_adds_a_gpu(write):
     catalog = with_gpus(write(f"{HEADER}\n{NEW}\n", "gpus.csv"))
-    card = catalog.find("NVIDIA Tensor Beast 9000")
-    assert (card.sm_count, card.peak_fp16_flop_per_s, card.source) == (10.0, 3.84e12, "file gpus.csv")
-    assert card.gpu_group == "Tensor Beast 9000"
-    assert card.source_of("peak_bf16_flop_per_s") == "derived: not in the file"
-    assert card.source_of("sm_count") == "file gpus.csv"
+    gpu = catalog.find("NVIDIA Tensor Beast 9000")
+    assert (gpu.sm_count, gpu.peak_fp16_flop_per_s, gpu.source) == (10.0, 3.84e12, "file gpus.csv")
+    assert gpu.gpu_group == "Tensor Beast 9000"
+    assert gpu.source_of("peak_bf16_flop_per_s") == "derived: not in the file"
+    assert gpu.source_of("sm_count") == "file gpus.csv"
     assert len(catalog.gpus) == len(with_gpus(write("gpu\nT4\n", "gpus.csv")).gpus) + 1
     run = configuration(cnn="resnet18", gpu="Tensor Beast 9000", batch_per_gpu=4, gpus=catalog)
     assert run.matrix(["bandwidth_byte_per_s"]).item() == 2e11
 
 
 def test_a_known_name_corrects_only_filled_cells(write):
-    card = with_gpus(write(f"{HEADER}\nT4,,,,,,3.3e11\n", "gpus.csv")).find("Tesla T4")
-    assert card.bandwidth_byte_per_s == 3.3e11
-    assert (card.sm_count, card.aliases) == (find_gpu("T4").sm_count, find_gpu("T4").aliases)
-    assert card.source_of("bandwidth_byte_per_s") == "file gpus.csv"
-    assert card.source_of("sm_count") == find_gpu("T4").source_of("sm_count")
+    gpu = with_gpus(write(f"{HEADER}\nT4,,,,,,3.3e11\n", "gpus.csv")).find("Tesla T4")
+    assert gpu.bandwidth_byte_per_s == 3.3e11
+    assert (gpu.sm_count, gpu.aliases) == (find_gpu("T4").sm_count, find_gpu("T4").aliases)
+    assert gpu.source_of("bandwidth_byte_per_s") == "file gpus.csv"
+    assert gpu.source_of("sm_count") == find_gpu("T4").source_of("sm_count")
 
 
 def test_aliases_are_found(write):
@@ -33,7 +33,7 @@ def test_aliases_are_found(write):
     assert catalog.find("beast oem").gpu == "Tensor Beast 9000"
 
 
-def test_a_card_that_is_not_known_needs_its_facts(write):
+def test_a_gpu_that_is_not_known_needs_its_facts(write):
     with pytest.raises(FaultsError) as caught:
         with_gpus(write("gpu,sm_count,bandwidth_byte_per_s\nTensor Beast,10,-5\nT4,abc,\n", "gpus.csv"))
     faults = [str(fault) for fault in caught.value.faults]
@@ -50,4 +50,4 @@ def test_a_misspelt_column_is_refused(write):
 
 def test_a_file_without_names_is_refused(write):
     with pytest.raises(InputError, match="column gpu"):
-        with_gpus(write("card,memory\nT4,16\n", "gpus.csv"))
+        with_gpus(write("name,memory\nT4,16\n", "gpus.csv"))

@@ -1,4 +1,4 @@
-"""Each value of a card has a source, and what a source claims to be derived can be derived."""
+"""Each value of a GPU has a source, and what a source claims to be derived can be derived."""
 
 from math import isnan
 
@@ -8,7 +8,7 @@ from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, NUMBER_COLUMNS
 from trainlaw.formulas import UnknownNameError
 
-CARDS = built_in_gpus().gpus
+GPUS = built_in_gpus().gpus
 DERIVED = {
     "derived: 2 x core_count x boost_clock_hz": (lambda g: 2 * g.core_count * g.boost_clock_hz, 1e-9),
     "derived: 2 x core_count x base_clock_hz": (lambda g: 2 * g.core_count * g.base_clock_hz, 5e-3),
@@ -27,14 +27,14 @@ DERIVED = {
 NOT_A_NUMBER = ("gpu_group", "compute_capability", "l1_bytes_per_sm")
 
 
-def test_lines_name_known_cards_and_columns():
+def test_lines_name_known_gpus_and_columns():
     for line in read_data_table("gpu_sources.csv").to_dict("records"):
         assert set(line["columns"].split(";")) <= set(FACT_COLUMNS)
         if line["gpus"] != "*":
-            assert set(line["gpus"].split(";")) <= {gpu.gpu for gpu in CARDS}
+            assert set(line["gpus"].split(";")) <= {gpu.gpu for gpu in GPUS}
 
 
-@pytest.mark.parametrize("gpu", CARDS, ids=lambda gpu: gpu.gpu)
+@pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.gpu)
 def test_every_value_has_a_source_and_unknown_values_are_unknown(gpu):
     for column in FACT_COLUMNS:
         value = getattr(gpu, column)
@@ -42,7 +42,7 @@ def test_every_value_has_a_source_and_unknown_values_are_unknown(gpu):
         assert (gpu.source_of(column) != "unknown") == is_known, column
 
 
-@pytest.mark.parametrize("gpu", CARDS, ids=lambda gpu: gpu.gpu)
+@pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.gpu)
 def test_what_is_derived_can_be_derived(gpu):
     derived = [name for name in FACT_COLUMNS if gpu.source_of(name).startswith("derived")]
     for name in derived:
@@ -53,7 +53,7 @@ def test_what_is_derived_can_be_derived(gpu):
     assert gpu.gpu_group == f"{gpu.chip}-{gpu.sm_count:g}"
 
 
-@pytest.mark.parametrize("gpu", CARDS, ids=lambda gpu: gpu.gpu)
+@pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.gpu)
 def test_what_agrees_with_lanes_and_clock_does(gpu):
     source = gpu.source_of("peak_fp32_flop_per_s")
     for factor in (2, 4):
@@ -62,10 +62,10 @@ def test_what_agrees_with_lanes_and_clock_does(gpu):
             assert gpu.peak_fp32_flop_per_s == pytest.approx(rate, rel=1e-2 if factor == 4 else 5e-3)
 
 
-def test_cards_of_a_generation_share_its_compute_capability():
+def test_gpus_of_a_generation_share_its_compute_capability():
     """What is derived from a generation: Ampere and Blackwell have two."""
     seen = {}
-    for gpu in CARDS:
+    for gpu in GPUS:
         if gpu.compute_capability:
             seen.setdefault(gpu.generation, set()).add(gpu.compute_capability)
     for generation, found in seen.items():

@@ -8,7 +8,7 @@ from trainlaw.datasets import GpuCatalog, built_in_gpus, find_gpu, gpu_table, li
 from trainlaw.datasets.hardware.gpus import name_key, split_memory
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
-CARDS = built_in_gpus().gpus
+GPUS = built_in_gpus().gpus
 
 # As torch.cuda.get_device_name, nvidia-smi (name, query, -L), rocm-smi, sycl-ls and lscpu say it.
 AS_SOFTWARE_SAYS = {
@@ -75,7 +75,7 @@ AS_SOFTWARE_SAYS = {
     "AMD EPYC 7742 64-Core Processor": "EPYC 7742",
 }
 
-# Near misses, and a card that the refusal must suggest.
+# Near misses, and a GPU that the refusal must suggest.
 REFUSED = {
     "A100": "A100-SXM4-40GB",
     "NVIDIA A100 40GB": "A100-SXM4-40GB",
@@ -117,15 +117,15 @@ def test_near_misses_are_refused_with_the_right_suggestion(text):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.gpu)
-def test_every_name_and_alias_finds_its_card(card):
-    for name in (card.gpu, *card.aliases, card.gpu.lower(), f"NVIDIA {card.gpu}"):
-        assert find_gpu(name) == card
+@pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.gpu)
+def test_every_name_and_alias_finds_its_gpu(gpu):
+    for name in (gpu.gpu, *gpu.aliases, gpu.gpu.lower(), f"NVIDIA {gpu.gpu}"):
+        assert find_gpu(name) == gpu
 
 
-def contains_its_name(text, card):
+def contains_its_name(text, gpu):
     words = name_key(split_memory(text)[0])
-    return any(name_key(split_memory(name)[0]) in words for name in (card.gpu, *card.aliases))
+    return any(name_key(split_memory(name)[0]) in words for name in (gpu.gpu, *gpu.aliases))
 
 
 def mutated(name, position, piece):
@@ -134,21 +134,21 @@ def mutated(name, position, piece):
 
 
 @given(
-    st.sampled_from([name for card in CARDS for name in (card.gpu, *card.aliases)]),
+    st.sampled_from([name for gpu in GPUS for name in (gpu.gpu, *gpu.aliases)]),
     st.integers(0, 40),
     st.text("0123456789 TiSuperXaAQGBmM-()with", max_size=6),
 )
-def test_no_string_resolves_to_a_card_whose_name_it_does_not_contain(name, position, piece):
+def test_no_string_resolves_to_a_gpu_whose_name_it_does_not_contain(name, position, piece):
     text = mutated(name, position, piece)
     try:
-        card = find_gpu(text)
+        gpu = find_gpu(text)
     except UnknownNameError:
         return
-    assert contains_its_name(text, card)
+    assert contains_its_name(text, gpu)
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_a_card_it_contains_or_refused(text):
+def test_any_text_is_a_gpu_it_contains_or_refused(text):
     try:
         assert contains_its_name(text, find_gpu(text))
     except UnknownNameError as error:
@@ -157,12 +157,12 @@ def test_any_text_is_a_card_it_contains_or_refused(text):
 
 def test_names_are_unique_and_unambiguous():
     owners = {}
-    for card in CARDS:
-        for name in (card.gpu, *card.aliases):
-            assert owners.setdefault(name_key(name), card.gpu) == card.gpu
+    for gpu in GPUS:
+        for name in (gpu.gpu, *gpu.aliases):
+            assert owners.setdefault(name_key(name), gpu.gpu) == gpu.gpu
 
 
-def test_table_has_the_cards_asked_for():
+def test_table_has_the_gpus_asked_for():
     table = gpu_table()
     assert len(table) >= 89
     named = set(table["gpu"])
@@ -180,9 +180,9 @@ def test_facts_are_plausible():
     assert (table["source"] != "").all()
 
 
-def test_links_of_cards_are_known():
+def test_links_of_gpus_are_known():
     known = set(link_table()["link"]) | {""}
-    assert all({card.host_link, card.gpu_link} <= known for card in CARDS)
+    assert all({gpu.host_link, gpu.gpu_link} <= known for gpu in GPUS)
 
 
 def test_dies_of_a_board_are_single():
@@ -191,10 +191,10 @@ def test_dies_of_a_board_are_single():
     assert find_gpu("MI250X").sm_count == 110
 
 
-def test_catalog_with_a_card_of_the_same_name_keeps_one():
-    card = find_gpu("T4")
-    catalog = GpuCatalog((card,)).with_gpu(card)
-    assert catalog.gpus == (card,)
+def test_catalog_with_a_gpu_of_the_same_name_keeps_one():
+    gpu = find_gpu("T4")
+    catalog = GpuCatalog((gpu,)).with_gpu(gpu)
+    assert catalog.gpus == (gpu,)
     assert list(catalog.frame()["gpu"]) == ["T4"]
 
 

@@ -16,16 +16,16 @@ A100 = find_gpu("A100-SXM4-40GB")
         ("A100-SXM4-40GB with 0.5x peak", "peak_fp32_flop_per_s", A100.peak_fp32_flop_per_s / 2),
     ],
 )
-def test_one_line_changes_a_card(text, fact, value):
-    card = hypothetical_gpu(text)
-    assert getattr(card, fact) == value
-    assert card.gpu.startswith("A100-SXM4-40GB with ")
-    assert card.source_of(fact) == "hypothetical"
-    assert card.source_of("sm_count") == A100.source_of("sm_count")
-    assert (card.gpu_group, card.sm_count) == (A100.gpu_group, A100.sm_count)
+def test_one_line_changes_a_gpu(text, fact, value):
+    gpu = hypothetical_gpu(text)
+    assert getattr(gpu, fact) == value
+    assert gpu.gpu.startswith("A100-SXM4-40GB with ")
+    assert gpu.source_of(fact) == "hypothetical"
+    assert gpu.source_of("sm_count") == A100.source_of("sm_count")
+    assert (gpu.gpu_group, gpu.sm_count) == (A100.gpu_group, A100.sm_count)
 
 
-def test_a_plain_name_stays_a_plain_card():
+def test_a_plain_name_stays_a_plain_gpu():
     assert wanted_gpu("GeForce RTX 2070 with Max-Q Design").gpu == "RTX 2070 Max-Q"
     assert wanted_gpu("Tesla T4") == find_gpu("T4")
 

@@ -26,7 +26,7 @@ def test_defaults_are_the_usual_ones():
     assert frame[["link", "network", "algorithm"]].iloc[0].tolist() == ["none"] * 3
 
 
-def test_links_default_to_the_cards_own():
+def test_links_default_to_the_gpus_own():
     run = configuration(cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=1, n_gpus=8)
     assert run.frame[["link", "algorithm"]].iloc[0].tolist() == ["nvswitch3", "ring"]
     spread = configuration(

@@ -41,7 +41,9 @@ def test_ordinary_texts_stay_as_they_are():
 
 def test_only_columns_of_the_schema_and_the_machine_are_passed_on():
     runs = load("default").where(gpu="T4")
-    file = pd.DataFrame({"gpu": "T4", "hardware": "T4 in /scratch/ada/box", "measured_at": ["now"] * len(runs)})
+    file = pd.DataFrame(
+        {"gpu": "T4", "hardware": "T4 in /scratch/ada/box", "measured_at": ["now"] * len(runs)}
+    )
     made = contribution(runs, file, "my-lab", "CC0-1.0")
     assert list(made.runs.frame) == list(runs.frame)
     assert set(made.runs.frame["source"]) == {"my-lab"}

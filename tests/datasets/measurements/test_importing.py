@@ -69,7 +69,7 @@ def test_imported_runs_merge_with_built_in_ones(write):
     assert merged.features().shape[0] == 1732
 
 
-def test_own_cards_are_known_when_given(write):
+def test_own_gpus_are_known_when_given(write):
     own = GpuCatalog((find_gpu("T4"),))
     assert len(import_runs(write(GOOD.replace("NVIDIA GeForce RTX 3090", "Tesla T4")), gpus=own)) == 2
     assert "column gpu" in faults(write(GOOD), gpus=own)[0]
@@ -166,7 +166,7 @@ def test_many_faults_are_listed_in_order_and_cut_short(write):
 
 
 def test_thousands_of_unknown_names_do_not_take_hours(write):
-    rows = "".join(f"card {row},net {row},8,1\n" for row in range(5000))
+    rows = "".join(f"gpu {row},net {row},8,1\n" for row in range(5000))
     found = found_faults(write("gpu,cnn,batch_per_gpu,time_s\n" + rows))
     assert 20 <= len(found) <= 50
 

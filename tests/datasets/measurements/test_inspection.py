@@ -6,7 +6,7 @@ from trainlaw.datasets import RunTable, coverage, load, outliers
 
 @pytest.fixture
 def series():
-    """Five batches of one network on one card, without any outlier."""
+    """Five batches of one network on one gpu, without any outlier."""
     chosen = load("default").where(gpu="T4", cnn="vgg16_profet", input_size_px=64)
     assert len(chosen) == 5 and outliers(chosen) == []
     return chosen.frame.sort_values("batch_per_gpu").assign(time_min_s=np.nan, time_max_s=np.nan)

@@ -4,7 +4,7 @@ from trainlaw.datasets import LAYER_FEATURES, feature_specs, load
 from trainlaw.formulas.errors import UnknownNameError
 
 
-def test_pairs_join_every_anchor_with_every_other_card():
+def test_pairs_join_every_anchor_with_every_other_gpu():
     pairs = load("profet-pairs")
     frame = pairs.frame
     assert (frame["anchor_gpu"] != frame["target_gpu"]).all()
@@ -12,11 +12,11 @@ def test_pairs_join_every_anchor_with_every_other_card():
     assert not frame.duplicated(["anchor_gpu", "target_gpu", "cnn", "input_size_px", "batch_per_gpu"]).any()
 
 
-def test_times_of_a_pair_belong_to_its_cards():
+def test_times_of_a_pair_belong_to_its_gpus():
     pairs = load("profet-pairs").where(cnn="lenet5", batch_per_gpu=32, input_size_px=64)
     frame = pairs.frame
-    of_card = {row.anchor_gpu: row.anchor_time_s for row in frame.itertuples()}
-    assert [of_card[gpu] for gpu in frame["target_gpu"]] == frame["time_s"].tolist()
+    of_gpu = {row.anchor_gpu: row.anchor_time_s for row in frame.itertuples()}
+    assert [of_gpu[gpu] for gpu in frame["target_gpu"]] == frame["time_s"].tolist()
 
 
 def test_profiles_are_seconds_of_one_step():

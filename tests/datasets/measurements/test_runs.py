@@ -73,7 +73,7 @@ def test_where_takes_values_and_lists(runs):
     assert set(both.frame["gpu"]) == {"T4", "K80"}
     assert set(both.frame["cnn"]) == {"resnet50_preact"}
     assert len(runs.where()) == len(runs)
-    assert len(runs.where(gpu="no such card")) == 0
+    assert len(runs.where(gpu="no such gpu")) == 0
 
 
 @pytest.mark.parametrize("mask", [[True], np.ones(3, bool), np.ones(1730), np.ones((1730, 1), bool)])
@@ -106,7 +106,7 @@ def test_labels_are_texts_of_each_run(runs):
     assert labels.map(lambda text: isinstance(text, str) and text != "").all().all()
 
 
-def test_merge_keeps_all_rows_and_cards(runs):
+def test_merge_keeps_all_rows_and_gpus(runs):
     part, rest = runs.where(source="profet"), runs.where(runs.frame["source"].to_numpy() != "profet")
     merged = part.merged(rest)
     assert len(merged) == len(runs)
@@ -115,7 +115,7 @@ def test_merge_keeps_all_rows_and_cards(runs):
     assert part.merged(part).frame.duplicated().sum() == len(part)
 
 
-def test_a_run_of_an_unknown_card_or_network_is_told(runs):
+def test_a_run_of_an_unknown_gpu_or_network_is_told(runs):
     frame = runs.frame.iloc[:2]
     with pytest.raises(UnknownNameError, match="unknown GPU 'T5'"):
         RunTable("bad", frame.assign(gpu="T5")).features(["macs"])

@@ -1,4 +1,4 @@
-"""A device that works behind the host's back, as a card does, and measurements made up of it."""
+"""A device that works behind the host's back, as a GPU does, and measurements made up of it."""
 
 from dataclasses import dataclass, field
 

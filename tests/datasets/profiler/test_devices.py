@@ -64,7 +64,7 @@ def test_device_is_chosen_by_what_is_there():
         choose_device(fake_torch(), "gpu")
 
 
-def test_clock_of_a_card_is_made_of_events():
+def test_clock_of_a_gpu_is_made_of_events():
     device = FakeDevice()
     torch = fake_torch(device=device)
     clock = device_clock(torch, "cuda")
@@ -78,7 +78,7 @@ def test_clock_of_a_card_is_made_of_events():
 
 
 @pytest.mark.parametrize("precision, tf32", [("fp32", False), ("tf32", True), ("amp", False)])
-def test_fp32_on_a_card_is_not_tf32(precision, tf32):
+def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
     torch = fake_torch()
     set_precision(torch, "cuda", precision)
     assert torch.backends.cuda.matmul.allow_tf32 is tf32
@@ -113,9 +113,15 @@ def test_what_a_precision_means_is_stated():
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out of memory"),
         (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out of memory"),
-        (NotImplementedError("\"lrn\" not implemented for 'BFloat16'"), "torch cannot do it here"),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), "torch cannot do it here"),
-        (RuntimeError("GET was unable to find an engine to execute this"), "torch cannot do it here"),
+        (
+            NotImplementedError("\"lrn\" not implemented for 'BFloat16'"),
+            "not supported by torch on this device",
+        ),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED."), "not supported by torch on this device"),
+        (
+            RuntimeError("GET was unable to find an engine to execute this"),
+            "not supported by torch on this device",
+        ),
         # After such an error every call fails: what follows must not become a row.
         (RuntimeError("CUDA error: an illegal memory access was encountered"), ""),
         (RuntimeError("shape mismatch"), ""),
@@ -134,7 +140,7 @@ def test_software_names_the_driver_and_the_wait_policy_where_there_is_one(monkey
     assert "cuda 12.4, cudnn 90100, driver 550" in software_versions(fake_torch(), GpuState(driver="550"))
 
 
-def test_a_known_card_needs_no_row(tmp_path):
+def test_a_known_gpu_needs_no_row(tmp_path):
     machine = MachineFile(tmp_path / "runs.csv")
     torch = fake_torch(name="NVIDIA GeForce RTX 3090")
     host = gpu_device(torch, GpuState(driver="550"), ("pcie4-x16", "none"), machine, None)
@@ -144,7 +150,7 @@ def test_a_known_card_needs_no_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, card",
+    "name, gpu",
     [
         ("Tesla K80", "K80"),
         ("Tesla P100-PCIE-16GB", "P100-PCIE-16GB"),
@@ -164,19 +170,19 @@ def test_a_known_card_needs_no_row(tmp_path):
         ("NVIDIA H200", "H200-SXM-141GB"),
     ],
 )
-def test_a_card_is_found_by_the_name_that_its_driver_gives(name, card):
-    assert known_gpu(name) == card
+def test_a_gpu_is_found_by_the_name_that_its_driver_gives(name, gpu):
+    assert known_gpu(name) == gpu
 
 
 @pytest.mark.parametrize("clock_hz, peak", [(1.5e9, 2 * 12800 * 1.5e9), (float("nan"), 3e13)])
-def test_an_unknown_card_comes_with_its_facts(tmp_path, clock_hz, peak):
+def test_an_unknown_gpu_comes_with_its_facts(tmp_path, clock_hz, peak):
     machine = MachineFile(tmp_path / "runs.csv")
     state = GpuState(driver="550", max_clock_hz=clock_hz, max_memory_clock_hz=clock_hz)
     host = gpu_device(fake_torch(), state, ("", ""), machine, lambda device: (3e13, 1e12))
-    card = with_gpus(machine.path).find(host.gpu)
-    assert card.peak_fp32_flop_per_s == pytest.approx(peak)
-    assert (card.sm_count, card.core_count) == (100, 12800)
-    assert card.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
+    gpu = with_gpus(machine.path).find(host.gpu)
+    assert gpu.peak_fp32_flop_per_s == pytest.approx(peak)
+    assert (gpu.sm_count, gpu.core_count) == (100, 12800)
+    assert gpu.bandwidth_byte_per_s == pytest.approx(2 * 1.5e9 * 640 if clock_hz > 0 else 1e12)
     assert (
         gpu_row_of(fake_torch().cuda.get_device_properties(0), state, 1.0, 1.0)["compute_capability"] == "9.0"
     )

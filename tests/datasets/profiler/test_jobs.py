@@ -184,7 +184,7 @@ def test_micro_goes_to_three_files(parts, tmp_path):
     assert rates["allreduce_byte_per_s"].isna().tolist() == [True, False]
 
 
-def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
+def test_gpus_are_asked_as_gpus(parts, tmp_path, monkeypatch):
     monkeypatch.setattr(setup, "gpu_device", lambda *arguments: HOST)
     state = SimpleNamespace(device_state=lambda device: device, measure=lambda each, rule: measurement(0.1))
     known = parts.part
@@ -193,8 +193,8 @@ def test_cards_are_asked_as_cards(parts, tmp_path, monkeypatch):
 
 
 def test_a_device_is_known_by_its_name(parts):
-    card, cpu = setup.named_here("cuda"), setup.named_here("cpu")
-    assert card("NVIDIA Toy 1", 0) and not card("T4", 0)
+    gpu, cpu = setup.named_here("cuda"), setup.named_here("cpu")
+    assert gpu("NVIDIA Toy 1", 0) and not gpu("T4", 0)
     own = read_processor().device_name(2)
     assert cpu(own, 2) and not cpu(own, 1)
 

@@ -91,7 +91,7 @@ def test_another_file_is_no_machine_file(tmp_path):
 LINE = "NVIDIA H100, 550.54, 1200, 1980, 2619, 45, [N/A], 4000, 0x0000000000000024\n"
 
 
-def test_card_state_is_read_from_nvidia_smi():
+def test_gpu_state_is_read_from_nvidia_smi():
     asked = []
 
     def run(command):
@@ -136,7 +136,7 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     own = iter([1.0, 2.0])
     hot = GpuState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
     states = iter([GpuState(used_bytes=3e9), hot])
-    watch = Watch(card=lambda: next(states), root=linux, own_seconds=lambda: next(own))
+    watch = Watch(gpu=lambda: next(states), root=linux, own_seconds=lambda: next(own))
     # 2 s x 2 processors; 3 s busy, one of them ours; 0.2 s stolen.
     (linux / "proc/stat").write_text("cpu  300 0 150 1100 5 0 0 30 0 0\n")
     (linux / "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count").write_text("4\n")
@@ -144,7 +144,7 @@ def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     assert seen.other_load == pytest.approx(0.5)
     assert seen.stolen == pytest.approx(0.05)
     assert seen.remark == (
-        "the card was throttled: power cap; other programs held 3.0 GB of the card's memory; "
+        "the GPU was throttled: power cap; other programs held 3.0 GB of the GPU's memory; "
         "the processor was throttled for heat; "
         "other programs used 50 % of the processors; the hypervisor withheld 5 % of the processors"
     )

@@ -51,8 +51,8 @@ def test_several_processes_get_their_single_time_and_pass_too(tmp_path, host):
     path = tmp_path / "runs.csv"
 
     def measure(configuration):
-        exchange = AllReduce(0.02, 0.19) if configuration.processes > 1 else None
-        return measurement(0.2, exchange=exchange, interference=Interference(0.5, 0.0, 1e9, ("hot",)))
+        all_reduce = AllReduce(0.02, 0.19) if configuration.processes > 1 else None
+        return measurement(0.2, all_reduce=all_reduce, interference=Interference(0.5, 0.0, 1e9, ("hot",)))
 
     run(wanted(processes=(1, 2), batches=(2,)), SweepFiles(path), host, measure)
     MachineFile(path).add(TOY.gpu_row(1, 1e11, 1e10))

@@ -98,7 +98,7 @@ def test_runs_keep_their_schema(name):
 @pytest.mark.parametrize("name", RUN_SETS)
 def test_runs_name_known_facts(name):
     frame = load(name).frame
-    assert set(frame["gpu"]) <= {card.gpu for card in built_in_gpus().gpus}
+    assert set(frame["gpu"]) <= {gpu.gpu for gpu in built_in_gpus().gpus}
     assert set(frame["link"]) | set(frame["network"]) <= set(links())
     pooled = frame[frame["pool"] == 1]
     keys = pooled[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
@@ -139,7 +139,7 @@ def test_gpus_keep_their_schema():
     table = gpu_table().replace("", None)
     typed, faults = typed_frame(table, GPU_COLUMNS)
     faults += value_faults(typed, GPU_COLUMNS)
-    # Two integrated cards use the host's memory, so they have none of their own.
+    # Two integrated gpus use the host's memory, so they have none of their own.
     shared = {"Radeon 680M", "Radeon 780M"}
     assert {table["gpu"][fault.row - 1] for fault in faults} <= shared
     assert {fault.column for fault in faults} == {"memory_bytes"}
@@ -157,9 +157,9 @@ def test_shipped_table_schemas_are_current(file, schema):
 def test_unknown_and_wrong_kind_of_set():
     with pytest.raises(UnknownNameError, match="did you mean 'default'"):
         load("defaults")
-    with pytest.raises(UnknownNameError, match="expected a data set of runs .default, .*which holds layers"):
+    with pytest.raises(UnknownNameError, match=r"expected a data set of runs .default, .*which holds layers"):
         load("cde-layers", RunTable)
-    with pytest.raises(UnknownNameError, match="of layers .* got 'profet-pairs', which holds pairs"):
+    with pytest.raises(UnknownNameError, match=r"of layers .* got 'profet-pairs', which holds pairs"):
         load("profet-pairs", LayerTable)
     assert isinstance(load("profet-pairs", PairTable), PairTable)
 

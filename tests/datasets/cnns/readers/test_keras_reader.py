@@ -130,7 +130,7 @@ REFUSED = {
     "no layers": ({"class_name": "Sequential", "config": {"layers": []}}, "at least one layer"),
     "a vector as input": (sequential(plain("ReLU"), shape=(None, 7)), "expected an input of shape"),
     "a missing source": (without_layer(1), "KeyError"),
-    "a circle": (keras_2_model(layer("ReLU", "scores", [source("scores")])), "circle"),
+    "a circle": (keras_2_model(layer("ReLU", "scores", [source("scores")])), "cycle"),
     "a padding of nonsense": (sequential(plain("Conv2D", filters=1, kernel_size=3, padding="x")), "value"),
     "a negative padding": (sequential(plain("ZeroPadding2D", padding=-1)), "padding of 0"),
     "a join along rows": (

@@ -52,7 +52,7 @@ REFUSED = {
     "a name twice": (HEAD + INPUT + "x,relu,,3,8,8,3,8,8\n", "twice"),
     "a source of no one": (HEAD + INPUT + "y,relu,z,3,8,8,3,8,8\n", "inputs"),
     "a source that comes later": (HEAD + INPUT + "y,relu,7,3,8,8,3,8,8\n", "predecessors"),
-    "a layer that does not fit": (HEAD + INPUT + "y,relu,x,3,9,9,3,9,9\n", "to fit"),
+    "a layer that does not fit": (HEAD + INPUT + "y,relu,x,3,9,9,3,9,9\n", "to match"),
     "too many values": (HEAD + "x,input,,3,8,8,3,8,8,9\n", "line 2"),
     "an open quote": (HEAD + 'x,"input\n', "CSV"),
 }
