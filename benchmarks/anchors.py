@@ -18,7 +18,7 @@ import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.anchor_search import PAIR_LAW_FEATURES, ProfileLaw
+from trainlaw.app.studies.kinds.anchor_search import PAIR_FORMULA_FEATURES, ProfileSearch
 from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.end_points import (
     BATCH,
@@ -47,11 +47,11 @@ def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     """Return the held-out predictions of both formulas of each pair and of the baselines."""
     names = baselines_for("gpu_pair", "profile") if ensemble else _OPERATIONS["fast"]
     estimators = {
-        OURS: partial(ProfileLaw, _PAIR_SETTINGS),
-        ALONE: partial(ProfileLaw, _PAIR_SETTINGS, with_network=False),
+        OURS: partial(ProfileSearch, _PAIR_SETTINGS),
+        ALONE: partial(ProfileSearch, _PAIR_SETTINGS, with_cnn=False),
         **named_baselines(*names),
     }
-    return run_pair_study(table, estimators, features=PAIR_LAW_FEATURES)
+    return run_pair_study(table, estimators, features=PAIR_FORMULA_FEATURES)
 
 
 def target_results(seed: int = 0) -> StudyResult:
@@ -162,8 +162,8 @@ def write_formulas(folder: Path) -> None:
 
 def _pair_formula(table: PairTable, part, name: str, names: tuple[str, ...]) -> Formula:
     """Return the formula of one pair from all its rows, with the held-out errors of its kind."""
-    X, seconds = table.features(PAIR_LAW_FEATURES), table.seconds
-    formula = ProfileLaw(_PAIR_SETTINGS, with_network=name == OURS).fit(X, seconds, np.zeros(len(X))).formula_
+    X, seconds = table.features(PAIR_FORMULA_FEATURES), table.seconds
+    formula = ProfileSearch(_PAIR_SETTINGS, with_cnn=name == OURS).fit(X, seconds, np.zeros(len(X))).formula_
     others = [other for other in names if other not in (OURS, ALONE)]
     held_out = part.drop(columns=[OURS]).rename(columns={name: OURS}) if name != OURS else part
     errors = errors_json(StudyResult(held_out, (OURS, *others)), _PROTOCOL, BY_CNN)

@@ -1,12 +1,10 @@
-"""`trainlaw cnn`: the networks that are known, and the counts of one."""
+"""`trainlaw cnn`: the known CNNs, and the counts and layers of one."""
 
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="Show the CNNs that are known and their counts.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="Show the known CNNs and their counts.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -17,8 +15,8 @@ def list_cnns(
 ) -> None:
     """List the CNNs: name, family, input size, classes, multiply-accumulates, parameters.
 
-    A CNN is also known at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
-    (`trainlaw cnn show my-net.onnx`).
+    A CNN is also available at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
+    (`trainlaw cnn show my-cnn.onnx`).
 
     \b
     Examples:
@@ -42,16 +40,16 @@ def show_cnn(
         ),
     ],
     pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
     ] = None,
     classes: Annotated[
-        int | None, typer.Option(help="Classes told apart; default: the CNN's own.", min=1)
+        int | None, typer.Option(help="Number of classes; default: that of the CNN.", min=1)
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each count.")] = False,
     restore_batchnorm: Annotated[
         bool,
         typer.Option(
-            "--restore-batchnorm", help="Put back batch normalisation that an export to ONNX folded away."
+            "--restore-batchnorm", help="Restore batch normalisation that an export to ONNX folded away."
         ),
     ] = False,
 ) -> None:
@@ -61,7 +59,7 @@ def show_cnn(
     Examples:
       trainlaw cnn show resnet50 --pixels 128
       trainlaw cnn show resnet50 --explain
-      trainlaw cnn show my-net.onnx --restore-batchnorm
+      trainlaw cnn show my-cnn.onnx --restore-batchnorm
     """
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.catalog import counts_text
@@ -73,7 +71,7 @@ def show_cnn(
 def show_layers(
     name: Annotated[str, typer.Argument(help="Name of the CNN, or a file as in `trainlaw cnn show`.")],
     pixels: Annotated[
-        int | None, typer.Option(help="Height and width of an image; default: the CNN's own.", min=1)
+        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
     ] = None,
 ) -> None:
     """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.
@@ -81,7 +79,7 @@ def show_layers(
     \b
     Examples:
       trainlaw cnn layers lenet5
-      trainlaw cnn layers my-net.onnx
+      trainlaw cnn layers my-cnn.onnx
     """
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.catalog import layers_text

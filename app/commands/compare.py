@@ -8,19 +8,24 @@ import typer
 
 def compare_command(
     first: Annotated[Path, typer.Argument(help="A run folder: A.", exists=True, file_okay=False)],
-    second: Annotated[Path, typer.Argument(help="Another, or the same: B.", exists=True, file_okay=False)],
+    second: Annotated[
+        Path, typer.Argument(help="Another run folder, or the same: B.", exists=True, file_okay=False)
+    ],
     estimators: Annotated[
-        str, typer.Option(help="What to compare: one name for both, or A's and B's with a comma.")
+        str,
+        typer.Option(help="What to compare: one name for both, or those of A and B separated by a comma."),
     ] = "trainlaw",
     by: Annotated[
         str,
-        typer.Option(help="Label whose groups are drawn for the interval: gpu_group, cnn_base, source, ..."),
+        typer.Option(
+            help="Label whose groups are resampled for the interval: gpu_group, cnn_base, source, ..."
+        ),
     ] = "gpu_group",
 ) -> None:
-    """Say how much larger the held-out error of B is than that of A, on the rows that both held out.
+    """Compare the held-out errors of two studies on the rows that both held out.
 
-    The difference is paired: row by row, then per group, then the mean over groups, with the interval of a
-    bootstrap over groups.
+    The difference B - A is paired: row by row, then per group, then the mean over groups, with the interval
+    of a bootstrap over groups.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`trainlaw data`: the tables of measured runs that are built in, and your own."""
+"""`trainlaw data`: built-in tables of measured runs, and your own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_tables() -> None:
-    """List the built-in tables: size, coverage, licences, noise, and what to beware of.
+    """List the built-in tables: size, coverage, licences, noise and caveats.
 
     \b
     Example:
@@ -113,7 +113,7 @@ def show_noise(
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", help="Where a column of yours has another name: OURS=YOURS, such as time_s=latency_ms."
+        "--column", help="Column of yours with another name: OURS=YOURS, such as time_s=latency_ms."
     ),
 ]
 
@@ -127,24 +127,24 @@ def check_file(
 ) -> None:
     """Check a file of your own runs: one line per fault, with row, column, value and what was expected.
 
-    Needed are the columns gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration).
+    Required columns are gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration).
 
     \b
     Examples:
       trainlaw data check my-runs.csv
       trainlaw data check my-runs.csv --column time_s=latency_ms
-      trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-net.onnx
+      trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
     """
-    from trainlaw.app.inputs.tables import columns_of_options, faults_of_runs, own_files
+    from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
     from trainlaw.formulas import InputError
 
-    faults = faults_of_runs(file, columns_of_options(column), gpu_file, cnn_file)
+    faults = run_faults(file, parse_column_options(column), gpu_file, cnn_file)
     for fault in faults:
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
-    print(f"{file}: no fault; next: trainlaw data outliers {file}{own_files(gpu_file, cnn_file)}")
+    print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")
 
 
 @app.command("outliers")
@@ -153,23 +153,25 @@ def show_outliers(
     column: Columns = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Every finding, not only the first 40.")] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show all findings, not only the first 40.")
+    ] = False,
 ) -> None:
     """Find runs that deserve a second look; a hint, not a verdict.
 
-    Told are repeats of one configuration that differ by more than 20 %, times that mean more than 2.25 or
-    less than 0.0001 of the card's peak rate, and batches that take less time than a smaller one.
+    Reported are repeats of one configuration that differ by more than 20 %, times that mean more than 2.25 or
+    less than 0.0001 of the GPU's peak rate, and batches that take less time than a smaller one.
 
     \b
     Examples:
       trainlaw data outliers my-runs.csv
       trainlaw data outliers default
     """
-    from trainlaw.app.inputs.tables import any_table, columns_of_options
+    from trainlaw.app.inputs.tables import any_table, parse_column_options
     from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import outliers
 
-    runs = any_table(table, columns_of_options(column), gpu_file=gpu_file, cnn_files=cnn_file)
+    runs = any_table(table, parse_column_options(column), gpu_file=gpu_file, cnn_files=cnn_file)
     print(outliers_text(runs, outliers(runs), show_all))
 
 
@@ -184,10 +186,10 @@ def import_file(
     cnn_file: CnnFiles = None,
     merge_with: Annotated[
         str | None,
-        typer.Option(help="A built-in table or another file, whose runs follow yours; repeats are kept."),
+        typer.Option(help="A built-in table or another file to append; repeats are kept."),
     ] = None,
 ) -> None:
-    """Rewrite your own runs in trainlaw's columns and units, with our names of GPUs and CNNs.
+    """Rewrite your own runs in trainlaw's columns and units, with its names of GPUs and CNNs.
 
     Columns that say how a run was made may be absent, and are unknown then: layout (nchw, channels_last),
     compilation (eager, xla, inductor), data (synthetic, real), tuned (1: a vendor's container with fused
@@ -200,22 +202,22 @@ def import_file(
     """
     from trainlaw.app.inputs.tables import (
         any_table,
-        columns_of_options,
+        file_options,
         merged_text,
-        own_files,
+        parse_column_options,
         read_runs,
         write_table,
     )
 
-    runs = read_runs(file, columns_of_options(column), gpu_file, cnn_file)
+    runs = read_runs(file, parse_column_options(column), gpu_file, cnn_file)
     target = to or file.with_name(f"{file.stem}-imported.csv")
-    said = f"{len(runs):,} runs"
+    contents = f"{len(runs):,} runs"
     if merge_with is not None:
         others = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_file)
-        said = merged_text(runs, others)
+        contents = merged_text(runs, others)
         runs = runs.merged(others)
     write_table(runs, target)
-    print(f"{target}: {said}; next: trainlaw study {target}{own_files(gpu_file, cnn_file)}")
+    print(f"{target}: {contents}; next: trainlaw study {target}{file_options(gpu_file, cnn_file)}")
 
 
 @app.command("contribute")

@@ -10,15 +10,15 @@ def features_command(
         str, typer.Argument(help="Show only features whose name, meaning or definition contains this text.")
     ] = "",
     layers: Annotated[
-        bool, typer.Option("--layers", help="Features of single layers instead of whole networks.")
+        bool, typer.Option("--layers", help="Features of single layers instead of whole CNNs.")
     ] = False,
-    brief: Annotated[bool, typer.Option("--brief", help="Leave out the definitions.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Omit the definitions.")] = False,
 ) -> None:
     """List the features: name, symbol, unit, meaning and definition.
 
-    A star marks those that a study searches over; the others are known to rivals and to formulas of your own.
-    Python, workbook, page and exported code compute a feature from the definition printed here; one without a
-    definition is a column of the runs, of the GPU, of the CNN or of the links.
+    A star marks those that a study searches over; the others are available to baselines and to your own
+    formulas. Python, workbook, page and exported code compute a feature from the definition printed here; one
+    without a definition is a column of the runs, of the GPU, of the CNN or of the links.
 
     \b
     Examples:

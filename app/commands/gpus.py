@@ -1,4 +1,4 @@
-"""`trainlaw gpus`: the cards that are known, the facts of one, and the links between them."""
+"""`trainlaw gpus`: the known GPUs, the specifications of one, and the links between them."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 from trainlaw.app.commands.options import GpuFile
 
 app = typer.Typer(
-    help="Show the GPUs and links that are known, and their facts.",
+    help="Show the known GPUs and links, and their specifications.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -50,17 +50,17 @@ def show_gpu(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name of the GPU, as torch, nvidia-smi or its sheet print it; or a change of one."
+            help="Name of the GPU, as torch, nvidia-smi or its data sheet print it; or a hypothetical GPU."
         ),
     ],
     gpu_file: GpuFile = None,
 ) -> None:
-    """Show all facts of one GPU, each with its unit and where it comes from.
+    """Show all specifications of one GPU, each with its unit and source.
 
-    A GPU that nobody sells is one line: "CARD with 2x FACT, FACT=NUMBER". A fact is a name of this table or
-    the beginning of one; "2x peak" doubles all peak rates. A file of your own needs the columns gpu,
+    Hypothetical GPUs are written in one line: "GPU with 2x SPEC, SPEC=NUMBER". SPEC is a name of this table
+    or the beginning of one; "2x peak" doubles all peak rates. A file of custom GPUs needs the columns gpu,
     sm_count, core_count, boost_clock_hz, peak_fp32_flop_per_s, memory_bytes and bandwidth_byte_per_s for a
-    new card, and only the name and what differs for a known one.
+    new GPU, and only the name and what differs for a known one.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def list_links(
         str, typer.Argument(help="Show only links whose name or kind contains this text.")
     ] = "",
 ) -> None:
-    """List the links between GPUs and between nodes: rate, latency, and where each figure comes from.
+    """List the links between GPUs and between nodes: rate, latency, and the source of each figure.
 
     \b
     Examples:

@@ -14,7 +14,7 @@ class Model(StrEnum):
 
 
 def many_core_command(
-    network: Annotated[str, typer.Option(help="small, medium or large.")] = "small",
+    network: Annotated[str, typer.Option(help="CNN: small, medium or large.")] = "small",
     threads: Annotated[int, typer.Option(help="Threads that train together.", min=1)] = 240,
     model: Annotated[
         Model, typer.Option(help="a counts operations, b starts from measured times.")
@@ -27,7 +27,7 @@ def many_core_command(
     cores: Annotated[int, typer.Option(help="Cores of the processor.", min=1)] = 61,
     clock: Annotated[float, typer.Option(help="Clock of a core, Hz; model a only.", min=1)] = 1.238e9,
     published: Annotated[
-        bool, typer.Option("--published", help="All published predictions, and ours beside them.")
+        bool, typer.Option("--published", help="All published predictions, next to those computed here.")
     ] = False,
 ) -> None:
     """Predict a training on a many-core processor (Xeon Phi 7120P) by two published closed forms.

@@ -16,20 +16,20 @@ def profile_command(
         str, typer.Option(help="Images per iteration and process, separated by commas.")
     ] = "8,32",
     input_px: Annotated[
-        str, typer.Option("--input", help="Sides of the image in pixels; default: each CNN's own.")
+        str, typer.Option("--input", help="Sides of the image in pixels; default: that of each CNN.")
     ] = "",
     precision: Annotated[
         str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
     ] = "fp32",
     classes: Annotated[
-        int | None, typer.Option(help="Width of the classifier; default: each CNN's own.", min=1, max=10**6)
+        int | None, typer.Option(help="Number of classes; default: that of each CNN.", min=1, max=10**6)
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[
         str, typer.Option(help="Threads of a process on a CPU, separated by commas; default: all cores.")
     ] = "",
     processes: Annotated[
-        str, typer.Option(help="Processes that train together, separated by commas; on GPUs one per card.")
+        str, typer.Option(help="Processes that train together, separated by commas; on GPUs one per GPU.")
     ] = "1",
     nodes: Annotated[
         int, typer.Option("--nodes", "--nnodes", help="Hosts; run the same command on each.", min=1, max=4096)
@@ -40,34 +40,36 @@ def profile_command(
     ] = "",
     link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
     network: Annotated[
-        str, typer.Option("--network", "--fabric", help="Link between hosts, such as infiniband-hdr.")
+        str, typer.Option("--fabric", "--network", help="Link between hosts, such as infiniband-hdr.")
     ] = "",
     plan: Annotated[
         Path | None,
-        typer.Option(help="CSV of configurations in place of --cnns, --batch, --input, --precision."),
+        typer.Option(help="CSV of configurations instead of --cnns, --batch, --input, --precision."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="CSV file of runs; more files appear beside it.")] = Path(
+    out: Annotated[Path, typer.Option(help="CSV file of runs; further files are written next to it.")] = Path(
         "runs.csv"
     ),
     limit_seconds: Annotated[
         float,
-        typer.Option(help="Longest time for one configuration, warm-up included.", min=0.1, max=86400.0),
+        typer.Option(help="Time limit for one configuration, including warm-up.", min=0.1, max=86400.0),
     ] = 10.0,
     interval: Annotated[
         float,
-        typer.Option(help="Repeat until the median's 95 % interval is so narrow, in percent.", min=0.01),
+        typer.Option(
+            help="Repeat until the 95 % interval of the median is at most this wide, in percent.", min=0.01
+        ),
     ] = 2.0,
     layers: Annotated[bool, typer.Option("--layers", help="Measure each layer instead.")] = False,
     micro: Annotated[
         bool,
-        typer.Option("--micro", help="Measure what the machine achieves instead: products, copies, links."),
+        typer.Option("--micro", help="Measure achieved rates instead: matrix products, copies, links."),
     ] = False,
 ) -> None:
     """Measure CNN training iterations on this machine.
 
-    Random images, loss, backward pass and optimizer step of CNNs built from trainlaw's own layer graphs, on a
-    CPU or GPU, in one process or several (DistributedDataParallel). Each configuration is a row of the file;
-    what is in the file already is not measured again, so Ctrl-C or a power cut costs one configuration.
+    Iterations on random images, with loss, backward pass and optimizer step, of CNNs built from trainlaw's
+    layer graphs, on a CPU or GPU, in one process or several (DistributedDataParallel). Each configuration is
+    a row of the file; rows that exist are not measured again, so an interruption costs one configuration.
     Needs torch: pip install 'trainlaw[profile]'.
 
     \b
@@ -90,6 +92,7 @@ def profile_command(
         print(run_profile(options))
     except KeyboardInterrupt:
         print(
-            f"trainlaw: interrupted; {out} keeps what was measured, the same command goes on", file=sys.stderr
+            f"trainlaw: interrupted; {out} keeps what was measured; the same command continues",
+            file=sys.stderr,
         )
         raise typer.Exit(_EXIT_INTERRUPTED) from None

@@ -86,7 +86,7 @@ def _run_micro(options: ProfileOptions, device: str, threads: list[int], setup: 
 
 
 def _threads(options: ProfileOptions, device: str) -> list[int]:
-    # A card is fed by one thread; how many a CPU takes is part of the configuration.
+    # One thread feeds a GPU; the number of threads of a CPU is part of the configuration.
     if options.threads and device == "cpu":
         return counts_of(options.threads, "--threads")
     return [default_threads(device)]

@@ -1,4 +1,4 @@
-"""`trainlaw study`: the main job, from measured runs to a formula and its honest error."""
+"""`trainlaw study`: fit a formula to measured runs and estimate its held-out error."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +8,8 @@ from trainlaw.app.commands.options import CnnFiles, GpuFile
 
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
-    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), cnn, cnn-family, both, "
-    "source, harness, generation, threads, newest, or list with --held-out."
+    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), gpu-5-fold, cnn, cnn-family, "
+    "both, source, harness, generation, threads, newest, or list with --held-out."
 )
 
 
@@ -17,7 +17,7 @@ def study_command(
     table: Annotated[
         str | None,
         typer.Argument(
-            help="A built-in table (`trainlaw data list`) or a CSV file of your own runs; default: default."
+            help="A built-in table (`trainlaw data list`) or a file of your own runs; default: default."
         ),
     ] = None,
     into: Annotated[
@@ -27,60 +27,62 @@ def study_command(
         bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
     ] = False,
     definition: Annotated[
-        Path | None, typer.Option(help="TOML file that defines the study; options given here win over it.")
+        Path | None, typer.Option(help="TOML file that defines the study; options take precedence over it.")
     ] = None,
     of: Annotated[
         str | None,
         typer.Option(
-            help="What the law is of: runs (default); layers, summed over each CNN's layers; multi (several "
-            "GPUs, from the time on one), multi-end-to-end (from data sheets alone); layer-times (layers "
-            "measured one by one); anchor (a profile on another GPU)."
+            help="What to model: runs (default); layers, summed over each CNN; multi (several GPUs, from the "
+            "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
+            "measured one by one); anchor (one GPU from a profile on another)."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Same seed, data and version give the same formula.", min=0)
+        int | None,
+        typer.Option(help="Random seed; the same seed, data and version give the same formula.", min=0),
     ] = None,
     split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None,
     folds: Annotated[
         int | None,
-        typer.Option(help="Parts into which the groups are dealt; each part is held out once.", min=2),
+        typer.Option(help="Number of parts of the groups; each part is held out once.", min=2),
     ] = None,
     held_out: Annotated[
         Path | None,
-        typer.Option(help="TOML file with your own list of what is held out; see docs/studies.md."),
+        typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
     ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(help="Formulas tried by each search; more takes longer.", min=100, max=10**9)
+        int | None, typer.Option(help="Formulas tried by each search.", min=100, max=10**9)
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Rivals on the same splits: all, or names with commas.")
+        str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             help="Errors from platform to platform: harness, framework, precision, vendor, generation, "
-            "source, device; several with commas."
+            "source, device; several separated by commas."
         ),
     ] = None,
     search_by_platform: Annotated[
-        bool, typer.Option("--search-by-platform", help="With --by: also search anew on each platform.")
+        bool, typer.Option("--search-by-platform", help="With --by: also rerun the search on each platform.")
     ] = False,
     repeats: Annotated[
-        int | None, typer.Option(help="Further searches with other seeds, to see which terms return.", min=0)
+        int | None,
+        typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
     ] = None,
     rates: Annotated[
-        Path | None, typer.Option(help="CSV or JSON of achieved rates of GPUs, for calibration level 1.")
+        Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
     ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
-    workers: Annotated[int, typer.Option(help="Processes that work at the same time.", min=1, max=64)] = 2,
+    workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
 ) -> None:
-    """Evolve a formula and measure its error on GPUs that it never saw.
+    """Evolve a formula and measure its error on held-out GPUs.
 
     One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
     the formula.
     The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
-    report.html and provenance.json. Ctrl-C stops early and keeps what was found.
+    report.html and provenance.json. Ctrl-C stops early and keeps the results so far.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`trainlaw suggest`: what to measure next, and whether such advice helped on measured runs."""
+"""`trainlaw suggest`: what to measure next, and a replay of the strategy on existing measurements."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +11,13 @@ def suggest_command(
     number: Annotated[int, typer.Option("-k", help="Configurations to choose.", min=1, max=1000)] = 5,
     pool: Annotated[
         Path | None,
-        typer.Option(help="CSV of what could be measured: cnn, batch_per_gpu, gpu, perhaps input_size_px."),
+        typer.Option(
+            help="CSV of what could be measured: cnn, batch_per_gpu, gpu, optionally input_size_px."
+        ),
     ] = None,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(help="GPU to measure on, where --pool names none; several by repeating --gpu."),
+        typer.Option(help="GPU to measure on, if --pool names none; repeat for several."),
     ] = None,
     cnns: Annotated[
         str, typer.Option(help="Without --pool: CNNs, separated by commas; default: all built-in ones.")
@@ -24,7 +26,7 @@ def suggest_command(
         str, typer.Option(help="Without --pool: images per iteration, separated by commas.")
     ] = "8,32,128",
     input_px: Annotated[
-        str, typer.Option("--input", help="Without --pool: sides of an image; default: each CNN's own.")
+        str, typer.Option("--input", help="Without --pool: sides of an image; default: that of each CNN.")
     ] = "",
     precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
     front: Annotated[
@@ -33,36 +35,34 @@ def suggest_command(
     ] = None,
     runs: Annotated[
         str | None,
-        typer.Option(help="What is measured so far: a table or a CSV file; default: the runs of the study."),
+        typer.Option(help="Runs measured so far: a table or a CSV file; default: the runs of the study."),
     ] = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     repeats: Annotated[
-        int, typer.Option(help="Iterations of one measurement, for its cost.", min=1, max=10**6)
+        int, typer.Option(help="Iterations of one measurement, to estimate its cost.", min=1, max=10**6)
     ] = 30,
-    seed: Annotated[int, typer.Option(help="Same seed, same set.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same set.", min=0)] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="CSV for `trainlaw profile --plan`; never replaces a file.")
+        Path | None, typer.Option(help="CSV to write for `trainlaw profile --plan`; never replaces a file.")
     ] = None,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Replay on built-in runs: suggested against random choice.")
+        bool, typer.Option("--simulate", help="Replay on built-in runs: suggested versus random choice.")
     ] = False,
-    source: Annotated[
-        str, typer.Option(help="With --simulate: the source whose runs are the pool.")
-    ] = "profet",
+    source: Annotated[str, typer.Option(help="With --simulate: source whose runs are the pool.")] = "profet",
     held_out: Annotated[
         str, typer.Option(help="With --simulate: what is held out, configuration or cnn.")
     ] = "configuration",
     start: Annotated[
-        int, typer.Option(help="With --simulate: runs that are measured at first.", min=2, max=1000)
+        int, typer.Option(help="With --simulate: number of runs measured at the start.", min=2, max=1000)
     ] = 10,
     seeds: Annotated[int, typer.Option(help="With --simulate: repetitions.", min=2, max=1000)] = 20,
 ) -> None:
-    """Choose what to measure next, so that the formula's predictions become surer.
+    """Choose what to measure next to reduce the uncertainty of the formula's predictions.
 
-    A set is evolved that removes as much as possible of the variance of predicted times, covers the features'
-    ranges and is cheap. The table says for each configuration why; the plan goes to `trainlaw profile`.
-    --simulate replays this on built-in runs, with held-out runs that no choice and no fit sees.
+    The command evolves a set that represents the pool, removes variance of the predicted times and is cheap.
+    The table states the reason for each configuration; the plan is input for `trainlaw profile`. --simulate
+    replays this on built-in runs, with held-out runs that no choice and no fit uses.
 
     \b
     Examples:
@@ -81,9 +81,7 @@ def suggest_command(
         raise InputError(f"{out} exists; choose another name for --out")
     if simulate:
         if pool or gpu or front or runs or cnns:
-            raise InputError(
-                "--simulate takes built-in runs: leave out --pool, --gpu, --cnns, --front, --runs"
-            )
+            raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnns, --front, --runs")
         text, csv = run_replay(source, ReplaySettings(seeds=seeds, held_out=held_out, start=start))
     else:
         options = SuggestOptions(

@@ -1,4 +1,4 @@
-"""`trainlaw validate`: the error of a formula that a person writes, beside the rivals."""
+"""`trainlaw validate`: the held-out error of a formula that the user writes, next to the baselines."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,32 +19,35 @@ def _scope(of: str) -> str:
 
 def validate_command(
     formula: Annotated[
-        str, typer.Option(help="The formula, in features or short names, giving seconds; or a formula.json.")
+        str, typer.Option(help="The formula for seconds, in features or short names; or a formula.json.")
     ],
     table: Annotated[
-        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a CSV file of your own runs.")
+        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of your own runs.")
     ] = "default",
     of: Annotated[
         str,
-        typer.Option(help="What a written formula is of: runs, or layers, summed over each CNN's layers."),
+        typer.Option(
+            help="What the formula models: runs, or layers, summed over each CNN; as for `trainlaw study`."
+        ),
     ] = "runs",
-    refit: Annotated[bool, typer.Option("--refit", help="Fit its constants anew inside each fold.")] = False,
+    refit: Annotated[bool, typer.Option("--refit", help="Fit its constants again inside each fold.")] = False,
     split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
-    folds: Annotated[int, typer.Option(help="Parts into which the groups are dealt.", min=2)] = 5,
-    seed: Annotated[int, typer.Option(help="Of the folds.", min=0)] = 0,
+    folds: Annotated[int, typer.Option(help="Number of parts of the groups.", min=2)] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed for assigning groups to folds.", min=0)] = 0,
     against: Annotated[
-        str, typer.Option(help="Rivals on the same splits: all, or names with commas.")
+        str, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
     ] = "null_compute,roofline",
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     into: Annotated[
-        Path | None, typer.Option(help="Folder to write, as a study does: report, workbook, errors.csv, ...")
+        Path | None,
+        typer.Option(help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."),
     ] = None,
 ) -> None:
-    """Score a formula of your own: held-out error per architecture, beside the null model and the roofline.
+    """Evaluate your own formula: held-out error per architecture, next to null model and roofline.
 
     Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
-    convs, bytes, sms, cores; all others as `trainlaw features` lists them. Functions: sqrt, cbrt, square,
+    convs, bytes, sms, cores; all others as listed by `trainlaw features`. Functions: sqrt, cbrt, square,
     cube, exp, log, min, max, abs, tanh, ...
 
     \b

@@ -1,1 +1,1 @@
-"""A formula in words: its terms, equivalent forms and sensitivities."""
+"""A formula explained: its terms, equivalent forms and sensitivities."""

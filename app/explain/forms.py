@@ -19,7 +19,7 @@ _SECONDS = 10.0  # for sympy, in all: several times what it takes
 class Rounding:
     """A formula with the fewest digits, and the mean absolute percentage errors before and after.
 
-    `rows` training rows were measured on; without them at hand nothing is rounded, and errors are None.
+    `rows` : number of training rows; without them nothing is rounded, and errors are None.
     """
 
     formula: Formula
@@ -29,9 +29,9 @@ class Rounding:
 
     @property
     def sentence(self) -> str:
-        """What was done, in words."""
+        """What was done, as text."""
         if self.exact_percent is None or self.rounded_percent is None:
-            return "constants as they are: the training rows are not at hand, so no rounding was measured"
+            return "constants unchanged: the training rows are not available, so no rounding was measured"
         errors = f"error {self.exact_percent:.2f} % before, {self.rounded_percent:.2f} % after"
         return (
             f"constants have the fewest digits that cost less than {LIMIT_POINTS:g} points of error: "
@@ -75,11 +75,11 @@ def equivalent_forms(formula: Formula) -> list[Form]:
         Form("simplified", shorter),
         Form("as a sum of terms", summed),
         Form("as a sum of terms, simplified", merged),
-        Form("in facts of GPU, CNN and run", short_raw),
+        Form("in base columns of GPU, CNN and run", short_raw),
     ]
     found: dict[str, Form] = {}
     for form in wanted:
-        known = form.title.startswith("in facts") or agree(plain, form.expression, points)
+        known = form.title.startswith("in base columns") or agree(plain, form.expression, points)
         if known and to_text(form.expression) not in found:
             found[to_text(form.expression)] = form
     return sorted(found.values(), key=lambda form: form.complexity)

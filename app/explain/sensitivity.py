@@ -1,4 +1,4 @@
-"""What moves a prediction: the change that ten per cent more of each quantity brings, and what is proved."""
+"""Sensitivity of a prediction: the effect of ten per cent more of each quantity, and proved trends."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from trainlaw.formulas import (
 
 Box = Mapping[str, tuple[float, float]]
 MORE = 0.1
-_LEAST = 5e-4  # a change below a twentieth of a per cent moves nothing that a person plans
+_LEAST = 5e-4  # a change below a twentieth of a per cent affects no plan
 _LIMITS = {"max_boxes": 512, "simplify_seconds": 0.0}  # of a proof: a moment's work
-# What a person who plans can choose.
+# What the user can choose when planning.
 _PLANNED = (
     "batch",
     "batch_per_gpu",
@@ -74,8 +74,8 @@ def in_raw_columns(formula: Formula) -> Expression:
 def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     """Return what ten per cent more of each quantity changes in one configuration, largest effect first.
 
-    run : one configuration. The counts of a CNN grow together, all of one kind: a network with more 1 x 1
-    convolutions alone is another network. What is 0 or 1 by nature and what has no effect is left out.
+    run : one configuration. The counts of a CNN grow together, all of one kind: a CNN with more 1 x 1
+    convolutions alone is another CNN. Indicators of 0 or 1 and quantities without effect are omitted.
     """
     expression = in_raw_columns(formula)
     names = variables(expression)
@@ -83,7 +83,7 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     columns = {name: rows.columns[name] for name in names}
     now = _value(expression, columns, rows.sums)
     found = []
-    # A layer with other sizes is another layer: only what it runs on is changed.
+    # A layer with other sizes is another layer: only what it runs on is varied.
     scope = handling(formula)
     changed = [name for name in names if name not in scope.row_counts]
     for (name, meaning), members in _quantities(changed, scope.features).items():
@@ -127,7 +127,7 @@ def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
 def proved_raw_trends(formula: Formula) -> list[Trend]:
     """Return what is proved of batch, rates and sizes, over the ranges that the training rows have in them.
 
-    Empty where those rows are not at hand.
+    Empty where those rows are not available.
     """
     table = training_rows(formula)
     if table is None:

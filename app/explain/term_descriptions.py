@@ -1,4 +1,4 @@
-"""The terms of a formula in words: what each stands for, and what scales it."""
+"""Descriptions of the terms of a formula: what each stands for, and what scales it."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
 from trainlaw.formulas.tidying import factors
 
-# What a time is spent on, told by the rates that it is over: raw columns of GPU and links.
+# What a time is spent on follows from its rates: base columns of GPU and links.
 _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
     ("memory", re.compile(r"bandwidth_byte_per_s")),
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"_?(compute|memory)?_s$")
 
 @dataclass(frozen=True)
 class TermWords:
-    """A term in words: a short name, unique in its formula, and a sentence that explains it."""
+    """A term described: a short name, unique in its formula, and a sentence that explains it."""
 
     name: str
     sentence: str
@@ -33,8 +33,8 @@ class TermWords:
 def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
     """Return name and explanation of each of `terms_of(formula)`.
 
-    The name says what the time is spent on, as the rates in it tell: compute, memory, all-reduce, launch or
-    fixed time.
+    The name says what the time is spent on, by the rates in it: compute, memory, all-reduce, launch or fixed
+    time.
     """
     terms = terms_of(formula)
     plain = [_name(term, formula) for term in terms]

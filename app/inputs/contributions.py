@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from trainlaw.app.inputs.tables import faults_of_runs, read_runs
+from trainlaw.app.inputs.tables import read_runs, run_faults
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.measurements.contribution import (
@@ -41,7 +41,7 @@ def write_contribution(
     _write(folder, made, file)
     if devices is not None:
         write_text_atomically(folder / "gpus.csv", devices.read_text(encoding="utf-8"))
-    faults = faults_of_runs(folder / "runs.csv", None, devices)
+    faults = run_faults(folder / "runs.csv", None, devices)
     if faults:
         raise InputError(f"{folder / 'runs.csv'}: {faults[0]}")
     return folder, made

@@ -1,4 +1,4 @@
-"""The table that a person names: built in, or a file of their own."""
+"""The table that the user names: built in, or a file."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,14 +14,14 @@ from trainlaw.formulas.files import write_text_atomically
 def find_table(text: str, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None) -> RunTable:
     """Return the built-in table of that name, or the runs in the file of that name.
 
-    gpu_file, cnn_files : GPUs and networks of a person, for the runs in a file.
+    gpu_file, cnn_files : custom GPUs and CNNs, for the runs in a file.
     Raises UnknownNameError where it is neither, InputError for a file with faults or runs on several GPUs.
     """
     table = any_table(text, gpu_file=gpu_file, cnn_files=cnn_files)
     if (table.frame["n_gpus"] > 1).any():
         raise InputError(
             f"{text}: expected runs on one GPU each, got runs on several; keep the rows with n_gpus = 1, or "
-            "study laws of several GPUs: trainlaw study --of multi"
+            "study several GPUs: trainlaw study --of multi"
         )
     return table
 
@@ -62,7 +62,7 @@ def read_runs(
     return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own)
 
 
-def faults_of_runs(
+def run_faults(
     path: Path,
     columns: Mapping[str, str] | None = None,
     gpu_file: Path | None = None,
@@ -79,10 +79,10 @@ def faults_of_runs(
     return []
 
 
-def own_files(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:
-    """Return the options that name a person's GPUs and networks again, with a space before each.
+def file_options(gpu_file: Path | None, cnn_files: Iterable[Path] | None) -> str:
+    """Return the options that name the same custom GPUs and CNNs, with a space before each.
 
-    >>> own_files(Path("my-gpus.csv"), None)
+    >>> file_options(Path("my-gpus.csv"), None)
     ' --gpu-file my-gpus.csv'
     """
     gpus = f" --gpu-file {gpu_file}" if gpu_file else ""
@@ -98,7 +98,7 @@ def merged_text(table: RunTable, other: RunTable) -> str:
     return f"{numbers}; configurations in both, kept as repeats: {shared:,}"
 
 
-def columns_of_options(options: list[str] | None) -> dict[str, str]:
+def parse_column_options(options: list[str] | None) -> dict[str, str]:
     """Return names of our columns to names in a file, from texts such as "time_s=latency_ms".
 
     Raises InputError for a text without exactly one equals sign.

@@ -16,10 +16,10 @@ LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
 OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
-#: Further labels whose groups have errors of their own, where a study has them.
+#: Further labels whose groups get their own errors, where a study has them.
 ALSO_BY = ("source", "precision", "batch", "algorithm", "nodes")
 MACRO = "macro_gpu_group_mape_percent"
-# What people are shown of a summary, in percent; errors.csv has all metrics.
+# Metrics of a summary that are shown, in percent; errors.csv has all.
 METRIC_TITLES: Mapping[str, str] = {
     MACRO: "mean over GPU groups",
     "macro_cnn_base_mape_percent": "mean over architectures",
@@ -52,7 +52,7 @@ class ErrorLine:
 
     @property
     def label(self) -> str:
-        """A short text that a person recognises: the architecture, or one GPU of the group.
+        """A short, recognisable name: the architecture, or one GPU of the group.
 
         >>> ErrorLine("GV100-80", 300, {}, ("V100-PCIE-16GB", "V100-SXM2-16GB")).label
         'V100-PCIE-16GB +1'
@@ -84,11 +84,11 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
 def errors_json(
     result: StudyResult, protocol: str, unit: str = BY_GPU, levels: Sequence[LevelError] = ()
 ) -> dict[str, Any]:
-    """Return the errors as plain JSON, for `Formula.errors`; `protocol` says in words how they were measured.
+    """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
     unit : label column of the groups that were held out whole; intervals are for a new one of these.
     levels : the error by what is known of the target GPU.
-    Without a finished fold there is nothing to say: an empty dictionary.
+    Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
         return {}
@@ -133,7 +133,7 @@ def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
 
 
 def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
-    """Low and high of the bootstrap interval of each figure, groups of `unit` drawn anew, by estimator."""
+    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator."""
     found: dict[str, dict[str, list[float | None]]] = {}
     intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
     for row in intervals.itertuples():

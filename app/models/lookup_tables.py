@@ -1,4 +1,4 @@
-"""What workbook and page look up: known GPUs, CNNs and precisions, by the label that a person picks."""
+"""What workbook and page look up: known GPUs, CNNs and precisions, by the label that the user picks."""
 
 from trainlaw.app.models.memory import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
@@ -8,7 +8,7 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 
 
 def gpu_rows() -> dict[str, dict[str, str | float]]:
-    """Return the facts of every card whose peak rate and bandwidth are known, by name; nan where unknown."""
+    """Return the specifications of every GPU whose peak rate and bandwidth are known; nan where unknown."""
     rows = {}
     for gpu in built_in_gpus().gpus:
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
@@ -19,7 +19,7 @@ def gpu_rows() -> dict[str, dict[str, str | float]]:
 
 
 def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
-    """Return how a network is called in a drop-down.
+    """Return the label of a CNN in a drop-down list.
 
     >>> cnn_label("resnet50", 224, 1000)
     'resnet50, 224 px, 1000 classes'
@@ -28,13 +28,13 @@ def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
 
 
 def cnn_rows() -> dict[str, dict[str, str | float]]:
-    """Return names and counts of every network, per image and forward pass, by label."""
+    """Return names and counts of every CNN, per image and forward pass, by label."""
     rows = cnn_table().to_dict("records")
     return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
 
 
 def precision_rows() -> dict[str, dict[str, str | float]]:
-    """Return by precision bytes per element, use of tensor cores, the card's column of peak rates, and bytes
+    """Return by precision bytes per element, use of tensor cores, the GPU's column of peak rates, and bytes
     per learned element: least, and what momentum adds.
     """
     return {

@@ -54,7 +54,7 @@ _TARGET = FeatureSpec("time_s", "T", SECOND, "time of a whole training", SOURCE,
 def many_core_formula(model: str) -> Formula:
     """Return model "a" (operations) or "b" (measured times of an image); raises UnknownNameError for others.
 
-    The constants of a network are grouped by the label `network`; a network that is not known has no time
+    The constants of a CNN are grouped by the label `network`; a CNN that is not known has no time
     (nan). Between the threads of its table, contention lies on a line of logarithms.
 
     >>> columns = {"threads": 480, "epochs": 70, "core_count": 61, "clock_hz": 1.238e9, **IMAGES}
@@ -80,7 +80,7 @@ def many_core_formula(model: str) -> Formula:
 
 
 def published_cases() -> list[dict[str, str | float]]:
-    """Return the 28 published predictions: model, network, inputs by name, `published_min` in minutes."""
+    """Return the 28 published predictions: model, CNN, inputs by name, `published_min` in minutes."""
     rows = [
         (model, network, threads, MANY_CORE_CNNS[network].epochs, minutes)
         for (network, model), cells in PUBLISHED_MINUTES.items()
@@ -137,7 +137,7 @@ def _contention() -> str:
 
 
 def _grouped() -> list[GroupedConstant]:
-    """The constants of the networks; the default 0 leaves an unknown network without a time."""
+    """The constants of the CNNs; the default 0 leaves an unknown CNN without a time."""
     names = [field.name for field in fields(ManyCoreCnn) if field.name not in ("epochs", "contention_s")]
     values = {
         name: {cnn: float(getattr(MANY_CORE_CNNS[cnn], name)) for cnn in MANY_CORE_CNNS} for name in names

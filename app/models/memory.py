@@ -1,7 +1,7 @@
 """The memory that a training iteration needs, as expressions that workbook and page compute.
 
-The same numbers as `trainlaw.datasets.memory_needs`, which counts on the graph of the network: what a step
-keeps for one image stands in the table of networks, so that the rest is a sum.
+The same numbers as `trainlaw.datasets.memory_needs`, which counts on the graph of the CNN: what an iteration
+keeps for one image is a column of the table of CNNs, so that the rest is a sum.
 """
 
 from math import isnan
@@ -17,7 +17,7 @@ from trainlaw.datasets.cnns.memory import (
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT, NOT_KNOWN
 from trainlaw.formulas import parse_text, variables
 
-#: Bytes that a step without an optimizer cannot do without.
+#: Bytes that an iteration needs even without an optimizer.
 LEAST_NEED = parse_text(
     "params * least_bytes_per_param + batch_per_gpu * (bytes_per_element * kept_elements + kept_bytes)"
 )
@@ -32,9 +32,9 @@ LEAST_MEANING = "weights, gradients, what the backward pass reads"
 USUAL_MEANING = "and momentum, gradients of outputs, workspaces, driver"
 OF_PRECISION = ("least_bytes_per_param", "momentum_bytes_per_param")
 NEEDED = tuple(sorted({*variables(LEAST_NEED), *variables(USUAL_NEED)}))
-#: Quantities that no formula has: those of a network, and those of a precision.
+#: Quantities that no formula has: those of a CNN, and those of a precision.
 OF_MEMORY = (*MEMORY_COLUMNS, *OF_PRECISION)
-#: What stands for an empty cell of a network that a person adds: a rough figure from counts.
+#: Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
 INSTEAD = {
     "kept_elements": "activation_elements",
     "kept_bytes": "",
@@ -53,7 +53,7 @@ def memory_columns(run: RunTable) -> dict[str, float]:
 
 
 def fits_formula(least: str, usual: str, sold: str) -> str:
-    """Return the cell formula of the word that says whether a step fits; sold : the card's memory, in bytes.
+    """Return the cell formula of the word for whether an iteration fits; sold : the GPU's memory, in bytes.
 
     >>> fits_formula("A1", "A2", "A3").count("IF(")
     3
@@ -65,7 +65,7 @@ def fits_formula(least: str, usual: str, sold: str) -> str:
 
 
 def fits_word(least: float, usual: float, sold: float) -> str:
-    """Return whether a step fits, in the words of `fits_formula`; all in bytes, `sold` nan where unknown.
+    """Return whether an iteration fits, in the words of `fits_formula`; bytes, `sold` nan where unknown.
 
     >>> fits_word(10e9, 14e9, 16e9), fits_word(10e9, 14e9, 8e9), fits_word(8e9, 9e9, 8e9)
     ('fits', 'cannot fit', 'may not fit')

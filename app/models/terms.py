@@ -23,7 +23,7 @@ from trainlaw.formulas import (
 from trainlaw.formulas.expression import additive_terms, count_nodes, fold
 from trainlaw.formulas.unit_inference import constant_units
 
-# A product of sums is written out only as far as a person would read it.
+# Beyond these limits an expanded product of sums is harder to read than the product.
 _MOST_TERMS = 60
 _MOST_GROWTH = 4
 
@@ -99,7 +99,7 @@ def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
             expression, {spec.name: spec.unit for spec in formula.features}, formula.target.unit
         )
     except UnitError:
-        # A formula that a person wrote may mix units; it can be computed all the same.
+        # A formula that the user wrote may mix units; it can still be computed.
         return (None,) * len(constants(expression))
 
 

@@ -23,7 +23,7 @@ _LABELS_END = MEASURED  # estimators are the columns after it
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What a run folder says of its study: `folder`, predictions, and its facts (`provenance.json`)."""
+    """The study of a run folder: `folder`, predictions, and its provenance (`provenance.json`)."""
 
     folder: Path
     result: StudyResult
@@ -67,7 +67,7 @@ def compare_runs(first: StoredRun, second: StoredRun, estimators: tuple[str, str
     """
     if first.facts.get("table_sha256") != second.facts.get("table_sha256"):
         raise InputError(
-            f"{first.folder} and {second.folder} are of different tables (their table_sha256 differ), "
+            f"{first.folder} and {second.folder} have different tables (their table_sha256 differ), "
             "so their rows cannot be paired"
         )
     for run, name in zip((first, second), estimators, strict=True):

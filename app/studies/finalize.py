@@ -1,4 +1,4 @@
-"""From what a search found to what a person gets: simplified, with short constants and only used features."""
+"""Post-process search results: simplify, round constants, drop unused features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

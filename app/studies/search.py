@@ -20,7 +20,7 @@ from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate.workers import follow_parent
 
-# Each library that brings threads of its own reads one of these when it is loaded.
+# Each library with its own threads reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -43,7 +43,7 @@ def _start_worker(signals: Signals) -> None:
 
 
 class SearchReporter:
-    """Called by a search after each generation: counts what was tried, and ends the search when asked to."""
+    """Progress callback of a search: counts what was tried, and ends the search at the stop flag."""
 
     def __init__(self) -> None:
         """Begin at no formula."""

@@ -1,6 +1,6 @@
-"""What to measure next: the set of configurations whose measurement should make a formula better.
+"""What to measure next: the set of configurations whose measurement should improve a formula.
 
-The set is evolved by three scores: how well what is measured then stands for all candidates, how much of the
+The set is evolved by three scores: how well the measured runs then represent all candidates, how much of the
 variance that the constants leave is removed, and what it costs. The first leads: of those that were replayed
 on runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "Evolving a deep neural
 network training time estimator", 2020, evolve what to measure, too.
@@ -22,10 +22,10 @@ from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
-# What a set represents of what the best one does, where it is cheaper and removes no less variance.
+# Share of the best representation that a cheaper set with no less variance removed must reach.
 _NEAR_BEST = 0.98
 _RESAMPLES = 4
-# Of the deviations among the front's formulas beside slopes, in the distance of two runs.
+# Weight of the deviations among the front's formulas, relative to slopes, in the distance of two runs.
 _DISAGREEMENT_WEIGHT = 0.5
 # Groups of GPUs below which runs are resampled one by one.
 _LEAST_GROUPS = 3
@@ -145,60 +145,64 @@ def suggested_runs(
     both = front.measured.merged(pool)
     X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
-    law = RefittedFormula(front.chosen, handling(front.chosen).cnn_layers(both)).fit(X[~of_pool], y, groups)
-    predicted = law.predict(X)
+    fitted = RefittedFormula(front.chosen, handling(front.chosen).cnn_layers(both)).fit(
+        X[~of_pool], y, groups
+    )
+    predicted = fitted.predict(X)
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]
-    candidates = candidates_of(law, front.rivals, measured, X[of_pool], cost_s, seed=seed)
+    candidates = make_candidates(fitted, front.others, measured, X[of_pool], cost_s, seed=seed)
     chosen = candidates.best_set(size, seed)
-    return _told(candidates, chosen, predicted[of_pool], [s.name for s in law.formula_.used_features])
+    return _suggestions(
+        candidates, chosen, predicted[of_pool], [s.name for s in fitted.formula_.used_features]
+    )
 
 
 #: Features, seconds and GPU groups of measured runs.
 Measured = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 
 
-def candidates_of(
-    law: RefittedFormula,
-    rivals: Sequence[Formula],
+def make_candidates(
+    fitted: RefittedFormula,
+    others: Sequence[Formula],
     measured: Measured,
     pool: pd.DataFrame,
     cost_s: np.ndarray,
     *,
     seed: int = 0,
 ) -> Candidates:
-    """Return the candidates with features `pool`, for a law that was fitted to the measured runs.
+    """Return the candidates with features `pool`, for a formula that was fitted to the measured runs.
 
-    rivals : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
+    others : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
     """
     X, y, _ = measured
-    residuals = np.log(law.predict(X) / y)
-    slopes, spread, noise = standardised_slopes(law.log_slopes(X), law.log_slopes(pool), residuals)
+    residuals = np.log(fitted.predict(X) / y)
+    slopes, spread, noise = standardised_slopes(fitted.log_slopes(X), fitted.log_slopes(pool), residuals)
     both = pd.concat([X, pool])
-    doubts = _disagreements(law, rivals, measured, both, seed)
+    doubts = _disagreements(fitted, others, measured, both, seed)
     known, unknown = doubts[: len(X)], doubts[len(X) :]
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
     )
-    logs = _log_amounts(_amounts(law, both))
+    logs = _log_amounts(_amounts(fitted, both))
     amounts = logs[len(X) :], logs[: len(X)]
     return Candidates(representation, Design(spread, noise), unknown, *amounts, np.asarray(cost_s))
 
 
-def _amounts(law: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
-    """The law's features of each run, (n_runs, d); for a law of layers their sums over the layers."""
-    rows = feature_rows(X, [spec.name for spec in law.formula_.used_features], law.cnn_layers)
-    return np.column_stack([rows.per_run(column) for column in rows.run_features(law.formula_).values()])
+def _amounts(fitted: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
+    """The formula's features of each run, (n_runs, d); for a formula of one layer their sums."""
+    rows = feature_rows(X, [spec.name for spec in fitted.formula_.used_features], fitted.cnn_layers)
+    return np.column_stack([rows.per_run(column) for column in rows.run_features(fitted.formula_).values()])
 
 
 def _log_amounts(everything: np.ndarray) -> np.ndarray:
-    # What a network lacks is 0; a thousandth of the usual amount stands for it.
+    # What a CNN lacks is 0, which has no logarithm; a thousandth of the median replaces it.
     least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
     return np.log(np.maximum(everything, least))
 
 
 def _disagreements(
-    law: RefittedFormula, rivals: Sequence[Formula], measured: Measured, X: pd.DataFrame, seed: int
+    fitted: RefittedFormula, others: Sequence[Formula], measured: Measured, X: pd.DataFrame, seed: int
 ) -> np.ndarray:
     """Deviations of ln(predicted seconds) from their mean, over the root of their number, (n_rows, n_fits).
 
@@ -208,18 +212,18 @@ def _disagreements(
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
     fits = [
-        RefittedFormula(formula, law.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows])
-        for formula in (law.formula_, *rivals)
+        RefittedFormula(formula, fitted.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows])
+        for formula in (fitted.formula_, *others)
         for rows in draws
     ]
     with np.errstate(all="ignore"):
         logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
-    # A rival may have no time where the law has one.
+    # Another formula may have no time where the chosen one has.
     logs = logs[:, np.isfinite(logs).all(axis=0)]
     return (logs - logs.mean(axis=1, keepdims=True)) / np.sqrt(logs.shape[1])
 
 
-def _told(
+def _suggestions(
     candidates: Candidates,
     chosen: Sequence[int],
     predicted: np.ndarray,

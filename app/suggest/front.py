@@ -1,4 +1,4 @@
-"""What a suggestion starts from: a study's formula and its rivals on the front, and the runs behind them."""
+"""What a suggestion starts from: a study's formula, others of its front, and the runs behind them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,12 +20,10 @@ _NEAR, _MOST = 1.25, 6
 
 @dataclass(frozen=True, eq=False)
 class StudiedFront:
-    """A chosen formula, further ones of its front that are about as good, the runs that are measured, and
-    origin of all this.
-    """
+    """A chosen formula, others of its front that are about as good, the measured runs, and their origin."""
 
     chosen: Formula
-    rivals: tuple[Formula, ...]
+    others: tuple[Formula, ...]
     measured: RunTable
     origin: str
 
@@ -40,15 +38,15 @@ def find_front(
     """Return the front of a run folder or a formula.json: the given one, else the newest here, else built in.
 
     runs : a built-in table or a file of runs in place of those of the study. gpu_file, cnn_files : GPUs and
-    networks for that file. InputError where a formula is not of runs on one GPU, or its runs are not known.
+    CNNs for that file. InputError for a formula without runs on one GPU, or whose runs are not known.
     """
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    rivals = _rivals(place / "front.csv", chosen) if place else ()
+    others = _near_best(place / "front.csv", chosen) if place else ()
     if runs is not None:
-        return StudiedFront(chosen, rivals, find_table(runs, gpu_file, cnn_files), origin)
-    return StudiedFront(chosen, rivals, _runs_of_study(place, chosen, origin), origin)
+        return StudiedFront(chosen, others, find_table(runs, gpu_file, cnn_files), origin)
+    return StudiedFront(chosen, others, _runs_of_study(place, chosen, origin), origin)
 
 
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
@@ -60,8 +58,8 @@ def _run_folder(given: Path | None, folder: Path) -> Path | None:
     return place if (place / "provenance.json").is_file() else None
 
 
-def _rivals(path: Path, chosen: Formula) -> tuple[Formula, ...]:
-    """The formulas of a front.csv that held out about as well as the best, the best first."""
+def _near_best(path: Path, chosen: Formula) -> tuple[Formula, ...]:
+    """The formulas of a front.csv whose held-out loss is near the best one's, the best first."""
     if not path.is_file():
         return ()
     _, rows = read_csv(path)

@@ -1,4 +1,4 @@
-"""What `trainlaw suggest` does with its options: a suggestion, or a replay of suggestions."""
+"""Run `trainlaw suggest` with its options: a suggestion, or a replay of suggestions."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from pathlib import Path
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.suggest.candidates import suggested_runs
 from trainlaw.app.suggest.front import find_front
-from trainlaw.app.suggest.pool import pool_of_file, pool_of_networks, whole_numbers, worth_measuring
+from trainlaw.app.suggest.pool import cnn_pool, file_pool, whole_numbers, worth_measuring
 from trainlaw.app.suggest.replay import ReplaySettings, replayed
 from trainlaw.app.suggest.show import plan_csv, replay_csv, replay_text, suggestions_text
 from trainlaw.datasets import RunTable, load
@@ -40,17 +40,17 @@ def run_suggest(options: SuggestOptions) -> tuple[str, str]:
         options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
         options.cnn_files if options.runs else None,
     )  # fmt: skip
-    pool, told = worth_measuring(_pool(options), [front.measured])
+    pool, note = worth_measuring(_pool(options), [front.measured])
     found = suggested_runs(front, pool, options.number, options.repeats, options.seed)
-    return suggestions_text(found, pool, front, told), plan_csv(found, pool)
+    return suggestions_text(found, pool, front, note), plan_csv(found, pool)
 
 
 def _pool(options: SuggestOptions) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
-        return pool_of_file(options.pool, gpus, options.gpus)
+        return file_pool(options.pool, gpus, options.gpus)
     names = [name.strip() for name in options.cnns.split(",") if name.strip()]
-    return pool_of_networks(
+    return cnn_pool(
         [*names, *map(str, options.cnn_files)],
         whole_numbers(options.batch, "--batch"),
         whole_numbers(options.input_px, "--input"),
@@ -67,12 +67,12 @@ def run_replay(source: str, settings: ReplaySettings) -> tuple[str, str]:
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
     print("searching a formula on the runs of other sources", file=sys.stderr)
-    replay = replayed(runs, inside, settings, _tell(settings.seeds))
+    replay = replayed(runs, inside, settings, _seed_reporter(settings.seeds))
     return replay_text(replay, source), replay_csv(replay)
 
 
-def _tell(seeds: int) -> Callable[[int], None]:
-    def tell(seed: int) -> None:
+def _seed_reporter(seeds: int) -> Callable[[int], None]:
+    def report(seed: int) -> None:
         print(f"seed {seed + 1} of {seeds}", file=sys.stderr)
 
-    return tell
+    return report

@@ -1,4 +1,4 @@
-"""The configurations that could be measured: from a file, or networks x batches x input sizes x GPUs."""
+"""The configurations that could be measured: from a file, or CNNs x batches x input sizes x GPUs."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -20,15 +20,15 @@ _MOST = 20_000
 SAME = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "n_gpus")
 
 
-def pool_of_file(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
-    """Return the configurations of a CSV file; `named` GPUs stand in for a column gpu that is not there.
+def file_pool(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
+    """Return the configurations of a CSV file; `named` GPUs replace a missing column gpu.
 
     Raises InputError for a file that is no such table.
     """
     return _small_enough(runs_of_csv(path, gpus, named))
 
 
-def pool_of_networks(
+def cnn_pool(
     cnns: Sequence[str],
     batches: Sequence[int],
     inputs: Sequence[int],
@@ -37,24 +37,24 @@ def pool_of_networks(
     named: Sequence[str],
     precision: str = "fp32",
 ) -> RunTable:
-    """Return every combination of networks (none: the whole zoo), batches, sides in pixels and GPUs.
+    """Return every combination of CNNs (none: the whole zoo), batches, sides in pixels and GPUs.
 
-    inputs : none means each network's own; a size at which a network cannot be built is left out. Raises
+    inputs : none means the default of each CNN; a size at which a CNN cannot be built is omitted. Raises
     UnknownNameError for an unknown name.
     """
     if not named:
-        raise InputError("expected --pool FILE, or --gpu NAME for the built-in networks on that GPU")
-    cards = [wanted_gpu(name, gpus) for name in named]
-    facts = [known for name in cnns or zoo_names() for known in _at_sizes(name, inputs, bool(cnns))]
-    if not 0 < len(facts) * len(batches) * len(cards) <= _MOST:
-        raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(facts) * len(batches):,}")
+        raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
+    targets = [wanted_gpu(name, gpus) for name in named]
+    counts = [known for name in cnns or zoo_names() for known in _at_sizes(name, inputs, bool(cnns))]
+    if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
+        raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
     frames = [
-        configuration(cnn=known, gpu=card, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
-        for known, batch, card in product(facts, batches, cards)
+        configuration(cnn=known, gpu=target, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
+        for known, batch, target in product(counts, batches, targets)
     ]
-    for card in cards:
-        gpus = gpus.with_gpu(card) if card not in gpus.gpus else gpus
-    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(facts)))
+    for target in targets:
+        gpus = gpus.with_gpu(target) if target not in gpus.gpus else gpus
+    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(counts)))
 
 
 def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
@@ -63,7 +63,7 @@ def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
         try:
             found.append(named_cnn(name, side))
         except InputError as error:
-            # Of the whole zoo some networks are too deep for small images; of those asked for, say so.
+            # Some CNNs of the zoo are too deep for small images; for those requested by name it is an error.
             if asked:
                 raise InputError(f"{name}: {error}") from None
     return found
@@ -76,7 +76,7 @@ def _small_enough(pool: RunTable) -> RunTable:
 
 
 def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
-    """Return the pool without what is measured, what it has twice and what cannot fit, and a line about it.
+    """Return the pool without measured, repeated and too large configurations, and a line about it.
 
     Raises InputError where nothing is left.
     """
@@ -85,16 +85,16 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
     old = keys.isin(known).to_numpy() | keys.duplicated().to_numpy()
     large = (memory_needs(pool)["fits"] == CANNOT_FIT).to_numpy()
     left = pool.where(~old & ~large)
-    told = f"{len(left):,} configurations to choose from"
-    for number, words in ((old.sum(), "measured already"), ((large & ~old).sum(), "that cannot fit")):
-        told += f"; without {int(number):,} {words}" if number else ""
+    note = f"{len(left):,} configurations to choose from"
+    for number, words in ((old.sum(), "already measured"), ((large & ~old).sum(), "that cannot fit")):
+        note += f"; without {int(number):,} {words}" if number else ""
     if not len(left):
-        raise InputError(f"expected configurations that can be measured, got none ({told})")
-    return left, told
+        raise InputError(f"no configuration can be measured ({note})")
+    return left, note
 
 
 def _keys(table: RunTable) -> pd.Series:
-    """A text per run that is the same for the same configuration; a precision not stated counts as fp32."""
+    """A text per run that identifies its configuration; an unstated precision counts as fp32."""
     return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
 
 
@@ -106,5 +106,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
-        raise InputError(f"{option}: expected whole numbers with commas, such as 8,32, got {text[:40]!r}")
+        raise InputError(
+            f"{option}: expected whole numbers separated by commas, such as 8,32, got {text[:40]!r}"
+        )
     return tuple(np.unique([int(part) for part in parts]).tolist())

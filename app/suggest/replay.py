@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.suggest.candidates import Candidates, candidates_of
+from trainlaw.app.suggest.candidates import Candidates, make_candidates
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError
@@ -24,13 +24,13 @@ from trainlaw.validate.refit import RefittedFormula
 RANDOM, SUGGESTED = "random", "suggested"
 #: What can be held out together, on all GPUs.
 HELD_OUT = ("configuration", "cnn")
-_RIVALS = 5
+_FRONT_MEMBERS = 5
 _REPEATS = 30
 
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """What a replay depends on beside its runs.
+    """The settings of a replay, apart from its runs.
 
     sizes : how many runs are chosen. seeds : repetitions with other held-out and measured runs. held_out :
     `HELD_OUT`, a third of them. start : runs that are measured at first. draws : random choices per seed,
@@ -116,14 +116,14 @@ def replayed(
     """
     if settings.held_out not in HELD_OUT:
         raise unknown_name("kind of held-out runs", settings.held_out, HELD_OUT)
-    form, rivals = _searched(runs.where(~inside), settings.evaluations)
+    form, members = _searched(runs.where(~inside), settings.evaluations)
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)
     if len(own.y) < 3 * least:
         raise InputError(f"expected at least {3 * least} runs to replay on, got {len(own.y)}")
     rows: list[tuple[int, int, str, float, float]] = []
     for seed in range(settings.seeds):
-        stage = _stage(own, form, rivals, settings, seed)
+        stage = _stage(own, form, members, settings, seed)
         rows += [(seed, *row) for row in _errors(stage, form, settings, seed)]
         if on_seed is not None:
             on_seed(seed)
@@ -136,8 +136,8 @@ def _searched(others: RunTable, evaluations: int) -> tuple[Formula, tuple[Formul
     settings = SearchSettings(evaluations=evaluations, islands=2, population=200)
     search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
     search.fit(others.features(STUDY_FEATURES), others.seconds, groups=others.labels()["gpu_group"])
-    rivals = sorted(search.front_, key=lambda member: member.validation_loss or np.inf)[:_RIVALS]
-    return search.formula_, tuple(member.formula for member in rivals)
+    members = sorted(search.front_, key=lambda member: member.validation_loss or np.inf)[:_FRONT_MEMBERS]
+    return search.formula_, tuple(member.formula for member in members)
 
 
 def _runs_of(runs: RunTable, held_out: str) -> _Runs:
@@ -150,17 +150,17 @@ def _runs_of(runs: RunTable, held_out: str) -> _Runs:
 
 
 def _stage(
-    runs: _Runs, form: Formula, rivals: tuple[Formula, ...], settings: ReplaySettings, seed: int
+    runs: _Runs, form: Formula, members: tuple[Formula, ...], settings: ReplaySettings, seed: int
 ) -> _Stage:
     generator = np.random.default_rng(seed)
     units = generator.permutation(np.unique(runs.units))
     held_out = np.isin(runs.units, units[: max(1, len(units) // 3)])
     rest = generator.permutation(np.flatnonzero(~held_out))
     measured, pool = rest[: settings.start], rest[settings.start :]
-    law = RefittedFormula(form).fit(*runs.part(measured))
+    fitted = RefittedFormula(form).fit(*runs.part(measured))
     X = runs.X.iloc[pool]
-    cost_s = _REPEATS * law.predict(X)
-    candidates = candidates_of(law, rivals, runs.part(measured), X, cost_s, seed=seed)
+    cost_s = _REPEATS * fitted.predict(X)
+    candidates = make_candidates(fitted, members, runs.part(measured), X, cost_s, seed=seed)
     return _Stage(runs, measured, pool, np.flatnonzero(held_out), candidates, generator)
 
 
@@ -171,8 +171,8 @@ def _errors(
 
     def error(chosen: list[int]) -> float:
         rows = np.concatenate([stage.measured, stage.pool[np.asarray(chosen, dtype=np.intp)]])
-        law = RefittedFormula(form).fit(*stage.runs.part(rows))
-        predicted = law.predict(stage.runs.X.iloc[stage.held_out])
+        fitted = RefittedFormula(form).fit(*stage.runs.part(rows))
+        predicted = fitted.predict(stage.runs.X.iloc[stage.held_out])
         return mape_percent(stage.runs.y[stage.held_out], predicted)
 
     yield 0, "start", error([]), 0.0

@@ -1,4 +1,4 @@
-"""Suggestions as a table that says why, and as a plan that `trainlaw profile` takes; a replay as a table."""
+"""Suggestions as a table with reasons and as a plan for `trainlaw profile`; a replay as a table."""
 
 import textwrap
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ _REASONS = (
 _SHOWN_RANGES = 2
 
 
-def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, told: str) -> str:
-    """Return a table of what to measure and why; told : a line about the pool."""
+def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, note: str) -> str:
+    """Return a table of what to measure and why; note : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = [
-        "", "CNN", "batch", "px", "GPU", "time", "cost", "stands for", "unsure", "disagree", "new range"
+        "", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree", "new range"
     ]  # fmt: skip
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
@@ -36,13 +36,13 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, to
         f"together: distance of the pool to what is measured {_less(found.represented)}, variance of its "
         f"predicted times {_less(found.removed)}, ranges of the features covered {before} -> {after} %, "
         f"{cost} of iterations",
-        "stands for: share of that distance, after those above; unsure: by the constants; disagree: formulas "
-        "of the front, fitted to resampled runs",
-        f"formula: {front.origin}, and {len(front.rivals)} more of its front; {len(front.measured):,} runs "
+        "represents: share of that distance, after those above; uncertain: by the constants; disagree: "
+        "formulas of the front, fitted to resampled runs",
+        f"formula: {front.origin}, and {len(front.others)} more of its front; {len(front.measured):,} runs "
         "measured so far",
     )
     wrapped = [textwrap.fill(text, terminal_width(), break_on_hyphens=False) for text in prose]
-    return "\n".join([told, fitted_table(header, rows), "", *wrapped])
+    return "\n".join([note, fitted_table(header, rows), "", *wrapped])
 
 
 def _less(share: float) -> str:
@@ -84,7 +84,7 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
 
 
 def replay_text(replay: Replay, source: str) -> str:
-    """Return the errors of all strategies beside random choice; source : of the pool's runs."""
+    """Return the errors of all strategies compared with random choice; source : of the pool's runs."""
     settings, table = replay.settings, replay.differences()
     start = table.loc[table["size"] == 0, "error_percent"].item()
     parts = [
@@ -98,7 +98,7 @@ def replay_text(replay: Replay, source: str) -> str:
         ]
         header = [f"{size} chosen", "error", "against random", "95 % interval", "lower in", "cost of the set"]
         parts += ["", text_table(header, rows)]
-    parts += ["", "error: MAPE of held-out runs; against random: points of percent, paired, seeds drawn anew"]
+    parts += ["", "error: MAPE of held-out runs; against random: points of percent, paired, seeds resampled"]
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Laws of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
+"""Formulas of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferLaw
+from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferSearch
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
 from trainlaw.datasets import DATASETS, PairTable, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_RUN_FEATURES
@@ -40,8 +40,8 @@ def rows_of_pairs(table: PairTable) -> StudyRows:
     return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferLaw]:
-    return partial(TransferLaw, settings)
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TransferSearch]:
+    return partial(TransferSearch, settings)
 
 
 OF_PAIRS = StudyKind(

@@ -1,11 +1,12 @@
-"""Laws of the time on a target GPU from what was measured on an anchor, evolved.
+"""Formulas of the time on a target GPU from measurements on an anchor GPU, evolved.
 
-`ProfileLaw` is of one pair of GPUs, from the anchor's profile: the geometric mean of two laws that are
-evolved apart, one of the operations alone, one of operations and the network's work on the target. Their
-errors differ, so the mean's are smaller; fitted together they would be one law with the errors of one.
+`ProfileSearch` is for one pair of GPUs, from the anchor's profile: the geometric mean of two formulas that
+are evolved separately, one from the operations alone, one from operations and the CNN's work on the target.
+Their errors differ, so those of the mean are smaller; fitted together they would be one formula with the
+errors of one.
 
-`TransferLaw` is of any pair: a law L of plain runs, times (anchor's time / L of the anchor) ^ exponent. What
-L gets wrong about a network it gets wrong on the anchor too, by a power that the pairs tell.
+`TransferSearch` is for any pair: a formula L of plain runs, times (anchor's time / L of the anchor) ^
+exponent. What L misses for a CNN on the target it also misses on the anchor, to a power fitted on the pairs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +37,9 @@ from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
 OVERHEAD = "iteration_overhead_s"
-#: What each of the two laws of a pair may be made of.
+#: Features of the two formulas of a pair.
 ALONE = (*OPERATION_FEATURES, ANCHOR_TIME, OVERHEAD)
-WITH_NETWORK = (
+WITH_CNN = (
     *OPERATION_FEATURES,
     "unprofiled_s",
     "conv3x3_compute_s",
@@ -54,9 +55,9 @@ WITH_NETWORK = (
     OVERHEAD,
 )
 TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
-PAIR_LAW_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_NETWORK)))
-# Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms err more.
-_OF_A_PAIR = {
+PAIR_FORMULA_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_CNN)))
+# Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms have larger errors.
+_PAIR_SETTINGS = {
     "operators": ("add", "max"),
     "loss": "absolute_percentage",
     "choice": "loss",
@@ -68,29 +69,29 @@ _OF_A_PAIR = {
 }
 
 
-class ProfileLaw:
-    """Evolves a law of one pair of GPUs; `evaluations` of the settings are tried for each of its two parts.
+class ProfileSearch:
+    """Evolves a formula of one pair of GPUs; `evaluations` are tried for each of its two parts.
 
-    with_network : take the mean with a law that also sees the network; else operations alone. After `fit`:
+    with_cnn : take the mean with a formula that also uses the CNN; else operations alone. After `fit`:
     `formula_`, and `front_` of it alone.
     """
 
-    def __init__(self, settings: SearchSettings, with_network: bool = True) -> None:
+    def __init__(self, settings: SearchSettings, with_cnn: bool = True) -> None:
         """Keep the settings; only evaluations, seed and threads of them count."""
-        self.settings = replace(settings, **_OF_A_PAIR)
-        self.parts = (ALONE, WITH_NETWORK) if with_network else (ALONE,)
+        self.settings = replace(settings, **_PAIR_SETTINGS)
+        self.feature_sets = (ALONE, WITH_CNN) if with_cnn else (ALONE,)
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of a pair, (n_rows, k). y : seconds on the target, (n_rows,)."""
-        laws = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.parts]
-        expressions = [without_vanishing_terms(law.formula_.expression) for law in laws]
+        parts = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.feature_sets]
+        expressions = [without_vanishing_terms(part.formula_.expression) for part in parts]
         whole = expressions[0]
         if len(expressions) == 2:
             whole = Apply("sqrt", (Apply("mul", tuple(expressions)),))
         used = set(variables(whole))
-        names = tuple(name for name in PAIR_LAW_FEATURES if name in used)
+        names = tuple(name for name in PAIR_FORMULA_FEATURES if name in used)
         ranges = {name: (float(X[name].min()), float(X[name].max())) for name in names}
-        loss = float(np.mean([law.formula_.provenance["training_loss"] for law in laws]))
+        loss = float(np.mean([part.formula_.provenance["training_loss"] for part in parts]))
         self.formula_ = Formula(
             whole,
             feature_specs(names, PAIR_FEATURES),
@@ -107,11 +108,11 @@ class ProfileLaw:
         return _predicted(self.formula_, X)
 
     def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
-        # A column without a number but zero cannot have a constant.
+        # A column of zeros cannot have a constant.
         names = tuple(name for name in names if X[name].any())
         settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
         search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, SearchReporter())
-        # One group: which architecture a row is of says nothing about the next.
+        # One group: the architecture of a row carries no information about the next.
         return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
 
 
@@ -121,7 +122,7 @@ _ZERO = Constant(0.0)
 
 
 def without_vanishing_terms(expression: Expression) -> Expression:
-    """Return a law of sums and maxima of non-negative terms without those whose weight is next to nothing.
+    """Return a formula of sums and maxima of non-negative terms without those of vanishing weight.
 
     >>> from trainlaw.formulas import to_text
     >>> to_text(without_vanishing_terms(parse_text("max(1e-99 * a, 2 * b) + 1e-12 * c")))
@@ -159,8 +160,8 @@ def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Exp
     return parse_text(" + ".join(terms))
 
 
-class TransferLaw:
-    """Evolves a law of plain runs, and fits how far what it misses on the anchor is missed on the target.
+class TransferSearch:
+    """Evolves a formula of plain runs, and fits how its error on the anchor transfers to the target.
 
     Rows whose anchor is their own GPU are plain runs. After `fit`: `formula_`, `front_`.
     """
@@ -179,8 +180,8 @@ class TransferLaw:
         self.formula_ = transferred(search.formula_, rows, seconds)
         members = [transferred(item.formula, rows, seconds) for item in search.front_]
         scored = [
-            ScoredFormula(law, float(law.provenance["training_loss"]), complexity(law.expression))
-            for law in members
+            ScoredFormula(member, float(member.provenance["training_loss"]), complexity(member.expression))
+            for member in members
         ]
         self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
         return self
@@ -205,17 +206,17 @@ def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
     return np.array([chip in known for chip in anchors], dtype=bool)
 
 
-def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
+def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
     """Return L x (anchor time / L of the anchor) ^ exponent, the exponent fitted to the logarithms of `y`.
 
-    law : L, of runs. X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,).
+    formula : L, of runs. X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,).
     """
-    law = replace(law, expression=without_vanishing_terms(law.expression))
-    of_target = law.expression
+    formula = replace(formula, expression=without_vanishing_terms(formula.expression))
+    of_target = formula.expression
     of_anchor = substitute(of_target, {name: Variable(ANCHOR + name) for name in variables(of_target)})
     names = list(variables(of_target))
-    target_s = law.predict({name: X[name].to_numpy() for name in names})
-    anchor_s = law.predict({name: X[ANCHOR + name].to_numpy() for name in names})
+    target_s = formula.predict({name: X[name].to_numpy() for name in names})
+    anchor_s = formula.predict({name: X[ANCHOR + name].to_numpy() for name in names})
     with np.errstate(all="ignore"):
         missed = np.log(X[ANCHOR_TIME].to_numpy(dtype=float) / anchor_s)
         wanted = np.log(np.asarray(y, dtype=float) / target_s)
@@ -227,12 +228,12 @@ def transferred(law: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
     chosen = (*names, ANCHOR_TIME, *(ANCHOR + name for name in names))
     ranges = {name: (float(X[name].min()), float(X[name].max())) for name in chosen}
     return replace(
-        law,
+        formula,
         expression=whole,
         features=feature_specs(chosen, PAIR_FEATURES),
         scope=GPU_PAIR,
-        ranges={**ranges, **{name: _wider(law.ranges.get(name), ranges[name]) for name in names}},
-        provenance={**law.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
+        ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
+        provenance={**formula.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
     )
 
 
@@ -249,6 +250,6 @@ def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean(np.abs(predicted / y - 1.0)))
 
 
-def _predicted(law: Formula, X: pd.DataFrame) -> np.ndarray:
-    columns: Mapping[str, np.ndarray] = {spec.name: X[spec.name].to_numpy() for spec in law.used_features}
-    return np.broadcast_to(law.predict(columns), len(X)).copy()
+def _predicted(formula: Formula, X: pd.DataFrame) -> np.ndarray:
+    columns: Mapping[str, np.ndarray] = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
+    return np.broadcast_to(formula.predict(columns), len(X)).copy()

@@ -33,7 +33,7 @@ class Evolution(Estimator, Protocol):
 class StudyRows:
     """A table as a study sees it.
 
-    X : all numeric features, for search and rivals, shape (n_rows, k). seconds : measured times, (n_rows,).
+    X : all numeric features, for search and baselines, shape (n_rows, k). seconds : measured, (n_rows,).
     labels : text, shape (n_rows, n_labels), `gpu_group`, `gpu` and `cnn_base` among them. cnn_layers : the
     layers of the CNNs for a formula of one layer, None where a row of `X` is a row of the formula.
     evaluated : bool, (n_rows,), rows included in the error; others only train. None for all.

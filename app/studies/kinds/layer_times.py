@@ -1,4 +1,4 @@
-"""Laws of one kind of layer in one pass, from layers that were measured one by one."""
+"""Formulas of one kind of layer in one pass, from layers that were measured one by one."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,7 +21,7 @@ from trainlaw.validate.baselines import baselines_for
 
 LAYER_TIMES = "layer-times"
 LAYER_KINDS = ("conv", "dense")
-#: Passes as a person names them, and as the tables do.
+#: Passes as the user names them, and as the tables do.
 PASSES = {"forward": "forward", "train": "forward+backward+optimizer"}
 LAYER_TIME = FeatureSpec("time_s", "t", SECOND, "time of one layer", low=0.0)
 #: A matrix product that saturates in its sides: compute, then what each side adds; a convolution in tiles;
@@ -30,7 +30,7 @@ _PRODUCT = ("tiled_compute_s", "output_compute_s", "im2col_compute_s", "wave_com
 _TILES = ("fast_compute_s", "fast_input_compute_s", "weight_compute_s", "fast_wave_compute_s")
 _BYTES = ("input_memory_s", "output_memory_s", "weight_memory_s", "epilogue_memory_s", "update_memory_s")
 _REST = (*_BYTES, "launch_s")
-#: How far a card stays behind its data sheet: few of them, since few cards were measured.
+#: How far a GPU stays below its data sheet: few of them, since few GPUs were measured.
 _SLOWDOWNS = ("clock_drop", "wide_sm")
 LAYER_TIME_FEATURES = tuple(dict.fromkeys(("compute_s", *_PRODUCT, *_TILES, *_REST, *_SLOWDOWNS)))
 _MOST_ROWS = 4_000  # of a search; more find the same terms later
@@ -58,7 +58,7 @@ class LayerTimeSearch:
             operators=("add", "mul", "exp", "min" if X["is_conv"].max() > 0 else "max"),
             template=parse_text(form),
             seeds=(parse_text(seed),),
-            # Factors stand before the holes only: a term with one of its own would fit single cards.
+            # Factors only before the holes: a factor per term would fit single GPUs.
             nesting_limits=(("mul", "mul", 0), ("min", "mul", 0), ("max", "mul", 0), ("min", "min", 0)),
             constant_ranges=(("clock_drop", 0.0, 0.5),),
             loss="absolute_percentage",
@@ -85,17 +85,17 @@ def drawn_rows(groups: np.ndarray, most: int, seed: int) -> np.ndarray:
 
 
 def _changing(X: pd.DataFrame) -> tuple[str, ...]:
-    """The features of a law that these layers, (n_layers, k), have at all; tiles for convolutions only."""
+    """The features of a formula that vary among these layers, (n_layers, k); tiles for convolutions only."""
     conv = X["is_conv"].max() > 0
     usable = [name for name in LAYER_TIME_FEATURES if conv or not name.startswith("fast_")]
     return tuple(name for name in usable if np.ptp(X[name]) > 0 or name == "launch_s")
 
 
 def _form(X: pd.DataFrame, features: tuple[str, ...]) -> tuple[str, str]:
-    """The form with holes, and the first law; its constants are ones and round figures, each fit finds its
+    """The form with holes, and the first formula; its constants are round figures, each fit finds its
     own.
 
-    Convolutions take the faster of a matrix product and tiles; what is beside has its own slow-down.
+    Convolutions take the faster of a matrix product and tiles; the rest has its own slow-down.
     """
 
     def total(*names: str) -> str:
@@ -118,8 +118,8 @@ def _form(X: pd.DataFrame, features: tuple[str, ...]) -> tuple[str, str]:
 def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> LayerTable:
     """Return the layers of one kind and pass, named like "cde-layers/conv/train" or "mine.csv/conv/train".
 
-    gpu_file : GPUs of a person, for the layers in a file. Raises UnknownNameError for an unknown table, kind
-    or pass, InputError for another text, files of networks, or of GPUs beside a built-in table.
+    gpu_file : custom GPUs, for the layers in a file. Raises UnknownNameError for an unknown table, kind
+    or pass, InputError for another text, files of CNNs, or of GPUs for a built-in table.
     """
     parts = text.rsplit("/", 2)
     tables = [name for name, dataset in DATASETS.items() if dataset.kind == "layers"]

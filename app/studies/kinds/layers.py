@@ -1,4 +1,4 @@
-"""Laws of one layer, found from whole iterations: each is the sum of the law over its network's layers."""
+"""Formulas of one layer, found from whole iterations: each is the sum over the layers of its CNN."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSear
     return partial(LayerSearch, rows.cnn_layers, LAYER_STUDY_FEATURES, settings)
 
 
-# Layers differ by far more than runs do, so that there is no joint range of theirs.
+# Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
 OF_LAYERS = replace(
     OF_RUNS,
     name="layers",

@@ -1,4 +1,4 @@
-"""Laws of the iteration on several GPUs, from the measured time of the same configuration on one."""
+"""Formulas of the iteration on several GPUs, from the measured time of the same configuration on one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,20 +19,20 @@ from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
-#: What a law must know where the rows tell of it: computing, exchange in a node, across nodes, its calls.
+#: Terms required where they vary among the rows: computing, all-reduce in a node, across nodes, its calls.
 REQUIRED = (SINGLE_GPU_TIME, "exchange_transfer_s", "network_transfer_s", "exchange_launch_s")
 SCALING_TERMS = (*REQUIRED, "server_transfer_s", "iteration_overhead_s")
 
 
 class ScalingSearch:
-    """Evolves a law of several GPUs: a sum of times on top of the whole time on one GPU.
+    """Evolves a scaling formula: a sum of times on top of the whole time on one GPU.
 
-    Maxima (what hides behind computing) and factors of pure numbers fit better and transfer worse: see
+    Maxima (overlap with computing) and factors of pure numbers fit better and transfer worse: see
     docs/several-gpus.md. After `fit`: `formula_`, `front_`.
     """
 
     def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings of the search, to which `fit` adds those of such laws."""
+        """Keep the settings of the search, to which `fit` adds those of such formulas."""
         self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
@@ -42,13 +42,13 @@ class ScalingSearch:
         try:
             search = self._search(known, required).fit(X, y, groups)
         except InputError:
-            # A term may fit best at no weight at all, so that no law has it: then none is demanded.
+            # A term may fit best with weight zero, so that no formula has it: then none is required.
             search = self._search(known, ()).fit(X, y, groups)
         self.formula_, self.front_ = search.formula_, search.front_
         return self
 
     def _search(self, known: Sequence[str], required: tuple[str, ...]) -> FormulaRegressor:
-        # The form to start from; its constants are found on the training rows.
+        # The form to start from; its constants are fitted on the training rows.
         form = " + ".join(name for name in known if name != "iteration_overhead_s")
         settings = replace(
             self.settings,

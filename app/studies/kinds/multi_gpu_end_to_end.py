@@ -1,8 +1,8 @@
-"""Laws of the iteration on several GPUs from data sheets and networks alone: no time on one GPU is given.
+"""Formulas of the iteration on several GPUs from specifications alone: no time on one GPU is given.
 
-Two searches, one after the other: a law of one GPU from the runs on one, and a law of several from the runs
-whose time on one GPU was measured. The first then stands in the second for that time, so that the whole is
-one formula, and a GPU that is held out is unknown to both.
+Two searches in sequence: a formula of one GPU from the runs on one, and a scaling formula from the runs whose
+time on one GPU was measured. The first then replaces that time in the second, so that the result is one
+formula, and a held-out GPU is unknown to both.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,10 +40,10 @@ from trainlaw.formulas import (
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
-#: A law of one GPU also needs to tell precisions apart: runs on several are of many.
+#: A formula of one GPU also needs to distinguish precisions: runs on several GPUs have many.
 SINGLE_TERMS = (*STUDY_FEATURES, "tensor_ratio", "clock_ratio")
 # As the hand-derived closed forms have it: products at a rate between those with and without tensor cores.
-# Each fold finds the constants on its own training rows; Kepler's factor needs a Kepler card among them.
+# Each fold finds the constants on its own training rows; Kepler's factor needs a Kepler GPU among them.
 _FORMS = tuple(
     parse_text(
         "(conv_other_compute_s + 50 * im2col_compute_s + 500 * conv_weight_compute_s) * tensor_ratio ^ 0.5"
@@ -52,11 +52,11 @@ _FORMS = tuple(
     )
     for kepler in ("", " * exp(0.5 * wide_sm)")
 )
-_SHARE_OF_SEVERAL = 3  # the law of one GPU has more terms, so that two of three formulas are tried for it
+_SCALING_SHARE = 3  # the formula of one GPU has more terms, so it gets two thirds of the evaluations
 
 
 class TwoStageSearch:
-    """Evolves a law of one GPU, then one of several, and puts the first into the second.
+    """Evolves a formula of one GPU, then a scaling formula, and inserts the first into the second.
 
     single, several : settings of the two searches. After `fit`: `formula_`, `front_`.
     """
@@ -72,9 +72,9 @@ class TwoStageSearch:
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
         one = evolved(feature_specs(SINGLE_TERMS), TARGET, replace(self.single, seeds=_forms(X[alone])))
         one.fit(X[alone], y[alone], groups[alone])
-        law = ScalingSearch(self.several).fit(X[known], y[known], groups[known])
-        self.formula_ = with_single_gpu_formula(law.formula_, one.formula_)
-        self.front_ = _front(law, one.formula_, X[~alone], y[~alone])
+        scaling = ScalingSearch(self.several).fit(X[known], y[known], groups[known])
+        self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
+        self.front_ = _front(scaling, one.formula_, X[~alone], y[~alone])
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
@@ -83,14 +83,14 @@ class TwoStageSearch:
 
 
 def _forms(X: pd.DataFrame) -> tuple[Expression, ...]:
-    """The forms whose pure numbers differ among the rows of X, (n_runs, k): a search knows no others."""
+    """The forms whose pure numbers vary among the rows of X, (n_runs, k): a search has no others."""
     constant = {name for name in ("wide_sm", "tensor_ratio") if X[name].nunique() < 2}
     return tuple(form for form in _FORMS if not constant & set(variables(form)))
 
 
-def _front(law: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
-    """The front of the law of several GPUs with one formula of one; loss: mean |ln ratio| on `X`, (n, k)."""
-    whole = [with_single_gpu_formula(member.formula, one) for member in law.front_]
+def _front(scaling: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
+    """The front of scaling formulas with one formula of one GPU; loss: mean |ln ratio| on `X`, (n, k)."""
+    whole = [with_single_gpu_formula(member.formula, one) for member in scaling.front_]
     losses = [float(np.mean(np.abs(np.log(formula.predict(X) / y)))) for formula in whole]
     return ParetoFront.of(
         ScoredFormula(formula, loss, complexity(formula.expression))
@@ -117,23 +117,23 @@ def _rows(table: RunTable) -> StudyRows:
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageSearch]:
-    of_several = settings.evaluations // _SHARE_OF_SEVERAL
-    single = replace(settings, evaluations=settings.evaluations - of_several)
-    return partial(TwoStageSearch, single, replace(settings, evaluations=of_several))
+    for_scaling = settings.evaluations // _SCALING_SHARE
+    single = replace(settings, evaluations=settings.evaluations - for_scaling)
+    return partial(TwoStageSearch, single, replace(settings, evaluations=for_scaling))
 
 
-_OF_SEVERAL = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
+_COMMUNICATION = (name for name in SCALING_TERMS if name != SINGLE_GPU_TIME)
 _BASELINES = {
     **named_baselines("null_compute", "roofline", "cf21_tensor"),
     **baselines_for(MULTI_GPU_RUN),
 }
-_TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_OF_SEVERAL)))
+_TERMS = tuple(dict.fromkeys((*SINGLE_TERMS, *_COMMUNICATION)))
 
 END_TO_END = replace(
     OF_MANY_GPUS,
     name=f"{MULTI}-end-to-end",
     scope=MULTI_GPU_RUN,
-    title="runs on several GPUs, from data sheets and networks alone",
+    title="runs on several GPUs, from specifications and CNNs alone",
     read=_table,
     rows=_rows,
     features=_TERMS,

@@ -1,4 +1,4 @@
-"""Laws of whole iterations on one GPU: the main job."""
+"""Formulas of whole iterations on one GPU: the default kind of study."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,12 +17,12 @@ def rows_of_runs(table: RunTable) -> StudyRows:
     return StudyRows(table.features(), table.seconds, study_labels(table))
 
 
-#: On CPUs also the cores in use: times at the data sheet's rates take threads to help by as much as they are.
+#: On CPUs also the cores in use: times at data-sheet rates would assume perfect scaling over threads.
 CPU_FEATURES = ("sm_count",)
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
-    """Threads are a matter of runs on CPUs, with several numbers of them."""
+    """The number of threads is a feature only where the runs are on CPUs and differ in it."""
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
     return partial(evolved, feature_specs(names), TARGET, settings)

@@ -102,7 +102,7 @@ def test_rounding_costs_less_than_it_may(built_in):
     assert rounding.rounded_percent == pytest.approx(100 * errors.mean(), rel=1e-12)
     assert len(to_text(rounding.formula.expression)) < len(to_text(long.expression)) - 50
     elsewhere = rounded_formula(replace(long, provenance={"table": "mine.csv"}))
-    assert elsewhere.formula.expression == long.expression and "not at hand" in elsewhere.sentence
+    assert elsewhere.formula.expression == long.expression and "not available" in elsewhere.sentence
 
 
 def test_elasticities_are_what_predictions_say(built_in):
@@ -151,7 +151,7 @@ def test_show_says_all_of_it(built_in):
     for part in (
         "fewest digits that cost less than 0.1 points of error",
         "as a sum of terms, complexity",
-        "in facts of GPU, CNN and run",
+        "in base columns of GPU, CNN and run",
         "what each term means:",
         "memory time (conv output)",
         "effect of 10 % more of one quantity",

@@ -17,9 +17,9 @@ from trainlaw.app.models.builtin import (
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor_search import (
-    PAIR_LAW_FEATURES,
-    ProfileLaw,
-    TransferLaw,
+    PAIR_FORMULA_FEATURES,
+    ProfileSearch,
+    TransferSearch,
     is_plain_run,
     nonnegative_sum,
     transferred,
@@ -71,23 +71,23 @@ def test_terms_that_vanish_are_left_out():
 
 
 def test_law_of_a_pair_is_a_mean_of_two_and_predicts_what_it_says(pair):
-    X = pair.features(PAIR_LAW_FEATURES)
-    fitted = ProfileLaw(QUICK).fit(X, pair.seconds, np.zeros(len(X)))
+    X = pair.features(PAIR_FORMULA_FEATURES)
+    fitted = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X)))
     law = fitted.formula_
     assert law.expression.operator == "sqrt" and law.target.name == "time_s"
     by_hand = law.predict({spec.name: X[spec.name].to_numpy() for spec in law.used_features})
     assert (by_hand == fitted.predict(X)).all()
     assert np.mean(np.abs(by_hand / pair.seconds - 1)) < 0.1
-    again = ProfileLaw(QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
+    again = ProfileSearch(QUICK).fit(X, pair.seconds, np.zeros(len(X))).formula_
     assert again.text(None) == law.text(None)
 
 
 def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
     labels = pair.labels()
-    X, split = pair.features(PAIR_LAW_FEATURES), leave_one_group_out(labels["cnn_base"])[3]
+    X, split = pair.features(PAIR_FORMULA_FEATURES), leave_one_group_out(labels["cnn_base"])[3]
 
     def procedure(X, seconds, labels, split):
-        law = ProfileLaw(QUICK).fit(X.iloc[split.train], seconds[split.train], np.zeros(len(split.train)))
+        law = ProfileSearch(QUICK).fit(X.iloc[split.train], seconds[split.train], np.zeros(len(split.train)))
         return law.predict(X.iloc[split.test])
 
     assert_blind(procedure, X, pair.seconds, labels, split)
@@ -95,7 +95,7 @@ def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
 
 def test_pair_study_takes_the_law_under_its_guard(pair):
     few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
-    result = run_pair_study(few, {"law": lambda: ProfileLaw(QUICK)}, features=PAIR_LAW_FEATURES)
+    result = run_pair_study(few, {"law": lambda: ProfileSearch(QUICK)}, features=PAIR_FORMULA_FEATURES)
     assert len(result.predictions) == len(few) and np.isfinite(result.predicted_s("law")).all()
     assert set(result.predictions["pair"]) == {"T4 to K80"}
 
@@ -125,12 +125,12 @@ def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()
     held_out = rows.labels["gpu_group"].to_numpy() == "GV100-80"
     X, y, groups = rows.X[~held_out], rows.seconds[~held_out], rows.groups[~held_out]
-    law = TransferLaw(replace(QUICK, evaluations=200)).fit(X, y, groups)
+    law = TransferSearch(replace(QUICK, evaluations=200)).fit(X, y, groups)
     # The same, with nonsense wherever a V100 is the anchor.
     spoiled = X.copy()
     spoiled.loc[spoiled["anchor_sm_count"] == 80, "anchor_time_s"] *= 7.0
     assert (spoiled["anchor_time_s"] != X["anchor_time_s"]).sum() == 921
-    again = TransferLaw(replace(QUICK, evaluations=200)).fit(spoiled, y, groups)
+    again = TransferSearch(replace(QUICK, evaluations=200)).fit(spoiled, y, groups)
     assert again.formula_.text(None) == law.formula_.text(None)
 
 

@@ -49,7 +49,7 @@ def front(formula, tmp_path):
 def test_the_front_of_a_run_folder(front, formula, tmp_path):
     found = find_front(front, tmp_path)
     assert found.chosen.expression == formula.expression
-    assert [law.text() for law in found.rivals] == [
+    assert [law.text() for law in found.others] == [
         "20 * conv_output_memory_s + 3 * total_compute_s",
         "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
     ]
