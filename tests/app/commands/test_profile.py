@@ -175,7 +175,7 @@ def test_ctrl_c_says_what_is_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(profile_jobs, "run_profile", interrupted)
     result = CliRunner().invoke(app, ["profile", "--out", str(tmp_path / "runs.csv")])
     assert result.exit_code == 130
-    assert result.stderr.endswith("keeps what was measured, the same command goes on\n")
+    assert result.stderr.endswith("keeps what was measured; the same command continues\n")
 
 
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="the extra 'profile' brings torch")

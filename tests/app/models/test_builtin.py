@@ -23,7 +23,7 @@ def test_it_was_made_from_the_shipped_data():
     assert "interrupted" not in law.provenance
 
 
-def test_its_stated_error_is_below_the_rivals():
+def test_its_stated_error_is_below_the_baselines():
     summary = load_formula(BUILT_IN).errors["summary"]
     macro = {name: metrics["macro_gpu_group_mape_percent"] for name, metrics in summary.items()}
     assert macro["trainlaw"] < macro["random_forest"]

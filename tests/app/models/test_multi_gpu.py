@@ -66,7 +66,7 @@ def outcome():
     return study_table(few, wanted, 1, quiet, quiet)
 
 
-def test_each_kind_has_a_name_and_a_table_and_known_rivals():
+def test_each_kind_has_a_name_and_a_table_and_known_baselines():
     help_text = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
     for name, kind in STUDY_KINDS.items():
         assert name == kind.name and kind.title

@@ -44,7 +44,7 @@ def test_any_text_survives_the_file(text):
     assert tomllib.loads(written)["table"] == text
 
 
-def test_all_means_every_rival():
+def test_all_means_every_baseline():
     assert set(definition_of({"against": "all"}, "here").against) == {
         *baselines_for("run"),
         "gplearn",

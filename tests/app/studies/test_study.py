@@ -59,7 +59,7 @@ def test_run_folder_is_complete(finished):
     assert set(provenance["sha256"]) == set(RUN_FILES) - {"provenance.json"}
 
 
-def test_it_prints_formula_units_and_errors_beside_the_rivals(finished):
+def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
     _, done = finished
     for text in (
         "time_s [s] =",

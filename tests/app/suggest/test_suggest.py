@@ -9,7 +9,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import suggested_runs
 from trainlaw.app.suggest.front import StudiedFront, find_front
-from trainlaw.app.suggest.pool import SAME, pool_of_networks, whole_numbers, worth_measuring
+from trainlaw.app.suggest.pool import SAME, cnn_pool, whole_numbers, worth_measuring
 from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
@@ -25,7 +25,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def pool():
-    return pool_of_networks(NETWORKS.split(","), (8, 32), (), gpus=built_in_gpus(), named=("T4",))
+    return cnn_pool(NETWORKS.split(","), (8, 32), (), gpus=built_in_gpus(), named=("T4",))
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def test_all_of_the_pool_represents_everything(front, pool, tmp_path):
 def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):
     left, told = worth_measuring(pool.merged(pool), [pool.where(cnn="vgg11")])
     assert len(left) == 8
-    assert "without 12 measured already" in told
-    large = pool_of_networks(["vgg16"], (8, 4096), (), gpus=built_in_gpus(), named=("T4",))
+    assert "without 12 already measured" in told
+    large = cnn_pool(["vgg16"], (8, 4096), (), gpus=built_in_gpus(), named=("T4",))
     left, told = worth_measuring(large, [])
     assert left.frame["batch_per_gpu"].tolist() == [8]
     assert "without 1 that cannot fit" in told
@@ -94,13 +94,13 @@ def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):
 
 def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
     gpus = {"gpus": built_in_gpus(), "named": ("T4",)}
-    assert 50 < len(pool_of_networks([], (8,), (32,), **gpus)) < 200
+    assert 50 < len(cnn_pool([], (8,), (32,), **gpus)) < 200
     with pytest.raises(InputError, match="vgg16"):
-        pool_of_networks(["vgg16"], (8,), (8,), **gpus)
+        cnn_pool(["vgg16"], (8,), (8,), **gpus)
     with pytest.raises(UnknownNameError, match="did you mean"):
-        pool_of_networks(["vgg61"], (8,), (), **gpus)
+        cnn_pool(["vgg61"], (8,), (), **gpus)
     with pytest.raises(InputError, match="--gpu"):
-        pool_of_networks(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
+        cnn_pool(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
 
 
 def test_a_law_of_layers(pool):
@@ -155,7 +155,7 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
     own = ["--runs", "runs.csv", "--gpu-file", "runs-machine.csv", *names]
     done = run("--pool", "pool.csv", *own, "-k", 2, "--out", "plan.csv")
     assert done.exit_code == 0, (done.output, done.exception)
-    assert "6 configurations to choose from; without 2 measured already" in done.output
+    assert "6 configurations to choose from; without 2 already measured" in done.output
     planned = read_plan("plan.csv", device="cpu", threads=[9], processes=[1])
     assert len(planned) == 2 and {each.threads for each in planned} <= {1, 2}
     (in_empty_folder / "pool.csv").write_text("cnn,batch_per_gpu\nresnet18,4\nvgg61,1\n")
