@@ -1,4 +1,4 @@
-"""The script of the page: tables to choose from and the formula as JavaScript, printed by our own printer."""
+"""The script of the page: tables to choose from, and the formula as JavaScript."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from trainlaw.formulas import Constant, Expression, Formula, InputError, variabl
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.validate.applicability import KEY
 
-# What a person chooses, so that no table of cards or networks holds it.
+# What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
@@ -47,7 +47,7 @@ _FIRST = {
 def script_of(formula: Formula) -> str:
     """Return the script of a formula's page, inert inside a script element.
 
-    Raises InputError where a feature of the formula does not follow from what the page lets one choose.
+    Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
@@ -71,7 +71,7 @@ def literal(value: Any) -> str:
     '"\\\\u003c/script>"'
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    # Two ends of lines for JavaScript before 2019, and the beginnings of tags and comments.
+    # No tag or comment can begin without <; the other two end a line in JavaScript before 2019.
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
@@ -79,9 +79,9 @@ def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
     precisions = precision_rows()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
     gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes"})
-    for card in built_in_gpus().gpus:
-        if card.gpu in gpus:
-            gpus[card.gpu]["own_link"] = card.gpu_link or card.host_link or "pcie3-x16"
+    for gpu in built_in_gpus().gpus:
+        if gpu.gpu in gpus:
+            gpus[gpu.gpu]["own_link"] = gpu.gpu_link or gpu.host_link or "pcie3-x16"
     return {
         "GPUS": gpus,
         "CNNS": _columns(cnn_rows(), names | {*NEEDED, "cnn_base"}),
@@ -94,7 +94,7 @@ def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> dict[str, dict[str, Any]]:
-    """The wanted columns of a look-up table; unknown numbers are null."""
+    """Return the named columns of a look-up table; unknown numbers are null."""
     return {
         label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
         for label, row in table.items()
@@ -120,7 +120,7 @@ def _links() -> dict[str, dict[str, Any]]:
 
 
 def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exchange: Expression) -> str:
-    """The formula as a JavaScript object: functions by our printer, everything else JSON."""
+    """Return the formula as a JavaScript object: printed functions, and JSON for everything else."""
     features = []
     for spec in formula.used_features:
         low, high = formula.ranges.get(spec.name, (None, None))
@@ -159,5 +159,5 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exc
 
 
 def _function(expression: Expression) -> str:
-    """The printed function in a scope of its own, since each brings its helpers."""
+    """Return a printed function in a separate scope, since each brings its helper functions."""
     return f"(() => {{\n{print_javascript(expression, 'compute')}return compute;\n}})()"

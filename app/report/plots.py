@@ -1,4 +1,4 @@
-"""The report's drawings: predicted against measured, residuals, error per name, Pareto front."""
+"""The drawings of the report: predicted against measured, residuals, errors by name, Pareto front."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,9 @@ from trainlaw.validate.baselines import title_of
 
 _TICK_SIZE = 4.0
 _ROW_HEIGHT = 15.0
+_ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
+_LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
+_LEAST_SHARE = 1e-3  # of the largest loss: better ones are drawn at the end of the axis
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,9 @@ class FrontPoint:
 
 
 def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
-    """A log-log scatter with the diagonal and lines 25 % off it; one colour per group.
+    """Return a log-log scatter as SVG, with the diagonal and lines 25 % off it; one colour per group.
 
     groups : each with at least one point; times in seconds.
-    Returns SVG text.
     """
     times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
     low, high = min(times) / 1.15, max(times) * 1.15
@@ -58,7 +60,7 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
             if predicted > 0
         ]
         parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
-    parts.append(svg.text(225, 382, "measured time of an iteration", "middle"))
+    parts.append(svg.text(225, 382, "measured iteration time", "middle"))
     parts.append(
         f'<g transform="rotate(-90 11 180)">{svg.text(11, 180, "predicted, held out", "middle")}</g>'
     )
@@ -76,12 +78,11 @@ def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
 
 
 def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str) -> str:
-    """A dot plot of errors, one line per name, sorted by the first estimator's error.
+    """Return a dot plot of errors as SVG, one line per name, sorted by the error of the first estimator.
 
-    rows : at least one. estimators : the first is drawn on top and sorts; class `e0`, `e1`, ... in order.
-    title : what the drawing shows, for screen readers.
-    A line with `low` and `high` shows the interval of the first estimator's error.
-    Returns SVG text; the axis is logarithmic, in percent.
+    rows : at least one; `low` and `high` are the interval of the first estimator's error. estimators : the
+    first is drawn on top; CSS classes `e0`, `e1`, ... in order. title : for screen readers. The axis is
+    logarithmic, in percent.
     """
     ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
     shown = [row.errors[name] for row in ordered for name in estimators if row.errors.get(name, -1) > 0]
@@ -113,10 +114,10 @@ def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, hei
 
 
 def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
-    """Predicted over measured against one feature, both logarithmic; zeros of the feature stand at the left.
+    """Return predicted over measured time against one feature as SVG, on log axes; zeros are at the left.
 
     groups : as for `predicted_against_measured`, each with `feature` among its features.
-    unit : of the feature, "" for a pure number. Returns SVG text.
+    unit : of the feature, empty for a pure number.
     """
     positive = [value for group in groups for value in group.features[feature] if value > 0]
     low, high = (min(positive) / 1.3, max(positive) * 1.3) if positive else (0.5, 2.0)
@@ -139,21 +140,14 @@ def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
     return svg.drawing(212, parts, f"Predicted over measured against {feature}, log axes")
 
 
-_ZERO_AT = 54.0  # user units, left of the axis
-
-
 def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
     kind = "diagonal" if ratio == 1 else "grid"
     tick = svg.text(44, up(ratio) + 3.5, f"{ratio:g}", "end", "tick") if ratio not in (0.8, 1.25) else ""
     return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
 
 
-_LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
-_LEAST_SHARE = 1e-3  # of the largest loss
-
-
 def pareto_front(members: Sequence[FrontPoint], chosen: FrontPoint) -> str:
-    """Return the front as steps, loss against complexity, and the chosen formula, which need not be on it.
+    """Return the front as SVG: loss against complexity, and the final formula, which need not be on it.
 
     members : at least one, complexity rising; losses at least 0, those near it drawn at the lower end.
     """

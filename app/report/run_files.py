@@ -1,4 +1,4 @@
-"""Writes the files of a run folder from a study's outcome."""
+"""Write the files of a run folder from the result of a study."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from trainlaw.formulas import save_formula
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
     """Write all files of a run into `folder`.
 
-    circumstances : what does not belong to the result but to this run of it (command, duration, workers).
+    circumstances : what describes this run rather than its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
     front = outcome.front.to_rows()
@@ -38,7 +38,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     provenance = {
         **outcome.provenance,
         "missing": list(outcome.missing),
-        "absent_rivals": dict(outcome.absent),
+        "absent_baselines": dict(outcome.absent),
         **circumstances,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

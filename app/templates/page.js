@@ -25,19 +25,19 @@ const linkFacts = (place, link) => ({
   [`${place}_latency_s`]: link ? link.latency_s : 0,
 });
 const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
-const scaled = (card, choice) =>
-  Object.fromEntries(Object.entries(card).map(([name, value]) => [
+const scaled = (specs, choice) =>
+  Object.fromEntries(Object.entries(specs).map(([name, value]) => [
     name,
     typeof value !== "number" ? value : name.startsWith("peak_") ? value * choice.peak : name.startsWith("bandwidth_") ? value * choice.bandwidth : value,
   ]));
 const columnsOf = (gpu, choice) => {
   const precision = PRECISIONS[choice.precision];
-  const card = scaled(GPUS[gpu], choice);
+  const specs = scaled(GPUS[gpu], choice);
   const several = choice.gpus > 1;
   return {
     ...Object.fromEntries(Object.values(ALGORITHMS).map((way) => [way.indicator, 0])),
     ...(several ? { [ALGORITHMS[choice.algorithm].indicator]: 1 } : {}),
-    ...card,
+    ...specs,
     ...CNNS[choice.cnn],
     ...linkFacts("link", choice.gpus > choice.nodes ? LINKS[linkOf(gpu, choice)] : null),
     ...linkFacts("network", choice.nodes > 1 ? LINKS[choice.network] : null),
@@ -46,7 +46,7 @@ const columnsOf = (gpu, choice) => {
     is_tensor_precision: precision.is_tensor_precision,
     least_bytes_per_param: precision.least_bytes_per_param,
     momentum_bytes_per_param: precision.momentum_bytes_per_param,
-    peak_flop_per_s: card[precision.peak_column],
+    peak_flop_per_s: specs[precision.peak_column],
     has_optimizer: choice.has_optimizer ? 1 : 0,
     has_input_copy: choice.has_input_copy ? 1 : 0,
     n_gpus: choice.gpus,

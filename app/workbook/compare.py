@@ -151,7 +151,7 @@ def _is_link(name: str) -> bool:
 
 
 def _choices(sheet: SheetWriter) -> None:
-    lines = (
+    lines: Sequence[tuple[str, str | float, str]] = (
         ("batch per GPU, images", float(FIRST_BATCH), ""),
         ("precision", FIRST_PRECISION, f"{PREFIX}options_precision"),
         ("show", SHOWN[0], f"{PREFIX}options_shown"),

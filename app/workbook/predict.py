@@ -33,6 +33,10 @@ from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import excel_expression
 
+FIRST_EPOCHS = 90.0
+FIRST_NETWORK = "ethernet-10g"
+FIRST_ALGORITHM = "ring"
+_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
 ONE_GPU = (
@@ -186,20 +190,14 @@ def _all_epochs(name: str) -> str:
 def _checks(model: Model) -> list[_Result]:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     count = f"(SUM({PREFIX}outside)+1-{trained})"
-    outside = model.outside_first
+    inside = f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")'
+    first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
     memory = _of_chosen_gpu("memory_bytes")
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
     whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
     return [
-        _Result(
-            "",
-            "training range",
-            f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")',
-            f"{outside}{OUTSIDE}" if outside else INSIDE,
-            "",
-            "result_text",
-        ),
+        _Result("", "training range", inside, first, "", "result_text"),
         *_memory(model, memory, held),
         _Result("", "GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
         _Result("", "self-check: same result as trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
@@ -265,21 +263,15 @@ def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     return first
 
 
-FIRST_EPOCHS = 90.0
-FIRST_NETWORK = "ethernet-10g"
-FIRST_ALGORITHM = "ring"
-_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
-
-
 class _Choice(NamedTuple):
     """One yellow cell; `listed` names the range of its drop-down, empty for a number."""
 
     name: str
     title: str
     value: str | float
-    listed: str
-    unit: str
-    note: str
+    note: str = ""
+    unit: str = ""
+    listed: str = ""
 
 
 def write_choices(sheet: SheetWriter, model: Model) -> int:
@@ -290,7 +282,7 @@ def write_choices(sheet: SheetWriter, model: Model) -> int:
         sheet.text(row, 0, choice.title)
         if isinstance(choice.value, str):
             sheet.text(row, 1, choice.value, "input")
-            sheet.drop_down(row, 1, choice.listed)
+            sheet.drop_down(row, 1, PREFIX + choice.listed)
         else:
             sheet.number(row, 1, choice.value, _INPUT_STYLES.get(choice.unit, "input_count"))
         sheet.text(row, 2, choice.unit, "unit")
@@ -301,85 +293,37 @@ def write_choices(sheet: SheetWriter, model: Model) -> int:
 
 
 def _named_choices(model: Model) -> list[_Choice]:
-    def choice(name: str, title: str, value: str, listed: str, note: str) -> _Choice:
-        return _Choice(name, title, value, PREFIX + listed, "", note)
-
-    keys = dict.fromkeys(item.key for item in model.formula.grouped)
-    groups = {key: next(item.name for item in model.formula.grouped if item.key == key) for key in keys}
-    return [
-        choice("cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add custom CNNs as rows of sheet CNNs"),
-        choice("gpu", "GPU", FIRST_GPU, "gpus_listed", "add custom GPUs as rows of sheet GPUs"),
-        choice(
-            "precision", "precision", FIRST_PRECISION, "options_precision", "of the arithmetic on the GPU"
-        ),
-        choice(
-            "link",
-            "link within a node",
-            OWN_LINK,
-            "links_listed",
-            "add custom links as rows of sheet Links",
-        ),
-        choice(
-            "network",
-            "fabric between nodes",
-            FIRST_NETWORK,
-            "networks_listed",
-            "applies to two or more nodes",
-        ),
-        choice(
-            "algorithm",
-            "all-reduce algorithm",
-            FIRST_ALGORITHM,
-            "options_algorithm",
-            "applies to two or more GPUs",
-        ),
-        *(
-            _Choice(
-                f"label_{key}",
-                key,
-                ANY_OTHER,
-                cell_name(f"options_group_{name}"),
-                "",
-                "selects constants of sheet Options",
-            )
-            for key, name in groups.items()
-        ),
-        choice("order", "rank GPUs by", ORDERS[0], "options_order", "order of the table to the right"),
-    ]
+    groups: dict[str, str] = {}
+    for constant in model.formula.grouped:
+        groups.setdefault(constant.key, f"options_group_{constant.name}")
+    custom = "add custom ones as rows of sheet {}".format
+    rows = (
+        ("cnn", "CNN", cnn_label(*FIRST_CNN), custom("CNNs"), "cnns_listed"),
+        ("gpu", "GPU", FIRST_GPU, custom("GPUs"), "gpus_listed"),
+        ("precision", "precision", FIRST_PRECISION, "number format used on the GPU", "options_precision"),
+        ("link", "link within a node", OWN_LINK, custom("Links"), "links_listed"),
+        ("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "networks_listed"),
+        ("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs", "options_algorithm"),
+        *((f"label_{key}", key, ANY_OTHER, "selects constants of sheet Options",
+           cell_name(name).removeprefix(PREFIX)) for key, name in groups.items()),
+        ("order", "rank GPUs by", ORDERS[0], "order of the table to the right", "options_order"),
+    )  # fmt: skip
+    return [_Choice(name, title, value, note, listed=listed) for name, title, value, note, listed in rows]
 
 
 def _numbers(model: Model) -> list[_Choice]:
-    flags = {
-        "has_optimizer": ("include the optimizer step", 1.0, "1: the time includes the weight update"),
-        "has_input_copy": ("include copying the images", 0.0, "1: the time includes copying them to the GPU"),
-    }
-    return [
+    rows = [
+        _Choice("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
+        _Choice("n_gpus", "number of GPUs", 1.0, "", "GPUs"),
+        _Choice("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes"),
+        _Choice("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update", "1 or 0"),
+        _Choice("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU", "1 or 0"),
+        _Choice("hidden", "all-reduce hidden behind computation", 0.0, "0 %: the two do not overlap", "%"),
+        _Choice("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
+        _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
         _Choice(
-            "batch_per_gpu",
-            "batch per GPU",
-            float(FIRST_BATCH),
-            "",
-            "images",
-            "images per iteration on one GPU",
-        ),
-        _Choice("n_gpus", "number of GPUs", 1.0, "", "GPUs", ""),
-        _Choice("n_nodes", "number of nodes", 1.0, "", "nodes", "the GPUs are spread evenly"),
-        *(
-            _Choice(name, title, value, "", "1 or 0", note)
-            for name, (title, value, note) in flags.items()
-            if name in model.base_columns
-        ),
-        _Choice(
-            "hidden", "all-reduce hidden behind computation", 0.0, "", "%", "0 %: the two do not overlap"
-        ),
-        _Choice("images", "images per epoch", FIRST_IMAGES, "", "images", "ImageNet-1k has 1,281,167"),
-        _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs", ""),
-        _Choice(
-            "price",
-            "GPU price",
-            FIRST_PRICE,
-            "",
-            "USD/h",
-            "an example, enter your own; a price on sheet GPUs takes precedence",
+            "price", "GPU price", FIRST_PRICE, "an example; prices on sheet GPUs take precedence", "USD/h"
         ),
     ]
+    # Only formulas with a term for the optimizer or the copy depend on these two.
+    return [row for row in rows if row.unit != "1 or 0" or row.name in model.base_columns]
