@@ -1,5 +1,7 @@
 """A formula written by hand, with errors as a study leaves them, for tests that need no search."""
 
+from html.parser import HTMLParser
+
 import pytest
 from trainlaw.app.models import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
@@ -74,3 +76,32 @@ def in_empty_folder(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+class ParsedHtml(HTMLParser):
+    """Collects tags and checks that elements are closed in order."""
+
+    VOID = frozenset({"meta", "br", "input", "link", "img"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attributes]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def parsed_html():
+    """The class that parses a text and fails where elements are closed out of order."""
+    return ParsedHtml

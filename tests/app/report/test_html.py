@@ -1,0 +1,151 @@
+"""The report: one file that refers to no other, every run drawn, hostile texts inert."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.models.errors import errors_json
+from trainlaw.app.models.terms import mean_shares
+from trainlaw.app.page.html import page_html
+from trainlaw.app.report.html import report_html
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.terminal.study import study_text
+from trainlaw.datasets import load
+from trainlaw.formulas import ParetoFront, ScoredFormula, parse_text
+from trainlaw.validate import StudyResult
+
+CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+def made_up_result(names=("trainlaw", "null_compute", "roofline")):
+    table = load("default")
+    labels, seconds = table.labels(), table.seconds
+    generator = np.random.default_rng(0)
+    frame = labels.assign(
+        row=np.arange(len(table)), split="fold 1 of 1", configuration=labels["cnn"], measured_s=seconds
+    )
+    for number, name in enumerate(names):
+        frame[name] = seconds * np.exp(generator.normal(0, 0.15 * (number + 1), len(seconds)))
+    return StudyResult(frame, names)
+
+
+@pytest.fixture(scope="module")
+def outcome(formula):
+    result = made_up_result()
+    carried = replace(formula, errors=errors_json(result, "5 folds over GPU groups"))
+    simple = replace(formula, expression=parse_text("20 * conv_output_memory_s"))
+    front = ParetoFront((ScoredFormula(simple, 0.4, 3), ScoredFormula(formula, 0.1, 40)))
+    columns = load("default").features([spec.name for spec in formula.used_features])
+    known = {name: columns[name].to_numpy() for name in columns}
+    shares = mean_shares(formula, known)
+    provenance = {
+        "table": "default",
+        "seed": 0,
+        "trainlaw_version": "0.1.0",
+        "settings": {"population": [1, 2]},
+    }
+    return StudyOutcome(
+        carried, front, result, {"fold 1 of 1": ("T4",)}, shares, 0.1, known, provenance=provenance
+    )
+
+
+def is_alone(seen, text):
+    assert seen.open == []
+    assert not {"link", "img", "iframe", "object", "base"} & set(seen.tags)
+    assert not [
+        attribute for attribute in seen.attributes if attribute[1] in ("src", "href", "onclick", "onload")
+    ]
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "default-src &#x27;none&#x27;" in text or "default-src 'none'" in text
+    return seen
+
+
+def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
+    text = report_html(outcome)
+    seen = is_alone(parsed_html(text), text)
+    assert "script" not in seen.tags
+    assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
+    assert len(text) < 3_000_000
+    for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
+        assert name in text
+    assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
+
+
+def test_every_run_is_drawn(outcome):
+    text = report_html(outcome)
+    drawn = sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', text))
+    # Once by measured time, once by each feature.
+    assert drawn == (1 + len(outcome.formula.used_features)) * len(load("default"))
+
+
+def test_hostile_texts_are_inert(outcome, parsed_html):
+    evil = "</script><img src=x onerror=alert(1)>'\"&"
+    frame = outcome.result.predictions.assign(cnn_base=evil, generation=evil)
+    result = StudyResult(frame, outcome.result.estimators)
+    carried = replace(
+        outcome.formula, errors=errors_json(result, evil), provenance={"table": evil, evil: evil}
+    )
+    hostile = replace(
+        outcome,
+        formula=carried,
+        result=result,
+        provenance={"table": evil},
+        missing=(evil,),
+        absent={evil: evil},
+    )
+    for text in (report_html(hostile), page_html(carried)):
+        assert "<img" not in text
+        assert evil not in text
+        seen = parsed_html(text)
+        if "<script>" not in text:
+            is_alone(seen, text)
+
+
+def test_report_of_an_interrupted_study_without_folds(outcome, parsed_html):
+    empty = StudyResult(outcome.result.predictions.iloc[:0], outcome.result.estimators, ("fold 1 of 1",))
+    bare = replace(outcome.formula, errors=errors_json(empty, "none"))
+    text = report_html(replace(outcome, formula=bare, result=empty, missing=("1 of 1 folds are missing.",)))
+    assert "No fold was finished" in text
+    assert "interrupted" in text
+    is_alone(parsed_html(text), text)
+
+
+def test_text_names_formula_errors_and_files(outcome, tmp_path):
+    text = study_text(replace(outcome, absent={"random_forest": "pip install x"}), tmp_path, 100.0)
+    for expected in ("time_s [s] =", "roofline", "pip install x", "formula.xlsx", "1 min 40 s"):
+        assert expected in text
+
+
+def screenshot_dom(path, fragment=""):
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--dump-dom",
+        f"file://{path}#{fragment}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "CONSOLE" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@needs_chromium
+def test_report_opens_without_a_word_on_the_console(outcome, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(report_html(outcome))
+    assert screenshot_dom(path).count("<svg") == 4 + len(outcome.formula.used_features)
+
+
+def test_made_up_errors_are_as_made(outcome):
+    assert 8 < outcome.formula.errors["summary"]["trainlaw"]["mape_percent"] < 16
+    assert isinstance(outcome.result.predictions, pd.DataFrame)
