@@ -13,6 +13,7 @@ from trainlaw.formulas.errors import InputError
 def drawn_rows(groups: npt.ArrayLike, resamples: int, seed: int) -> list[np.ndarray]:
     """Return `resamples` arrays of row positions: as many groups as there are, with replacement."""
     labels = np.asarray(groups, dtype=str)
+    # All draws at once, so that the same seed gives the same resamples for any statistic.
     rows = [np.flatnonzero(labels == name) for name in np.unique(labels)]
     draws = np.random.default_rng(seed).integers(len(rows), size=(resamples, len(rows)))
     return [np.concatenate([rows[index] for index in draw]) for draw in draws]
@@ -61,6 +62,7 @@ def bootstrap_interval(
     if len(set(np.asarray(groups, dtype=str).tolist())) < 2:
         return float("nan"), float("nan")
     values = [statistic(rows) for rows in drawn_rows(groups, resamples, seed)]
+    # A resample may leave a statistic undefined, such as a correlation of equal values; it is ignored.
     low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -96,6 +98,7 @@ def pair_interval(
     table = np.asarray(values, dtype=float)
     if not len(table):
         return float("nan"), float("nan"), float("nan")
+    # A pair is not independent of other pairs of its groups, so groups are drawn, not pairs.
     names, codes = np.unique(np.asarray(pairs, dtype=str), return_inverse=True)
     first, second = codes.reshape(len(table), 2).T
 

@@ -118,6 +118,7 @@ def _with_rates(
     slower = {key: _slowdown(found[key], sheet.iloc[index]) for index, key in enumerate(keys) if key in found}
     measured: list[tuple[str, float, float]] = []
     for (split, group), part in predictions.groupby(["split", "gpu_group"], sort=False):
+        # Only GPUs of the training rows, as for a target whose rates alone are measured.
         inside = set(predictions.loc[predictions["split"] == split, "gpu"])
         others = np.array([values for (gpu, _), values in slower.items() if gpu not in inside])
         formula, columns, seconds = held_out_part(result, estimator, X, str(split), part)
@@ -162,6 +163,7 @@ def _predicted(
     predicted = np.full(len(rows), np.nan)
     for key in set(rows) & set(slower):
         where = np.array([row == key for row in rows])
+        # Without a measured rate, the GPU is assumed to be as usual.
         factors = np.nan_to_num(np.array(slower[key]) / usual, nan=1.0)
         calibration = Calibration(*(float(factor) for factor in factors))
         predicted[where] = formula.predict(

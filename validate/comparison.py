@@ -81,6 +81,7 @@ def compare_studies(
         n_rows=("first", "size"), first_mape_percent=("first", "mean"), second_mape_percent=("second", "mean")
     )
     table["difference_percent"] = table["second_mape_percent"] - table["first_mape_percent"]
+    # Paired by group: what makes a GPU hard for both estimators cancels in the difference.
     differences = table["difference_percent"].to_numpy(dtype=float)
     low, high = bootstrap_interval(
         lambda rows: differences[rows].mean(), range(len(differences)), level, resamples=2000
@@ -110,6 +111,7 @@ def _paired(first: StudyResult, second: StudyResult, estimators: tuple[str, str]
     pairs = tables[0].merge(tables[1], on="row", suffixes=("", "_second"))
     if not len(pairs):
         raise InputError("the studies share no held-out row")
+    # A written and reread study keeps all digits, so anything beyond rounding is another measurement.
     if not np.allclose(pairs["measured"], pairs["measured_second"], rtol=1e-9, atol=0.0):
         raise InputError(f"the studies differ in {MEASURED} of the same row: they use different tables")
     return pairs.rename(columns={"predicted": "first", "predicted_second": "second"})

@@ -91,6 +91,7 @@ class ConformalInterval:
         covered = np.cumsum(1.0 / sizes[inverse[order]])
         # The slack keeps a rounding error in the sum of many small weights from costing a group.
         position = int(np.searchsorted(covered, level * (n_groups + 1) - _SHARE_WITHIN - 1e-12))
+        # The new group could rank above all others; with too few groups no finite factor covers it.
         enough = level * (n_groups + 1) <= n_groups + 1e-12
         factor = math.exp(scores[order][position]) if enough and position < len(scores) else math.inf
         return cls(factor, level, n_groups)
@@ -150,6 +151,7 @@ def conformal_coverage(
     rows = []
     for name in np.unique(labels):
         inside = labels == name
+        # As for a new GPU: the group itself is not among the calibration rows.
         interval = ConformalInterval.fit(measured[~inside], predicted[~inside], labels[~inside], level)
         covered = 100.0 * float((scores[inside] <= math.log(interval.factor)).mean())
         rows.append((str(name), int(inside.sum()), interval.factor, covered))

@@ -42,6 +42,7 @@ def standardised_slopes(
     noise = max(_LEAST_NOISE, float(np.sqrt(np.mean(np.square(residuals)))))
     precision = measured_slopes.T @ measured_slopes / noise**2
     precision += np.eye(precision.shape[0]) / prior_deviation**2
+    # precision = L L^T, so slopes times L^-T have the identity as covariance of the constants.
     factor = np.linalg.inv(np.linalg.cholesky(precision)).T
     return measured_slopes @ factor, candidate_slopes @ factor, noise
 
@@ -96,6 +97,7 @@ class Design:
             gains[chosen] = -np.inf
             best = int(np.argmax(gains))
             chosen.append(best)
+            # Sherman-Morrison: the covariance after one more row, without an inverse per candidate.
             remaining = remaining - np.outer(moved[best], moved[best]) / variances[best]
         return chosen
 
@@ -152,8 +154,9 @@ class Representation:
                 others = chosen[:index] + chosen[index + 1 :]
                 nearest = np.minimum(self.nearest, self.distances[others].min(axis=0, initial=np.inf))
                 left = np.minimum(self.distances, nearest).sum(axis=1)
-                left[others] = np.inf
+                left[others] = np.inf  # a row cannot be chosen twice
                 best = int(np.argmin(left))
+                # Beyond rounding errors, or two equal rows would be swapped forever.
                 if left[best] < left[chosen[index]] * (1 - 1e-12):
                     chosen[index], improved = best, True
         return chosen

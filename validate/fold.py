@@ -57,6 +57,7 @@ def run_fold(task: FoldTask) -> FoldOutcome:
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
     # Copies, because an estimator that scales in place would change the rows of the others.
     estimator.fit(task.X.copy(), task.seconds, task.groups, **_asked_labels(estimator, task.labels))
+    # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
     asked = _asked_labels(estimator, task.unseen_labels)
     predicted = np.asarray(estimator.predict(task.unseen_X.copy(), **asked), dtype=float)

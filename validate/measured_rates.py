@@ -95,6 +95,7 @@ def _rates(row: Mapping[str, object], where: str) -> MeasuredRates:
 
 
 def _positive(value: object, where: str) -> float | None:
+    # An empty cell is a rate that was not measured, not an error.
     if value is None or value == "":
         return None
     try:

@@ -15,6 +15,7 @@ from trainlaw.validate.study import run_study
 
 #: A platform with fewer runs is only evaluated; nothing is fitted to it alone.
 LEAST_RUNS = 20
+# As the study of runs on one GPU, unless a platform has fewer groups.
 _FOLDS = 5
 
 
@@ -68,6 +69,7 @@ def cross_platform(
             if test == train:
                 splits = _diagonal(labels[group_column].to_numpy(dtype=str), inside)
             else:
+                # No held-out labels: the same GPU may be measured on both platforms.
                 splits = (Split(f"{train} to {test}", inside, np.flatnonzero(names == test), ()),)
             if splits:
                 result = run_study(X, seconds, labels, splits, estimators, group_column=group_column)

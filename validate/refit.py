@@ -50,6 +50,7 @@ class RefittedFormula:
             if not np.isfinite(values(np.zeros(len(start)))).all():
                 raise InputError("the formula has no finite, positive time for a training row")
             prior = Prior(np.zeros(len(start)), np.full(len(start), _PRIOR_DEVIATION))
+            # Numeric slopes: a formula has few constants, and may contain any operator.
             fitted = robust_least_squares(
                 with_numeric_slopes(values),
                 np.zeros(len(start)),

@@ -106,6 +106,7 @@ class StudyResult:
                 row[f"macro_{column}_mape_percent"] = macro(
                     mape_percent, self.measured_s, predicted, self.labels(column)
                 )
+            # The choice between two GPUs needs runs of the same work on both.
             if CONFIGURATION in self.predictions and "gpu_group" in self.predictions:
                 row["faster_gpu_percent"] = self._faster_gpu_percent(predicted)
             rows.append(row)
@@ -131,6 +132,7 @@ class StudyResult:
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             for name, metric in METRICS.items():
+                # A partial, because a closure would see the variables of the last iteration.
                 statistic = partial(_metric_on_rows, metric, measured, predicted)
                 low, high = bootstrap_interval(statistic, groups, level, resamples, seed)
                 rows.append((estimator, name, metric(measured, predicted), low, high))
@@ -165,6 +167,7 @@ class StudyResult:
         try:
             predictions = pd.DataFrame(dict(value["predictions"]))
             estimators = tuple(str(name) for name in value["estimators"])
+            # A column with null entries is read as objects; as floats these are nan again.
             for name in (MEASURED, *estimators):
                 predictions[name] = predictions[name].astype(float)
             formulas = {

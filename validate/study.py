@@ -59,6 +59,7 @@ class _Clock:
         """Return the progress after one more fit, which took `seconds` in its worker."""
         self._durations[estimator].append(seconds)
         known = [duration for durations in self._durations.values() for duration in durations]
+        # Estimators differ in cost by orders of magnitude; one without a finished fit gets the mean of all.
         work_left = sum(
             (self._n_splits - len(durations)) * float(np.mean(durations or known))
             for durations in self._durations.values()
@@ -139,6 +140,7 @@ def run_study(
     outcomes: list[FoldOutcome] = []
     clock = _Clock(len(splits), tuple(estimators), workers)
     try:
+        # Closing the generator cancels waiting fits and ends the workers.
         with closing(run_tasks(run_fold, _tasks(runs, splits, estimators), workers, executor)) as running:
             for outcome in running:
                 if outcome.interrupted:
@@ -152,6 +154,7 @@ def run_study(
 
 
 def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, group_column: str) -> _Runs:
+    # A copy, because an estimator may change its training times in place.
     times = np.array(seconds, dtype=float)
     if not len(X) == len(times) == len(labels) or not len(X):
         raise InputError(
@@ -164,6 +167,7 @@ def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, grou
         )
     if group_column not in labels.columns:
         raise InputError(f"expected a label column {group_column!r}, got {list(labels.columns)}")
+    # Splits are positions, so the index must not carry another order.
     X, labels = X.reset_index(drop=True), labels.reset_index(drop=True).astype(str)
     if CONFIGURATION not in labels.columns:
         labels = labels.assign(**{CONFIGURATION: configuration_labels(X, labels)})
@@ -204,6 +208,7 @@ def _check_estimators(
 
 
 def _check_travels(name: str, factory: EstimatorFactory) -> None:
+    # The pickler of multiprocessing, which may be stricter than that of the standard library.
     try:
         ForkingPickler.dumps(factory)
     except Exception as error:  # pickling calls the factory's own methods, which may raise anything
@@ -219,6 +224,7 @@ def _tasks(
     """Yield one task per fit, split by split, so that an interruption leaves whole splits."""
     shareable = runs.labels[[name for name in SHAREABLE_LABELS if name in runs.labels.columns]]
     for split in splits:
+        # Computed once per split, not per estimator: statistics over all rows are the expensive part.
         secrets = fold_secrets(runs.X, runs.seconds, split)
         for name, factory in estimators.items():
             yield FoldTask(
@@ -309,6 +315,7 @@ def run_pair_study(
             group_column=held_out,
         )
         part = result.predictions.copy()
+        # Positions in the part become positions in the whole table.
         part["row"] = rows[part["row"].to_numpy(dtype=np.int64)]
         part["split"] = [f"{pair}, {name}" for name in part["split"]]
         parts.append(part)

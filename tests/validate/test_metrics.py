@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -91,3 +92,10 @@ def test_faster_gpu_merges_repeats_and_needs_two_gpus():
     repeated = faster_gpu_percent([1.0, 1.2, 2.0], [3.0, 0.5, 2.0], ["A", "A", "B"], ["x"] * 3)
     assert repeated == 100.0
     assert math.isnan(faster_gpu_percent([1.0, 2.0], [1.0, 2.0], ["A", "A"], ["x", "y"]))
+
+
+@pytest.mark.parametrize("constant", [([1.0, 1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 3.0]), ([1.0], [1.0])])
+def test_rank_correlation_of_a_constant_is_undefined_without_a_warning(constant):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isnan(spearman(*constant))

@@ -89,6 +89,7 @@ class ClosedForm:
             residuals = partial(self._residuals, times=times, rates=rates, target=target, weights=weights)
             fitted = robust_least_squares(residuals, parameters, soft_l1_scale=_SOFT_L1_SCALE, prior=prior)
             parameters = fitted.parameters
+            # In turn with the rest, because the means are shrunk, which a fit of all constants would not do.
             if rounds_left:
                 missed = log_seconds - np.log(self._parts(parameters, times, rates).sum(axis=1))
                 self.harness_ = _shrunk_means(missed, names, np.asarray(groups, dtype=str))

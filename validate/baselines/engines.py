@@ -26,6 +26,7 @@ _FEATURES = (
 def _table(X: pd.DataFrame, engine: str) -> np.ndarray:
     """Return the engines' columns, float64, (n_runs, 25): times in milliseconds, pure numbers unchanged."""
     table = columns(X, _FEATURES, engine)
+    # Engines without units search best among values of order one.
     scales = [1e3 if name.endswith("_s") else 1.0 for name in _FEATURES]
     return table * scales
 
@@ -59,6 +60,7 @@ class Gplearn:
             warnings.simplefilter("ignore")  # on attributes of newer scikit-learn versions
             began = time.monotonic()
             self.program_ = search.fit(_table(X, "gplearn"), np.log(y))
+            # A warm start per generation, because gplearn has no time limit.
             while self.limit_seconds is not None and time.monotonic() - began < self.limit_seconds:
                 search.set_params(generations=search.generations + 1)
                 search.fit(_table(X, "gplearn"), np.log(y))

@@ -11,6 +11,7 @@ from trainlaw.formulas.errors import InputError
 def columns(X: pd.DataFrame, names: Sequence[str], user: str) -> np.ndarray:
     """Return the named columns of `X`, float64, shape (n_runs, len(names)); raises as `check_columns`."""
     check_columns(X, names, user)
+    # A copy, because callers change columns in place.
     return X[list(names)].to_numpy(dtype=float, copy=True)
 
 

@@ -13,6 +13,7 @@ from trainlaw.validate.least_squares import Prior, robust_least_squares
 _MEMORY = ("input_memory_s", "output_memory_s", "weight_memory_s")
 # A matrix product that saturates in its three sides, 2MNK/P (1 + K0/K)(1 + N0/N)(1 + M0/M), written out.
 _PRODUCT = ("compute_s", "output_compute_s", "im2col_compute_s", "weight_compute_s")
+# Of ln(constant): weak, but enough for a block of kind and pass without rows.
 _PRIOR_DEVIATION = 4.0
 
 
@@ -68,7 +69,7 @@ class LayerFormula:
         return np.tile([float(name.endswith("memory_s")) for name in self.times], 4)
 
     def _tables(self, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Return the times, (n_layers, 4 x n_times), zero but in the layer's own block; ln(clock), wide."""
+        """Return the times, (n_layers, 4 x n_times), zero outside the layer's block; ln(clock), wide."""
         times = columns(X, self.times, "layer formula")
         kinds = columns(X, ("is_conv", "n_passes"), "layer formula")
         block = 2 * (kinds[:, 0] > 0.5) + (kinds[:, 1] > 1)

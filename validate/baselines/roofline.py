@@ -140,6 +140,7 @@ _RUN_FEATURES = (
     "wide_sm",
 )
 _FLOP_PER_MAC = 6.0  # 2 operations x forward, gradient of the input, gradient of the weights
+# Scales, so that the constants of launches and overhead are of order one.
 _LAUNCH_S, _OVERHEAD_S = 1e-5, 1e-3
 # ln of: compute factor per kind of layer; half-performance lengths K0, N0, M0; memory factor; launch;
 # overhead. Then exponents of the clock ratio and of wide multiprocessors on compute and on memory.
@@ -209,6 +210,7 @@ class _Layers:
         on = self.run
         self.compute = count * _FLOP_PER_MAC * batch[on] * macs / peak[on]
         activations = _flat(layers, "moved") - _flat(layers, "weights")
+        # Weights are read and written in fp32 also where activations have two bytes.
         moved = batch[on] * size[on] * activations + 4.0 * _flat(layers, "weights")
         self.memory = count * 3.0 * moved / bandwidth[on]
         lengths = (_flat(layers, "reduction"), _flat(layers, "columns"), batch[on] * _flat(layers, "rows"))

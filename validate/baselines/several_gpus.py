@@ -23,6 +23,7 @@ class PerfectScaling:
         return columns(X, [SINGLE_GPU_TIME], "perfect scaling")[:, 0]
 
 
+# Scale of the latency of a ring step, so that its constant is of order one.
 _LATENCY_S = 1e-4
 
 
@@ -83,6 +84,7 @@ _FULL_LINK_BYTE_PER_S = 6e10
 # Share of the single-GPU time over which "hidden behind the backward pass" becomes "not hidden": smooth, so
 # that the least squares has derivatives.
 _SMOOTHING = 0.05
+# Share of the cost of a relay that remains with peer access.
 _PEER_ACCESS_RELAY = 0.3
 _MICROSECONDS = 1e-6
 
@@ -137,17 +139,19 @@ def _algorithms(labels: pd.DataFrame | None) -> np.ndarray:
 
 def _seconds(constants: np.ndarray, table: np.ndarray, algorithms: np.ndarray) -> np.ndarray:
     """Return the time of one iteration, seconds, shape (n_runs,)."""
-    single, in_node, nodes, ring, network, gradient, link, peer, tensors, layers = table.T
-    straggle, straggle_nodes, fixed, hidden, ring_factor, no_peer, relay, network_factor = constants[:8]
+    single, in_node, nodes, ring, fabric, gradient, link, peer, tensors, layers = table.T
+    straggle, straggle_nodes, fixed, hidden, ring_factor, no_peer, relay, fabric_factor = constants[:8]
     server, latency, latency_nodes, data_parallel, per_layer = constants[8:]
     transfer = gradient / link
+    # The slowest of n GPUs: its expected delay grows with the logarithm of n.
     compute = single * (1.0 + straggle * np.log2(in_node) + straggle_nodes * np.log2(nodes))
     relayed = np.where(peer < 1, 1.0, _PEER_ACCESS_RELAY) * np.maximum(in_node - 2.0, 0.0) * transfer
     relayed = np.where(link < _FULL_LINK_BYTE_PER_S, relayed, 0.0)
-    across = network_factor * network * np.where(algorithms == "parameter_server", server, 1.0)
+    across = fabric_factor * fabric * np.where(algorithms == "parameter_server", server, 1.0)
     calls = tensors * _MICROSECONDS * (latency * np.log2(in_node * nodes) + latency_nodes * np.log2(nodes))
     communication = (ring_factor + no_peer * (1.0 - peer)) * ring + relay * relayed + across + calls
     copies = data_parallel * (in_node - 1.0) * transfer + per_layer * _MICROSECONDS * layers * in_node
+    # DataParallel copies model and gradients outside the backward pass, so nothing is hidden.
     shown = np.where(
         algorithms == "data_parallel",
         communication + copies,
