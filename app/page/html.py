@@ -99,7 +99,7 @@ def _terms(formula: Formula) -> list[_Term]:
         for index, (term, words) in enumerate(described)
     ]
     if not handling(formula).covers_multi_gpu:
-        terms.append(_Term("exchange", "all-reduce time", f"{ASSUMPTION}."))
+        terms.append(_Term("all-reduce", "all-reduce time", f"{ASSUMPTION}."))
     return terms
 
 

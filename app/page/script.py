@@ -50,8 +50,8 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    needed = {name for form in (*expressions.values(), exchange) for name in variables(form)}
+    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
+    needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     tables = _tables(needed - _CHOSEN - _OF_LINKS)
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(needed - _CHOSEN - _OF_LINKS - known)
@@ -60,7 +60,7 @@ def script_of(formula: Formula) -> str:
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     lines = [f"const {name} = {literal(table)};" for name, table in tables.items()]
-    lines.append(f"const FORMULA = {_formula_object(formula, expressions, exchange)};")
+    lines.append(f"const FORMULA = {_formula_object(formula, expressions, all_reduce)};")
     return "\n".join([*lines, template_text("page.js")])
 
 
@@ -119,7 +119,7 @@ def _links() -> dict[str, dict[str, Any]]:
     }
 
 
-def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exchange: Expression) -> str:
+def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all_reduce: Expression) -> str:
     """Return the formula as a JavaScript object: printed functions, and JSON for everything else."""
     features = []
     for spec in formula.used_features:
@@ -152,7 +152,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], exc
     }
     functions = (
         f"features:[{','.join(features)}],terms:[{','.join(terms)}],"
-        f"predict:{_function(formula.expression)},exchange:{_function(exchange)},"
+        f"predict:{_function(formula.expression)},allReduce:{_function(all_reduce)},"
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"

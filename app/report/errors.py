@@ -24,6 +24,7 @@ from trainlaw.app.models.errors import (
 from trainlaw.app.report import plots
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import headline
+from trainlaw.app.terminal.study import LEVEL_HEADER, level_rows
 from trainlaw.app.text.html import Table
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.formulas import Formula
@@ -113,7 +114,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         by_label=[
             (label, _label_table(outcome, label)) for label in ALSO_BY if label in outcome.result.predictions
         ],
-        levels=_levels(outcome) if outcome.levels else None,
+        levels=_numbers(LEVEL_HEADER, level_rows(outcome.levels)) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
@@ -234,18 +235,6 @@ def _numbers_first(name: str) -> tuple[int, float, str]:
         return 0, float(name), ""
     except ValueError:
         return 1, 0.0, name
-
-
-def _levels(outcome: StudyOutcome) -> Table:
-    rows: list[list[object]] = [
-        [item.level, item.n_groups, show_percent(item.macro_mape_percent),
-         _range(item.low_percent, item.high_percent), show_percent(item.sheet_percent)]
-        if item.n_groups
-        else [item.level, 0, "no data", "", ""]
-        for item in outcome.levels
-    ]  # fmt: skip
-    compared = "same groups, data sheet only"
-    return _numbers(["known about the target GPU", "groups", "error, %", "90 % interval", compared], rows)
 
 
 def _coverage(outcome: StudyOutcome) -> Table:

@@ -63,8 +63,8 @@ const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
   const constants = groupConstants(choice);
   const features = Object.fromEntries([...constants, ...FORMULA.features.map((feature) => [feature.name, feature.compute(columns)])]);
-  const exchange = FORMULA.exchange(columns);
-  return { columns, features, exchange, seconds: FORMULA.predict(features) + exchange };
+  const allReduce = FORMULA.allReduce(columns);
+  return { columns, features, allReduce, seconds: FORMULA.predict(features) + allReduce };
 };
 
 const isOutside = (feature, value) => feature.low !== null && !(value >= feature.low && value <= feature.high);
@@ -152,7 +152,7 @@ const readAddress = () => {
 };
 
 const showResult = (choice, result) => {
-  const { seconds, exchange } = result;
+  const { seconds, allReduce } = result;
   field("time").textContent = duration(seconds);
   field("time").dataset.seconds = String(seconds);
   const evaluated = Object.keys(FORMULA.errorOfCnn).length > 0;
@@ -162,7 +162,7 @@ const showResult = (choice, result) => {
   field("interval").dataset.seconds = FORMULA.factor ? `${low} ${high}` : "";
   field("glance").textContent = `${duration(seconds)}, ${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
-  field("exchange").textContent = choice.gpus > 1 ? `including ${duration(exchange)} for the all-reduce; scaling efficiency ${shown((100 * (seconds - exchange)) / seconds)} %` : "";
+  field("all-reduce").textContent = choice.gpus > 1 ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${shown((100 * (seconds - allReduce)) / seconds)} %` : "";
   const error = FORMULA.errorOfCnn[CNNS[choice.cnn].cnn_base];
   field("known").textContent = error > 0 ? `Error for ${CNNS[choice.cnn].cnn_base} on held-out ${FORMULA.heldOut}s: ${error.toFixed(1)} %.` : evaluated ? "This architecture was not in the training set." : "";
   const { least, usual, fits } = memoryOf(result.columns);
@@ -170,14 +170,14 @@ const showResult = (choice, result) => {
   field("memory").dataset.bytes = `${least} ${usual} ${fits}`;
   field("warnings").replaceChildren(...warningsOf(choice, result).map((text) => element("li", {}, text)));
 };
-const showTerms = (choice, { features, seconds, exchange }) => {
+const showTerms = (choice, { features, seconds, allReduce }) => {
   const times = FORMULA.terms.map((term) => term(features));
   const list = field("terms");
   const rows = [...list.querySelectorAll("[data-term]")];
   for (const row of rows) {
-    const time = row.dataset.term === "exchange" ? exchange : times[Number(row.dataset.term)];
+    const time = row.dataset.term === "all-reduce" ? allReduce : times[Number(row.dataset.term)];
     const share = time / seconds;
-    row.hidden = row.dataset.term === "exchange" && choice.gpus === 1;
+    row.hidden = row.dataset.term === "all-reduce" && choice.gpus === 1;
     row.style.order = String(-Math.round(1e6 * (Number.isFinite(share) ? share : -1)));
     row.dataset.seconds = String(time);
     row.querySelector(".share").textContent = `${duration(time)}, ${Number.isFinite(share) ? (100 * share).toFixed(1) : "–"} %`;

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -85,9 +85,20 @@ def _interval(ends: tuple[float, float], metric: str) -> str:
     return f"{_figure(ends[0], metric)}..{_figure(ends[1], metric)}" if np.isfinite(ends).all() else "-"
 
 
-def levels_text(levels: tuple[LevelError, ...]) -> str:
+def levels_text(levels: Sequence[LevelError]) -> str:
     """Return the error of the evolved formula by what is known about the target GPU."""
-    rows = [
+    table = text_table(LEVEL_HEADER, level_rows(levels))
+    return f"error by calibration level, mean over held-out GPU groups\n{table}"
+
+
+LEVEL_HEADER = (
+    "known about the target GPU", "groups", "error, %", "90 % interval", "same groups, data sheet only, %",
+)  # fmt: skip
+
+
+def level_rows(levels: Sequence[LevelError]) -> list[list[object]]:
+    """Return a row per calibration level, with the columns of `LEVEL_HEADER`."""
+    return [
         [item.level, item.n_groups, show_percent(item.macro_mape_percent),
          f"{show_percent(item.low_percent)} to {show_percent(item.high_percent)}",
          show_percent(item.sheet_percent)]
@@ -95,8 +106,6 @@ def levels_text(levels: tuple[LevelError, ...]) -> str:
         else [item.level, 0, "no data", "-", "-"]
         for item in levels
     ]  # fmt: skip
-    header = ["known about the GPU", "groups", "error %", "90 % interval", "same groups, data sheet %"]
-    return f"error by calibration level, mean over held-out GPU groups\n{text_table(header, rows)}"
 
 
 def coverage_text(formula: Formula) -> str:

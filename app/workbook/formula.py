@@ -93,12 +93,12 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    exchange = split_for_excel(model.exchange, cell_names(model.base_columns), str).formula
+    all_reduce = split_for_excel(model.all_reduce, cell_names(model.base_columns), str).formula
     sheet.text(row, 0, "all-reduce of the gradients, the part that is not hidden")
-    sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({exchange}),"{UNKNOWN}")', 0.0, "seconds")
-    sheet.define(f"{PREFIX}exchange_s", row, 1)
+    sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({all_reduce}),"{UNKNOWN}")', 0.0, "seconds")
+    sheet.define(f"{PREFIX}all_reduce_s", row, 1)
     _share(sheet, row, 0.0)
-    sheet.text(row, 3, ASSUMPTION if variables(model.exchange) else "included in the terms", "unit")
+    sheet.text(row, 3, ASSUMPTION if variables(model.all_reduce) else "included in the terms", "unit")
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")

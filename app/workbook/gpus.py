@@ -293,18 +293,18 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     single = shown(values_of(model.expression, columns) + shape)
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
-    def exchange(row: int) -> str:
-        text = split_for_excel(model.exchange, table.base_places(row), str).formula
+    def all_reduce(row: int) -> str:
+        text = split_for_excel(model.all_reduce, table.base_places(row), str).formula
         both = f'IFERROR((1-{PREFIX}hidden)*({text}),"")'
         return table.live(f"ISNUMBER({table.cell('single', row)})", both)
 
     def total(row: int) -> str:
-        parts = [table.cell("single", row), table.cell("exchange", row)]
+        parts = [table.cell("single", row), table.cell("all_reduce", row)]
         return table.live(f"COUNT({','.join(parts)})=2", "+".join(parts))
 
     for key, title, formula, found in (
         ("single", "time on one GPU", partial(_step, table, own, form, -1), single),
-        ("exchange", "all-reduce", exchange, none),
+        ("all_reduce", "all-reduce", all_reduce, none),
         ("time", "iteration time", total, single),
     ):
         table.add(GpuColumn(key, title, "s", "seconds", formula, found))

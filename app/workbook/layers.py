@@ -68,7 +68,7 @@ class LayerModel(Model):
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
-        """The base columns of runs behind features of layers, exchange and memory, sorted."""
+        """The base columns of runs behind features of layers, all-reduce and memory, sorted."""
         names = {name for form in self.layer_features.values() for name in variables(form)}
         return tuple(sorted({*super().base_columns, *names - set(CNN_LAYER_COLUMNS)}))
 
@@ -135,8 +135,8 @@ def layer_model(formula: Formula) -> LayerModel:
         spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
-    terms, exchange = tuple(terms_of(ungrouped, expression)), feature_expression(EXCHANGE)
-    return LayerModel(formula, expression, constants, terms, {}, exchange, features)
+    terms, all_reduce = tuple(terms_of(ungrouped, expression)), feature_expression(EXCHANGE)
+    return LayerModel(formula, expression, constants, terms, {}, all_reduce, features)
 
 
 def _columns(model: LayerModel) -> list[str]:

@@ -52,7 +52,7 @@ class Model:
     """A formula as the workbook computes it.
 
     expression : over features, grouped constants and `constants`, which replace its numbers. terms : add up
-    to it. features : each over base columns. exchange : what several GPUs add, over base columns, 0 where
+    to it. features : each over base columns. all_reduce : what several GPUs add, over base columns, 0 where
     the formula covers several GPUs. values : of all these names for the first choice, in their units.
     """
 
@@ -61,12 +61,12 @@ class Model:
     constants: tuple[NamedConstant, ...]
     terms: tuple[Expression, ...]
     features: Mapping[str, Expression]
-    exchange: Expression
+    all_reduce: Expression
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
-        """The base columns behind features, exchange and memory, sorted."""
-        parts = (*self.features.values(), self.exchange, LEAST_NEED, USUAL_NEED)
+        """The base columns behind features, all-reduce and memory, sorted."""
+        parts = (*self.features.values(), self.all_reduce, LEAST_NEED, USUAL_NEED)
         return tuple(sorted({name for part in parts for name in variables(part)}))
 
     @cached_property
@@ -172,8 +172,10 @@ def workbook_model(formula: Formula) -> Model:
     ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
     expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    exchange = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    model = Model(formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, exchange)
+    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
+    model = Model(
+        formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, all_reduce
+    )
     for name in model.base_columns:
         if kind_of(name) == "unknown":
             raise InputError(

@@ -118,8 +118,8 @@ def _of_chosen_gpu(column: str) -> str:
 
 def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
-    both = f"COUNT({PREFIX}single_s,{PREFIX}exchange_s)=2"
-    total = f'IF({both},{PREFIX}single_s+{PREFIX}exchange_s,"not known")'
+    both = f"COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2"
+    total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"not known")'
     assumed = "the formula covers several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
     lines = [
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),

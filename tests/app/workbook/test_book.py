@@ -209,7 +209,9 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
     for name, (_, asked) in choices.items():
         expected = predict_runs(formula, configuration(**asked))[0]
         assert named_value(books[name], plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
-        assert named_value(books[name], plan, "tl_exchange_s") == pytest.approx(expected.exchange_s, rel=1e-9)
+        assert named_value(books[name], plan, "tl_all_reduce_s") == pytest.approx(
+            expected.exchange_s, rel=1e-9
+        )
         rows = all_gpus(books[name])
         gpus = choose.sample(usable_gpus(), 24)
         runs = on_gpus(asked, gpus)
@@ -476,7 +478,7 @@ def test_grouped_constants_and_features_of_several_gpus(folder):
     for number, label in enumerate(labels.values()):
         truth = formula.predict(columns, {"harness": [label]})[0]
         assert named_value(books[f"{number}.xlsx"], plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
-        assert named_value(books[f"{number}.xlsx"], plan, "tl_exchange_s") == 0
+        assert named_value(books[f"{number}.xlsx"], plan, "tl_all_reduce_s") == 0
         assert all_gpus(books[f"{number}.xlsx"])[FIRST_GPU]["iteration time"] == pytest.approx(
             truth, rel=1e-9
         )
