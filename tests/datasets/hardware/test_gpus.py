@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.datasets import GpuCatalog, built_in_gpus, find_gpu, gpu_table, link_table
+from trainlaw.datasets import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table, link_table
 from trainlaw.datasets.hardware.gpus import name_key, split_memory
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
@@ -216,3 +216,45 @@ def test_frame_is_new_each_time():
     table["gpu"] = "changed"
     assert "changed" not in set(gpu_table()["gpu"])
     assert np.isfinite(gpu_table()["peak_fp32_flop_per_s"]).all()
+
+
+def test_a_name_has_at_most_two_hundred_characters():
+    name = "g" * 200
+    catalog = GpuCatalog((Gpu(name),))
+    # A different spelling, so that the exact match of the name does not decide.
+    assert catalog.find(name.upper()).gpu == name
+    with pytest.raises(UnknownNameError, match="expected the name of a GPU"):
+        GpuCatalog((Gpu(name + "g"),)).find(name.upper() + "G")
+
+
+@pytest.mark.parametrize(
+    ("reported", "is_found"), [("92GB", True), ("91.9GB", False), ("108.6GB", True), ("108.8GB", False)]
+)
+def test_memory_may_differ_by_eight_percent_of_the_larger_size(reported, is_found):
+    catalog = GpuCatalog((Gpu("Toy 100GB", memory_bytes=100e9), Gpu("Toy 10GB", memory_bytes=10e9)))
+    if is_found:
+        assert catalog.find(f"Toy {reported}").gpu == "Toy 100GB"
+    else:
+        with pytest.raises(UnknownNameError, match="no single GPU has that name and memory"):
+            catalog.find(f"Toy {reported}")
+
+
+def test_at_most_eight_continuations_and_three_similar_names_are_suggested():
+    catalog = GpuCatalog(tuple(Gpu(f"X100-{letter}") for letter in "abcdefghij"))
+    assert catalog.near_names("X100") == [f"X100-{letter}" for letter in "abcdefgh"]
+    assert catalog.near_names("X200-a") == ["X100-a", "X100-b", "X100-c"]
+    # "X10" would continue with a digit, which is another product.
+    assert catalog.near_names("X10") == ["X100-a", "X100-b", "X100-c"]
+    assert catalog.near_names("") == catalog.near_names("qqqqqq") == []
+
+
+def test_a_likeness_of_one_half_is_not_enough_for_a_suggestion():
+    # Two of four characters agree: SequenceMatcher's ratio is exactly 0.5.
+    assert GpuCatalog((Gpu("abxy"),)).near_names("abzw") == []
+    assert GpuCatalog((Gpu("abcy"),)).near_names("abcw") == ["abcy"]
+
+
+def test_numbers_as_features_use_them():
+    gpu = Gpu("mine", base_clock_hz=1e9, boost_clock_hz=2e9)
+    assert (gpu.number("base_clock_hz"), gpu.number("boost_clock_hz")) == (1e9, 2e9)
+    assert Gpu("mine", boost_clock_hz=2e9).number("base_clock_hz") == 2e9

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import RunTable, coverage, load, outliers
+from trainlaw.datasets.measurements import inspection
 
 
 @pytest.fixture
@@ -65,3 +66,41 @@ def test_coverage_counts_every_run():
     assert table.shape == (25, 28)
     counts = table.map(lambda cell: int(cell.split(" ")[0]) if cell else 0)
     assert counts.to_numpy().sum() == len(runs)
+
+
+def test_a_spread_of_exactly_the_limit_is_allowed(series):
+    first = series.iloc[[0]].assign(time_s=10.0, time_min_s=9.0, time_max_s=11.0)
+    assert inspection.MAX_SPREAD == (11.0 - 9.0) / 10.0
+    assert "spread" not in [rule for _, rule in rules(first)]
+    assert "spread" in [rule for _, rule in rules(first.assign(time_max_s=11.001))]
+
+
+@pytest.mark.parametrize(
+    ("limit", "beyond"), [("MAX_RATE_OVER_PEAK", -np.inf), ("MIN_RATE_OVER_PEAK", np.inf)]
+)
+def test_a_rate_of_exactly_the_limit_is_allowed(series, monkeypatch, limit, beyond):
+    first = series.iloc[[0]]
+    table = RunTable("one", first)
+    rate = float(table.matrix(["total_compute_s"])[0, 0] / table.seconds[0])
+    monkeypatch.setattr(inspection, limit, rate)
+    assert rules(first) == []
+    monkeypatch.setattr(inspection, limit, np.nextafter(rate, beyond))
+    (found,) = outliers(table)
+    assert (found.rule, found.value) == ("rate", rate)
+    assert ("more" if beyond < 0 else "less") in found.text
+
+
+def test_five_percent_less_time_for_a_larger_batch_are_allowed(series):
+    times = [1.0, 0.95, 1.0, 1.1, 1.2]
+    allowed = series.assign(time_s=times)
+    assert "less time for more work" not in [rule for _, rule in rules(allowed)]
+    assert (2, "less time for more work") in rules(series.assign(time_s=[1.0, 0.949, 1.0, 1.1, 1.2]))
+
+
+def test_an_outlier_has_its_row_value_and_limit(series):
+    series.iloc[3, series.columns.get_loc("time_s")] = 0.5 * series["time_s"].iloc[2]
+    (found,) = [
+        outlier for outlier in outliers(RunTable("changed", series)) if outlier.rule.startswith("less")
+    ]
+    assert (found.row, found.value, found.limit) == (4, 0.5, 0.95)
+    assert found.text == "this batch takes 50 % of the time of a smaller one, all else equal"

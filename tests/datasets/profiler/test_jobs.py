@@ -25,7 +25,7 @@ from trainlaw.formulas.errors import InputError, MissingDependencyError, Unknown
 
 from .conftest import HOST, measurement
 from .test_devices import fake_torch
-from .test_layer_rows import times_of
+from .test_layer_times import times_of
 
 
 class FakeParts:
