@@ -43,3 +43,8 @@ def test_a_pair_of_groups_counts_as_often_as_both_were_drawn():
     # Drawing a twice and b once leaves only the first pair; a and c, or b and c, leave none of it.
     assert (low, high) == (0.0, 1.0)
     assert all(math.isnan(bound) for bound in pair_interval([], []))
+
+
+def test_two_groups_have_an_interval():
+    values = np.array([1.0, 3.0])
+    assert bootstrap_interval(lambda rows: values[rows].mean(), ["a", "b"]) == (1.0, 3.0)

@@ -182,3 +182,14 @@ def test_the_nonsense_is_far_from_the_held_out_rows(toy):
     others = np.setdiff1d(np.arange(len(X)), spoiled)
     assert (other_X.iloc[others] == X.iloc[others]).all(axis=None)
     assert (other_seconds[split.train] == seconds[split.train]).all()
+
+
+@pytest.mark.parametrize(("spread", "is_leak"), [(0.9e-3, False), (1.1e-3, True)])
+def test_nearly_equal_times_identify_nothing(spread, is_leak):
+    """Every nearly constant feature is proportional to them."""
+    seconds = np.exp(np.array([0.0, 0.0, spread]))
+    if not is_leak:
+        check_features(pd.DataFrame({"speed": seconds}), seconds)
+        return
+    with pytest.raises(LeakError, match="in disguise"):
+        check_features(pd.DataFrame({"speed": seconds}), seconds)

@@ -85,7 +85,8 @@ def test_prior_gives_the_posterior_mean_of_a_linear_model():
     observation = with_numeric_slopes(lambda p: p - 3.0)
     prior = Prior(np.zeros(1), np.array([0.5]))
     fitted = robust_least_squares(observation, np.zeros(1), prior=prior)
-    assert fitted.parameters == pytest.approx([3.0 * 0.25 / 1.25])
+    assert fitted.parameters == pytest.approx([0.6])
+    assert fitted.cost == pytest.approx(0.5 * (0.6 - 3.0) ** 2 + 0.5 * (0.6 / 0.5) ** 2)
 
 
 def test_start_without_a_finite_residual_is_refused():
@@ -140,3 +141,14 @@ def test_without_a_step_that_gains_the_fit_ends_at_the_largest_damping():
     assert fitted.converged
     assert fitted.parameters.tolist() == [2.0]
     assert fitted.steps == 25
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_blocked_parameter_is_frozen_in_the_step(sign):
+    """Otherwise a step of both, cut at the bound, moves the other to where it belongs without the bound."""
+    A, b = sign * np.array([[1.0, 0.9], [0.9, 1.0], [0.1, 0.0]]), np.array([0.0, 1.0, -2.0])
+    low, high = (np.zeros(2), np.full(2, np.inf)) if sign > 0 else (np.full(2, -np.inf), np.zeros(2))
+    start = np.array([0.0, 5.0 * sign])
+    fitted = robust_least_squares(lambda p: (A @ p - b, A), start, bounds=(low, high))
+    assert fitted.parameters == pytest.approx([0.0, sign / 1.81])
+    assert fitted.steps < 10
