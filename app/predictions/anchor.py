@@ -235,7 +235,7 @@ def _outside(formula: Formula, columns: Mapping[str, np.ndarray]) -> list[str]:
         if np.any(outside):
             low, high = map(show_number, formula.ranges[name])
             found.append(
-                f"{name} is {show_number(columns[name][0])}, outside the {low} to {high} of training"
+                f"{name} is {show_number(columns[name][0])}, outside the training range {low} to {high}"
             )
     return found
 

@@ -26,7 +26,7 @@ from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, InputError, TrainlawError
 from trainlaw.validate.applicability import jointly_outside
 
-JOINTLY = "the features together are unlike any of training"
+JOINTLY = "this combination of features is unlike any in the training data"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _warnings(
     )
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
-            found[row].append(f"no run in {precision} was in training")
+            found[row].append(f"no training run used {precision}")
     for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))):
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
@@ -189,7 +189,7 @@ def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: in
         low, high = map(show_number, formula.ranges[name])
         for row in np.flatnonzero(outside):
             value = show_number(columns[name][row])
-            found[row].append(f"{name} is {value}{unit}, outside the {low} to {high} of training")
+            found[row].append(f"{name} is {value}{unit}, outside the training range {low} to {high}")
     return found
 
 
@@ -204,7 +204,7 @@ def _layers_out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]
         layers = rows.per_run(rows.sums.apply(1.0 * (outside & (rows.columns[name] != 0))), 0.0)
         for row in np.flatnonzero(layers):
             number = "1 layer" if layers[row] == 1 else f"{layers[row]:.0f} layers"
-            found[row].append(f"{name} of {number} lies outside the {low} to {high} of training")
+            found[row].append(f"{name} of {number} lies outside the training range {low} to {high}")
     return found
 
 

@@ -90,9 +90,9 @@ const memoryWarning = ({ least, usual, held, fits }) => {
 const warningsOf = (choice, { columns, features, seconds }) => {
   const far = FORMULA.features.filter((feature) => isOutside(feature, features[feature.name]));
   return [
-    ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)} of training`),
-    ...(isJointlyOutside(features) ? ["the features together are unlike any of training"] : []),
-    ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no run in ${choice.precision} was in training`]),
+    ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the training range ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)}`),
+    ...(isJointlyOutside(features) ? ["this combination of features is unlike any in the training data"] : []),
+    ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no training run used ${choice.precision}`]),
     ...memoryWarning(memoryOf(columns)),
     ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
     ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a specification of this GPU is unknown"]),

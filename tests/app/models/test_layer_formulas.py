@@ -61,7 +61,7 @@ def test_layers_outside_the_training_range_are_counted(law):
     (prediction,) = predict_runs(narrow, configuration(**RUN))
     rows = run_layers(configuration(**RUN))
     wide = rows.sums.apply(1.0 * (rows.columns["columns"] > 512))[0]
-    assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the 1 to 512 of training",)
+    assert prediction.warnings == (f"columns of {wide:.0f} layers lies outside the training range 1 to 512",)
 
 
 def test_terms_shares_and_sensitivity_are_of_the_sum(law):
