@@ -1,7 +1,7 @@
 """The command line: one command per job; invalid input prints one line and exits with status 2."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from trainlaw.app.commands import (
@@ -32,7 +32,7 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 class _Commands(TyperGroup):
     """Print what a user can cause as one line; anything else is our defect and keeps its traceback."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
         """Run the chosen command."""
         try:
             return super().invoke(ctx)

@@ -14,7 +14,9 @@ class Model(StrEnum):
 
 
 def many_core_command(
-    network: Annotated[str, typer.Option(help="CNN: small, medium or large.")] = "small",
+    cnn: Annotated[
+        str, typer.Option("--cnn", "--network", help="CNN of the paper: small, medium or large.")
+    ] = "small",
     threads: Annotated[int, typer.Option(help="Threads that train together.", min=1)] = 240,
     model: Annotated[
         Model, typer.Option(help="a counts operations, b starts from measured times.")
@@ -38,33 +40,28 @@ def many_core_command(
 
     \b
     Examples:
-      trainlaw many-core --network large --threads 240 --model b
+      trainlaw many-core --cnn large --threads 240 --model b
       trainlaw many-core --published
       trainlaw export xeon-phi-b --to many-cores.html
     """
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
-    from trainlaw.app.models.many_core import NETWORK, many_core_formula
+    from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
     from trainlaw.formulas.errors import unknown_name
 
-    law = many_core_formula(model.value)
+    formula = many_core_formula(model.value)
     if published:
-        parts = [f"model ({each})\n{cases_text(each_law, cases_of(each_law))}" for each, each_law in _both()]
-        print("\n\n".join(parts))
+        both = [(each, many_core_formula(each)) for each in MODELS]
+        print("\n\n".join(f"model ({each})\n{cases_text(form, cases_of(form))}" for each, form in both))
     else:
-        known = group_keys(law)[NETWORK]
-        if network not in known:
-            raise unknown_name("network", network, known)
-        of_network = next(case for case in cases_of(law) if case[NETWORK] == network)
-        inputs = {"threads": threads, "train_images": train_images, "test_images": test_images}
-        inputs |= {"epochs": epochs or of_network["epochs"], "core_count": cores, "clock_hz": clock}
-        print(cases_text(law, [{NETWORK: network, **inputs}]))
-        outside = law.out_of_range({name: [float(value)] for name, value in inputs.items()})
+        known = group_keys(formula)[NETWORK]
+        if cnn not in known:
+            raise unknown_name("CNN", cnn, known)
+        case = next(case for case in cases_of(formula) if case[NETWORK] == cnn)
+        inputs = {"threads": float(threads), "train_images": float(train_images)}
+        inputs |= {"test_images": float(test_images), "epochs": float(epochs or case["epochs"])}
+        inputs |= {"core_count": float(cores), "clock_hz": clock}
+        print(cases_text(formula, [{NETWORK: cnn, **inputs}]))
+        outside = formula.out_of_range({name: [value] for name, value in inputs.items()})
         for name in (name for name, rows in outside.items() if rows.any()):
             print(f"warning: {name} lies outside the table of the paper")
-    print(f"\n{law.provenance['method']}\n{law.provenance['caution']}")
-
-
-def _both() -> list[tuple[str, object]]:
-    from trainlaw.app.models.many_core import MODELS, many_core_formula
-
-    return [(model, many_core_formula(model)) for model in MODELS]
+    print(f"\n{formula.provenance['method']}\n{formula.provenance['caution']}")

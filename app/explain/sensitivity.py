@@ -23,7 +23,7 @@ from trainlaw.formulas import (
 Box = Mapping[str, tuple[float, float]]
 MORE = 0.1
 _LEAST = 5e-4  # a change below a twentieth of a per cent affects no plan
-_LIMITS = {"max_boxes": 512, "simplify_seconds": 0.0}  # of a proof: a moment's work
+_MAX_BOXES = 512  # of a proof: a fraction of a second; undecided claims are not shown
 # What the user can choose when planning.
 _PLANNED = (
     "batch",
@@ -120,7 +120,7 @@ def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
     box = {name: formula.ranges[name] for name in variables(expression) if name in formula.ranges}
     if set(box) != set(variables(expression)):
         return False, []
-    positive = prove_sign(expression, box, 1, **_LIMITS).status == "proved"
+    positive = prove_sign(expression, box, 1, max_boxes=_MAX_BOXES, simplify_seconds=0.0).status == "proved"
     return positive, _trends(expression, box, box)
 
 
@@ -143,7 +143,12 @@ def _trends(expression: Expression, box: Box, names: Iterable[str]) -> list[Tren
     found = []
     for name in names:
         for direction, claim in ((1, "never falls"), (-1, "never rises")):
-            if prove_monotone(expression, name, box, direction, **_LIMITS).status == "proved":
+            if (
+                prove_monotone(
+                    expression, name, box, direction, max_boxes=_MAX_BOXES, simplify_seconds=0.0
+                ).status
+                == "proved"
+            ):
                 found.append(Trend(name, claim))
                 break
     return found

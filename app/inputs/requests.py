@@ -34,16 +34,6 @@ class Setup:
 
 
 DEFAULT_SETUP = Setup()
-# Optional columns of a file, with the field of `Setup` that each sets.
-_TEXTS = {
-    "precision": "precision",
-    "link": "link",
-    "network": "fabric",
-    "fabric": "fabric",
-    "algorithm": "algorithm",
-    "timed_parts": "timed_parts",
-}
-_NUMBERS = ("n_gpus", "n_nodes")
 
 
 @dataclass(frozen=True)
@@ -207,17 +197,26 @@ def _row_run(
     cnns: dict[tuple[object, ...], CnnCounts],
 ) -> pd.DataFrame:
     gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
-    sizes = tuple(
-        _whole_number(row, name) if row.get(name) else None for name in ("input_size_px", "n_classes")
+    pixels, classes, n_gpus, n_nodes = (
+        _whole_number(row, name) if row.get(name) else None
+        for name in ("input_size_px", "n_classes", "n_gpus", "n_nodes")
     )
-    texts = {field: row[name] for name, field in _TEXTS.items() if row.get(name)}
-    numbers = {name: _whole_number(row, name) for name in _NUMBERS if row.get(name)}
     if gpu not in named_gpus:
         named_gpus[gpu] = wanted_gpu(gpu, gpus)
-    if (cnn, *sizes) not in cnns:
-        cnns[cnn, *sizes] = named_cnn(cnn, *sizes)
+    key = cnn, pixels, classes
+    if key not in cnns:
+        cnns[key] = named_cnn(cnn, pixels, classes)
     batch = _whole_number(row, "batch_per_gpu")
-    return configured_run(cnns[cnn, *sizes], named_gpus[gpu], batch, Setup(**texts, **numbers), gpus).frame
+    setup = Setup(
+        row.get("precision") or None,
+        n_gpus,
+        n_nodes,
+        link=row.get("link") or None,
+        fabric=row.get("fabric") or row.get("network") or None,
+        algorithm=row.get("algorithm") or None,
+        timed_parts=row.get("timed_parts") or None,
+    )
+    return configured_run(cnns[key], named_gpus[gpu], batch, setup, gpus).frame
 
 
 def _text(row: Mapping[str, str | None], column: str) -> str:

@@ -121,13 +121,15 @@ def case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list
     names = [*group_keys(formula), *(spec.name for spec in formula.used_features)]
     unit, scale = shown_unit(formula)
     times = case_seconds(formula, cases) / scale
-    rows = [[*(case[name] for name in names), float(value)] for case, value in zip(cases, times, strict=True)]
+    rows: list[list[str | float]] = [
+        [*(case[name] for name in names), float(value)] for case, value in zip(cases, times, strict=True)
+    ]
     header = [*names, f"computed, {unit}"]
     if all(PUBLISHED in case for case in cases):
         header += ["published, min", "difference, min"]
         rows = [
-            [*row, float(case[PUBLISHED]), row[-1] - float(case[PUBLISHED])]
-            for row, case in zip(rows, cases, strict=True)
+            [*row, float(case[PUBLISHED]), float(value) - float(case[PUBLISHED])]
+            for row, case, value in zip(rows, cases, times, strict=True)
         ]
     return header, rows
 

@@ -136,9 +136,10 @@ def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, li
     """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator."""
     found: dict[str, dict[str, list[float | None]]] = {}
     intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
-    for row in intervals.itertuples():
-        name = f"macro_{unit}_mape_percent" if row.name == "macro_mape_percent" else str(row.name)
-        found.setdefault(str(row.estimator), {})[name] = [_number(row.low), _number(row.high)]
+    columns = intervals[["name", "estimator", "low", "high"]].to_numpy().tolist()
+    for metric, estimator, low, high in columns:
+        name = f"macro_{unit}_mape_percent" if metric == "macro_mape_percent" else str(metric)
+        found.setdefault(str(estimator), {})[name] = [_number(low), _number(high)]
     return found
 
 
@@ -210,4 +211,5 @@ def held_out_kind(formula: Formula) -> str:
 
 def interval_of(formula: Formula) -> float | None:
     """Return the factor of the interval that a formula carries (see `ConformalInterval`), or None."""
-    return formula.errors.get("interval", {}).get("factor")
+    factor = formula.errors.get("interval", {}).get("factor")
+    return None if factor is None else float(factor)

@@ -9,12 +9,12 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 
 def gpu_rows() -> dict[str, dict[str, str | float]]:
     """Return the specifications of every GPU whose peak rate and bandwidth are known; nan where unknown."""
-    rows = {}
+    rows: dict[str, dict[str, str | float]] = {}
     for gpu in built_in_gpus().gpus:
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
-            facts = {name: gpu.number(name) for name in NUMBER_COLUMNS}
+            numbers = {name: gpu.number(name) for name in NUMBER_COLUMNS}
             texts = {"generation": gpu.generation, "source": gpu.source, "remark": gpu.remark}
-            rows[gpu.gpu] = {"generation": gpu.generation, **facts, **texts}
+            rows[gpu.gpu] = {"generation": gpu.generation, **numbers, **texts}
     return rows
 
 
@@ -29,7 +29,7 @@ def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
 
 def cnn_rows() -> dict[str, dict[str, str | float]]:
     """Return names and counts of every CNN, per image and forward pass, by label."""
-    rows = cnn_table().to_dict("records")
+    rows = ({str(name): value for name, value in row.items()} for row in cnn_table().to_dict("records"))
     return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
 
 

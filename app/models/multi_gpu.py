@@ -38,7 +38,7 @@ def covers_algorithm(scaling: Formula | None, algorithm: str) -> bool:
 
     One that does not list the algorithms of its training covers all.
     """
-    return scaling is not None and algorithm in scaling.provenance.get(ALGORITHMS, (algorithm,))
+    return scaling is not None and bool(algorithm in scaling.provenance.get(ALGORITHMS, (algorithm,)))
 
 
 def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
@@ -48,7 +48,9 @@ def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
     """
     frame = runs.frame
     known = [covers_algorithm(scaling, str(algorithm)) for algorithm in frame["algorithm"]]
-    return (frame["n_gpus"].to_numpy() > 1) & np.array(known, dtype=bool)
+    several = frame["n_gpus"].to_numpy() > 1
+    covered: np.ndarray = several & np.array(known, dtype=bool)
+    return covered
 
 
 def scaled_seconds(

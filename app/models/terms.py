@@ -67,7 +67,7 @@ def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
         factors[1] = [term.arguments[1]]
     if not 1 < prod(map(len, factors)) <= _MOST_TERMS:
         return [term]
-    written_out = [Apply(term.operator, arguments) for arguments in product(*factors)]
+    written_out: list[Expression] = [Apply(term.operator, arguments) for arguments in product(*factors)]
     grown = sum(map(count_nodes, written_out)) > _MOST_GROWTH * count_nodes(term)
     return [term] if grown else written_out
 
@@ -84,13 +84,17 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
     free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in taken)
     found = tuple(NamedConstant(next(free), value, unit) for value, unit in zip(values, units, strict=True))
     following = iter(found)
-    named = fold(
-        expression,
-        lambda node: Variable(next(following).name),
-        lambda node: node,
-        lambda node, arguments: Apply(node.operator, arguments),
-    )
-    return named, found
+
+    def applied(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+        return Apply(node.operator, arguments)
+
+    def name_of(node: Constant) -> Expression:
+        return Variable(next(following).name)
+
+    def kept(node: Variable) -> Expression:
+        return node
+
+    return fold(expression, name_of, kept, applied), found
 
 
 def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:

@@ -86,25 +86,28 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
     """
     profile = _chosen(read_profiles(request.file, request.steps), request.workload, request.file)
     workload = _completed(request.workload, profile)
-    names = [measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)]
+    anchor, target = (
+        measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)
+    )
     known = workload.cnn is not None and workload.batch is not None
-    formula, origin = _formula(names, known, request.formula)
+    formula, origin = _formula(anchor, target, known, request.formula)
     step_s, step = _step(profile, request.anchor_s)
-    columns = _columns(formula, profile, step_s, names, workload, gpus=gpus)
+    columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
     time_s = float(np.ravel(formula.predict(columns))[0])
     factor = interval_of(formula)
     return AnchorPrediction(
-        workload,
-        *names,
-        step_s,
-        step,
-        profile.kind,
-        time_s,
-        time_s / factor if factor else None,
-        time_s * factor if factor else None,
-        origin,
-        _error(formula),
-        (*_warnings(profile, step, formula), *_outside(formula, columns), *_undefined(time_s)),
+        workload=workload,
+        anchor=anchor,
+        gpu=target,
+        anchor_time_s=step_s,
+        step=step,
+        profile=profile.kind,
+        time_s=time_s,
+        low_s=time_s / factor if factor else None,
+        high_s=time_s * factor if factor else None,
+        formula=origin,
+        error_percent=_error(formula),
+        warnings=(*_warnings(profile, step, formula), *_outside(formula, columns), *_undefined(time_s)),
     )
 
 
@@ -148,18 +151,18 @@ def _completed(workload: Workload, profile: OperationProfile) -> Workload:
     return Workload(workload.cnn or stored.get("cnn"), workload.batch or batch, workload.pixels or pixels)
 
 
-def _formula(gpus: Sequence[str], known: bool, file: Path | None) -> tuple[Formula, str]:
-    if gpus[0] == gpus[1]:
-        raise InputError(f"expected two GPUs, got {gpus[0]} as anchor and target: its time is the profile's")
+def _formula(anchor: str, target: str, known: bool, file: Path | None) -> tuple[Formula, str]:
+    if anchor == target:
+        raise InputError(f"expected two GPUs, got {anchor} as anchor and target: its time is the profile's")
     if file is not None:
         path = file / "formula.json" if file.is_dir() else file
         found = load_formula(path)
         check_scope(found, GPU_PAIR, origin=str(path), advice="`trainlaw study --of anchor` finds one")
         return found, str(path)
-    pair = pair_formula(*gpus, with_cnn=known)
+    pair = pair_formula(anchor, target, with_cnn=known)
     if pair is None and not known:
         raise InputError(
-            f"{gpus[0]} to {gpus[1]} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
+            f"{anchor} to {target} was not measured ({', '.join(MEASURED_PAIR_GPUS)} were): "
             "name --cnn and --batch"
         )
     return pair or any_pair_formula()

@@ -1,8 +1,9 @@
 """Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,19 +105,23 @@ def predict_runs(
     described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
     return [
         Prediction(
-            *(kind(value) for kind, value in zip(_DESCRIBED.values(), texts, strict=True)),
-            time_s,
-            exchange_s,
-            time_s / factor if factor else None,
-            time_s * factor if factor else None,
-            *needed,
-            warnings,
+            **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, texts, strict=True)},
+            time_s=time_s,
+            exchange_s=exchange_s,
+            low_s=time_s / factor if factor else None,
+            high_s=time_s * factor if factor else None,
+            memory_least_bytes=least,
+            memory_usual_bytes=usual,
+            fits_in_memory=fits,
+            warnings=warnings,
         )
-        for texts, (time_s, exchange_s, warnings), needed in zip(described, numbers, memory, strict=True)
+        for texts, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
+            described, numbers, memory, strict=True
+        )
     ]
 
 
-_DESCRIBED: Mapping[str, type] = {
+_DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
     "cnn": str,
     "gpu": str,
     "batch_per_gpu": int,
@@ -141,15 +146,15 @@ def _warnings(
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no training run used {precision}")
-    for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))):
+    for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))).tolist():
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
     if not handling(formula).covers_multi_gpu:
         covered = scaled_runs(scaling, runs)
-        for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1):
+        for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1).tolist():
             found[row].append(f"{SCALED if covered[row] else ASSUMPTION}; {SINGLE_GPU_INTERVAL}")
-    for row in np.flatnonzero(~np.isfinite(seconds)):
+    for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
 
@@ -187,7 +192,7 @@ def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: in
         spec = next(spec for spec in formula.used_features if spec.name == name)
         unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
         low, high = map(show_number, formula.ranges[name])
-        for row in np.flatnonzero(outside):
+        for row in np.flatnonzero(outside).tolist():
             value = show_number(columns[name][row])
             found[row].append(f"{name} is {value}{unit}, outside the training range {low} to {high}")
     return found
@@ -202,7 +207,7 @@ def _layers_out_of_range(formula: Formula, rows: FormulaRows) -> list[list[str]]
         low, high = map(show_number, formula.ranges[name])
         # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
         layers = rows.per_run(rows.sums.apply(1.0 * (outside & (rows.columns[name] != 0))), 0.0)
-        for row in np.flatnonzero(layers):
+        for row in np.flatnonzero(layers).tolist():
             number = "1 layer" if layers[row] == 1 else f"{layers[row]:.0f} layers"
             found[row].append(f"{name} of {number} lies outside the training range {low} to {high}")
     return found
@@ -219,7 +224,9 @@ def pair_predictions(
     known = False
     for cnn in cnns:
         try:
-            facts = find_cnn_counts(str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"]))
+            facts = find_cnn_counts(
+                str(cnn["cnn"]), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
+            )
             runs = _on_all(configuration(cnn=facts, gpu=next(iter(gpus)), batch_per_gpu=batch), gpus)
             found = predict_runs(formula, runs)
         except TrainlawError:

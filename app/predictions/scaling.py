@@ -119,8 +119,21 @@ def scaling_curve(
     numbers = zip(seconds, computing, exchange - latency, latency, strict=True)
     ways = runs.frame[["link", "network"]].itertuples(index=False, name=None)
     return tuple(
-        ScalingPoint(*count, batch, *map(float, row), count[0] * float(seconds[0] / row[0]), *map(str, way))
-        for count, row, way in zip(counts, numbers, ways, strict=True)
+        ScalingPoint(
+            n_gpus=n_gpus,
+            n_nodes=n_nodes,
+            batch=batch,
+            time_s=float(time_s),
+            computing_s=float(computing_s),
+            transfer_s=float(transfer_s),
+            latency_s=float(latency_s),
+            speed_up=n_gpus * float(seconds[0] / time_s),
+            link=str(link),
+            network=str(fabric),
+        )
+        for (n_gpus, n_nodes), (time_s, computing_s, transfer_s, latency_s), (link, fabric) in zip(
+            counts, numbers, ways, strict=True
+        )
     )
 
 

@@ -88,13 +88,14 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
     verdict = (
         ("the second is worse" if comparison.difference_percent > 0 else "the second is better")
         if comparison.is_decided
-        else "the interval holds zero: not decided"
+        else "the interval contains zero: undecided"
     )
+    columns = ["group", "n_rows", "first_mape_percent", "second_mape_percent", "difference_percent"]
+    ordered = comparison.by_group.sort_values("difference_percent", kind="stable")
     rows = [
-        [line.group, line.n_rows, show_percent(line.first_mape_percent),
-         show_percent(line.second_mape_percent), f"{line.difference_percent:+.1f}"]
-        for line in comparison.by_group.sort_values("difference_percent", kind="stable").itertuples()
-    ]  # fmt: skip
+        [group, number, show_percent(first_error), show_percent(second_error), f"{difference:+.1f}"]
+        for group, number, first_error, second_error, difference in ordered[columns].to_numpy().tolist()
+    ]
     parts = [
         f"A {names[0]}\nB {names[1]}",
         *_differences(first.facts, second.facts),

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 from trainlaw.app.studies.kinds import GPU_FOLDS, OWN_LIST, RUNS, STUDY_KINDS, StudyKind
@@ -86,7 +87,7 @@ def definition_of(values: Mapping[str, object], where: str) -> StudyDefinition:
     return _with_known_names(definition, kind, where)
 
 
-def _with_known_names(definition: StudyDefinition, kind: StudyKind, where: str) -> StudyDefinition:
+def _with_known_names(definition: StudyDefinition, kind: StudyKind[Any], where: str) -> StudyDefinition:
     """The definition with aliases of splits and `all` baselines replaced; raises as `definition_of`."""
     split = _SPLIT_ALIASES.get(definition.split, definition.split)
     against = tuple(kind.baselines) if "all" in definition.against else definition.against
@@ -188,7 +189,8 @@ def read_study_table(definition: StudyDefinition) -> MeasuredTable:
             "its own GPUs and CNNs"
         )
     read = STUDY_KINDS[definition.of].read
-    return read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
+    table: MeasuredTable = read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
+    return table
 
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:

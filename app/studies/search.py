@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
 from trainlaw.formulas.scopes import LAYER, RUN
+from trainlaw.validate import Estimator
 from trainlaw.validate.workers import follow_parent
 
 # Each library with its own threads reads one of these when it is loaded.
@@ -67,6 +68,13 @@ def evolved(
     return FormulaRegressor(features, target, settings, SearchReporter(), scope=scope)
 
 
+class Evolution(Estimator, Protocol):
+    """An estimator that evolves: after `fit` it has the chosen formula and the front it was chosen from."""
+
+    formula_: Formula
+    front_: ParetoFront
+
+
 class LayerSearch:
     """Evolves a formula of one layer from times of whole runs: each is the sum over its layers.
 
@@ -93,8 +101,14 @@ class LayerSearch:
         return self.cnn_layers.rows(X, names).predict(self.formula_)
 
 
+def predicted_seconds(formula: Formula, X: pd.DataFrame) -> np.ndarray:
+    """Return seconds by a formula, shape (n_rows,); X : its features among the columns, (n_rows, k)."""
+    columns = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
+    return np.broadcast_to(formula.predict(columns), len(X)).copy()
+
+
 def search_all_rows(
-    search: Callable[[], FormulaRegressor | LayerSearch],
+    search: Callable[[], Evolution],
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
@@ -104,8 +118,9 @@ def search_all_rows(
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
     Returns the chosen formula and the front that it was chosen from.
     """
-    regressor = search().fit(X, seconds, groups)
-    return regressor.formula_, regressor.front_
+    estimator = search()
+    estimator.fit(X, seconds, groups)
+    return estimator.formula_, estimator.front_
 
 
 @contextmanager

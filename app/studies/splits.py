@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:
 
 def platform_matrices(
     formula: Formula,
-    kind: StudyKind,
+    kind: StudyKind[Any],
     rows: StudyRows,
     by: Sequence[str],
     search: EstimatorFactory | None = None,

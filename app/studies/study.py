@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,9 @@ from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.finalize import readable_formulas
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, Evolution, StudyKind, StudyRows
+from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind, StudyRows
 from trainlaw.app.studies.result import StudyOutcome, term_returns
-from trainlaw.app.studies.search import Signals, search_all_rows, search_pool, uninterrupted
+from trainlaw.app.studies.search import Evolution, Signals, search_all_rows, search_pool, uninterrupted
 from trainlaw.app.studies.splits import (
     defined_splits,
     evaluated_splits,
@@ -64,7 +64,7 @@ class _Material:
     """What a study works on: its kind, rows, splits, baselines (and those absent), and achieved rates."""
 
     definition: StudyDefinition
-    kind: StudyKind
+    kind: StudyKind[Any]
     table: MeasuredTable
     rows: StudyRows
     splits: tuple[Split, ...]
@@ -128,14 +128,14 @@ def score_formula(
     return _outcome(_given(formula, material, refit, on_fit), material)
 
 
-def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind:
+def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
     """The kind of study that evaluates the formula: one of its scope among those that read the same table."""
     asked = STUDY_KINDS[definition.of]
     same_table = [kind for kind in STUDY_KINDS.values() if kind.read is asked.read]
     return next((kind for kind in same_table if kind.scope == formula.scope), same_table[0])
 
 
-def _material(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind) -> _Material:
+def _material(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> _Material:
     rows = kind.rows(table)
     splits = evaluated_splits(
         defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
@@ -293,7 +293,11 @@ def _given(formula: Formula, material: _Material, refit: bool, on_fit: OnFit | N
 
 def _labels(own_rows: FormulaRows, material: _Material) -> Mapping[str, np.ndarray] | None:
     """The labels of grouped constants, where a row of the formula is a run."""
-    return None if own_rows.sums else dict(material.rows.labels)
+    return (
+        None
+        if own_rows.sums
+        else {str(name): column.to_numpy() for name, column in material.rows.labels.items()}
+    )
 
 
 def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) -> None:

@@ -65,18 +65,20 @@ class Candidates:
 
     @cached_property
     def _whole(self) -> np.ndarray:
-        return np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+        whole: np.ndarray = np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+        return whole
 
     def best_set(self, size: int, seed: int = 0) -> list[int]:
-        """Return the set of `size` to measure, as positions, what stands for most others first.
+        """Return the set of `size` to measure, as positions, the most representative first.
 
         It is the cheapest of the evolved sets that represent 98 % of what the best one does and remove no
         less variance than that one.
         """
 
         def scores(rows: np.ndarray) -> tuple[float, float, float]:
-            removed = self.design.variance_removed(rows)
-            return self.representation.share(rows), removed, -float(self.cost_s[rows].sum())
+            chosen: list[int] = rows.tolist()
+            removed = self.design.variance_removed(chosen)
+            return self.representation.share(chosen), removed, -float(self.cost_s[rows].sum())
 
         nearest = self.representation.exchanged(self.representation.greedy(size))
         starts = [nearest, self.design.greedy(size)]
@@ -90,7 +92,7 @@ class Candidates:
         return self.in_order(max(near, key=lambda subset: subset.scores[2]).rows)
 
     def in_order(self, rows: Sequence[int]) -> list[int]:
-        """Return the rows of a set, each the one that stands for most others after those before it."""
+        """Return the rows of a set, each the most representative after those before it."""
         left, ordered = list(rows), list[int]()
         while left:
             worth = [self.representation.share([*ordered, row]) for row in left]
@@ -198,7 +200,8 @@ def _amounts(fitted: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
 def _log_amounts(everything: np.ndarray) -> np.ndarray:
     # What a CNN lacks is 0, which has no logarithm; a thousandth of the median replaces it.
     least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
-    return np.log(np.maximum(everything, least))
+    logs: np.ndarray = np.log(np.maximum(everything, least))
+    return logs
 
 
 def _disagreements(
@@ -220,7 +223,8 @@ def _disagreements(
         logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
     # Another formula may have no time where the chosen one has.
     logs = logs[:, np.isfinite(logs).all(axis=0)]
-    return (logs - logs.mean(axis=1, keepdims=True)) / np.sqrt(logs.shape[1])
+    deviations: np.ndarray = (logs - logs.mean(axis=1, keepdims=True)) / np.sqrt(logs.shape[1])
+    return deviations
 
 
 def _suggestions(
@@ -235,7 +239,7 @@ def _suggestions(
     for number, row in enumerate(chosen):
         amounts = candidates.amounts[row]
         beyond = np.maximum(amounts - high, low - amounts)
-        far = sorted(np.flatnonzero(beyond > 0), key=lambda place: -beyond[place])
+        far = sorted(np.flatnonzero(beyond > 0).tolist(), key=lambda place: -beyond[place])
         so_far = candidates.representation.share(chosen[: number + 1])
         members.append(
             Suggestion(

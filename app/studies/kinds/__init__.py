@@ -18,6 +18,7 @@ Nothing else knows the kinds: `definition.py` takes names, defaults, splits and 
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
 from trainlaw.app.studies.kinds.kind import (
@@ -26,7 +27,6 @@ from trainlaw.app.studies.kinds.kind import (
     OWN_LIST,
     RUNS,
     SPLITS,
-    Evolution,
     StudyKind,
     StudyRows,
 )
@@ -37,7 +37,7 @@ from trainlaw.app.studies.kinds.multi_gpu_end_to_end import END_TO_END
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS
 
 _KINDS = (OF_RUNS, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_TIMES, OF_PAIRS)
-STUDY_KINDS: Mapping[str, StudyKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
+STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [
     "CNN_FOLDS",
@@ -46,7 +46,6 @@ __all__ = [
     "RUNS",
     "SPLITS",
     "STUDY_KINDS",
-    "Evolution",
     "StudyKind",
     "StudyRows",
 ]

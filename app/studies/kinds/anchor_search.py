@@ -9,13 +9,13 @@ errors of one.
 exponent. What L misses for a CNN on the target it also misses on the anchor, to a power fitted on the pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import SearchReporter
+from trainlaw.app.studies.search import SearchReporter, predicted_seconds
 from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, OPERATION_FEATURES, PAIR_FEATURES
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -56,17 +56,21 @@ WITH_CNN = (
 )
 TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
 PAIR_FORMULA_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_CNN)))
+
+
 # Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms have larger errors.
-_PAIR_SETTINGS = {
-    "operators": ("add", "max"),
-    "loss": "absolute_percentage",
-    "choice": "loss",
-    "group_weight_power": 0.0,
-    "islands": 1,
-    "population": 50,
-    "max_constants": 30,
-    "polish_steps": 40,
-}
+def _pair_settings(settings: SearchSettings) -> SearchSettings:
+    return replace(
+        settings,
+        operators=("add", "max"),
+        loss="absolute_percentage",
+        choice="loss",
+        group_weight_power=0.0,
+        islands=1,
+        population=50,
+        max_constants=30,
+        polish_steps=40,
+    )
 
 
 class ProfileSearch:
@@ -78,7 +82,7 @@ class ProfileSearch:
 
     def __init__(self, settings: SearchSettings, with_cnn: bool = True) -> None:
         """Keep the settings; only evaluations, seed and threads of them count."""
-        self.settings = replace(settings, **_PAIR_SETTINGS)
+        self.settings = _pair_settings(settings)
         self.feature_sets = (ALONE, WITH_CNN) if with_cnn else (ALONE,)
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
@@ -105,7 +109,7 @@ class ProfileSearch:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
-        return _predicted(self.formula_, X)
+        return predicted_seconds(self.formula_, X)
 
     def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
         # A column of zeros cannot have a constant.
@@ -188,21 +192,22 @@ class TransferSearch:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
-        return _predicted(self.formula_, X)
+        return predicted_seconds(self.formula_, X)
 
 
-_FACTS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
+_CHIP_COLUMNS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
 
 
 def is_plain_run(X: pd.DataFrame) -> np.ndarray:
     """Return whether the anchor of each row is its own GPU, bool, (n_rows,); X : features, (n_rows, k)."""
-    return np.all([X[name] == X[ANCHOR + name] for name in _FACTS], axis=0)
+    same: np.ndarray = np.all([X[name] == X[ANCHOR + name] for name in _CHIP_COLUMNS], axis=0)
+    return same
 
 
 def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
     """Whether a plain run is of the chip of each row's anchor; where a GPU is held out, none is of it."""
-    known = set(X.loc[plain, list(_FACTS[:2])].itertuples(index=False, name=None))
-    anchors = X[[ANCHOR + name for name in _FACTS[:2]]].itertuples(index=False, name=None)
+    known = set(X.loc[plain, list(_CHIP_COLUMNS[:2])].itertuples(index=False, name=None))
+    anchors = X[[ANCHOR + name for name in _CHIP_COLUMNS[:2]]].itertuples(index=False, name=None)
     return np.array([chip in known for chip in anchors], dtype=bool)
 
 
@@ -248,8 +253,3 @@ def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np
 
 def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean(np.abs(predicted / y - 1.0)))
-
-
-def _predicted(formula: Formula, X: pd.DataFrame) -> np.ndarray:
-    columns: Mapping[str, np.ndarray] = {spec.name: X[spec.name].to_numpy() for spec in formula.used_features}
-    return np.broadcast_to(formula.predict(columns), len(X)).copy()

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import BY_GPU
+from trainlaw.app.studies.search import Evolution
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import Formula, MissingDependencyError, ParetoFront
-from trainlaw.validate import Estimator, EstimatorFactory
+from trainlaw.formulas import MissingDependencyError
+from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.splits import SCHEMES
 
 GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
@@ -22,11 +23,7 @@ RUNS = "runs"  # the kind of study that is meant where none is named
 SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
 
 
-class Evolution(Estimator, Protocol):
-    """An estimator that evolves: after `fit` it has the chosen formula and the front it was chosen from."""
-
-    formula_: Formula
-    front_: ParetoFront
+Table = TypeVar("Table", bound=MeasuredTable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ class StudyRows:
 
 
 @dataclass(frozen=True, eq=False)
-class StudyKind:
+class StudyKind(Generic[Table]):
     """One kind of study: all that differs from one to another.
 
     name : what `--of` takes. scope : what its formulas model, one of `SCOPES`.
@@ -73,8 +70,8 @@ class StudyKind:
     name: str
     scope: str
     title: str
-    read: Callable[[str, Path | None, Iterable[Path]], MeasuredTable]
-    rows: Callable[[MeasuredTable], StudyRows]
+    read: Callable[[str, Path | None, Iterable[Path]], Table]
+    rows: Callable[[Table], StudyRows]
     features: tuple[str, ...]
     search: Callable[[StudyRows, SearchSettings], Callable[[], Evolution]]
     baselines: Mapping[str, EstimatorFactory]

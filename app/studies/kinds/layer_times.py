@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.search import evolved
+from trainlaw.app.studies.search import evolved, predicted_seconds
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.evolve import SearchSettings
@@ -70,7 +70,7 @@ class LayerTimeSearch:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_layers,)."""
-        return np.broadcast_to(self.formula_.predict(X), len(X)).copy()
+        return predicted_seconds(self.formula_, X)
 
 
 def drawn_rows(groups: np.ndarray, most: int, seed: int) -> np.ndarray:

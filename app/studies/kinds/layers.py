@@ -11,6 +11,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import InputError
 from trainlaw.formulas.scopes import LAYER
 
 
@@ -19,6 +20,8 @@ def _rows(table: RunTable) -> StudyRows:
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSearch]:
+    if rows.cnn_layers is None:
+        raise InputError("a study of layers needs the layers of each CNN")
     return partial(LayerSearch, rows.cnn_layers, LAYER_STUDY_FEATURES, settings)
 
 
@@ -27,7 +30,7 @@ OF_LAYERS = replace(
     OF_RUNS,
     name="layers",
     scope=LAYER,
-    title="layers, summed over each CNN's layers",
+    title="layers, summed over each CNN",
     rows=_rows,
     features=LAYER_STUDY_FEATURES,
     search=_search,

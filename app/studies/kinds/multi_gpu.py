@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import evolved
+from trainlaw.app.studies.search import evolved, predicted_seconds
 from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -61,7 +61,7 @@ class ScalingSearch:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return np.broadcast_to(self.formula_.predict(X), len(X)).copy()
+        return predicted_seconds(self.formula_, X)
 
 
 def several_gpu_rows(table: RunTable) -> StudyRows:

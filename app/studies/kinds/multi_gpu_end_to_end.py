@@ -23,7 +23,7 @@ from trainlaw.app.studies.kinds.multi_gpu import (
     ScalingSearch,
     several_gpu_rows,
 )
-from trainlaw.app.studies.search import evolved
+from trainlaw.app.studies.search import evolved, predicted_seconds
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.evolve import SearchSettings
@@ -79,7 +79,7 @@ class TwoStageSearch:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        return np.broadcast_to(self.formula_.predict(X), len(X)).copy()
+        return predicted_seconds(self.formula_, X)
 
 
 def _forms(X: pd.DataFrame) -> tuple[Expression, ...]:
@@ -91,7 +91,7 @@ def _forms(X: pd.DataFrame) -> tuple[Expression, ...]:
 def _front(scaling: ScalingSearch, one: Formula, X: pd.DataFrame, y: np.ndarray) -> ParetoFront:
     """The front of scaling formulas with one formula of one GPU; loss: mean |ln ratio| on `X`, (n, k)."""
     whole = [with_single_gpu_formula(member.formula, one) for member in scaling.front_]
-    losses = [float(np.mean(np.abs(np.log(formula.predict(X) / y)))) for formula in whole]
+    losses = [float(np.mean(np.abs(np.log(predicted_seconds(formula, X) / y)))) for formula in whole]
     return ParetoFront.of(
         ScoredFormula(formula, loss, complexity(formula.expression))
         for formula, loss in zip(whole, losses, strict=True)
@@ -117,8 +117,9 @@ def _rows(table: RunTable) -> StudyRows:
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], TwoStageSearch]:
-    for_scaling = settings.evaluations // _SCALING_SHARE
-    single = replace(settings, evaluations=settings.evaluations - for_scaling)
+    evaluations = settings.evaluations or 0
+    for_scaling = evaluations // _SCALING_SHARE
+    single = replace(settings, evaluations=evaluations - for_scaling)
     return partial(TwoStageSearch, single, replace(settings, evaluations=for_scaling))
 
 
