@@ -88,7 +88,7 @@ def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):
     left, told = worth_measuring(large, [])
     assert left.frame["batch_per_gpu"].tolist() == [8]
     assert "without 1 that cannot fit" in told
-    with pytest.raises(InputError, match="got none"):
+    with pytest.raises(InputError, match="no configuration can be measured"):
         worth_measuring(pool, [pool])
 
 
@@ -105,7 +105,7 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
 
 def test_a_law_of_layers(pool):
     """Its features are those of layers; what counts is their sum over each run."""
-    law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layers")
+    law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layer")
     table = load("default").where(source="profet", batch_per_gpu=[16])
     measured = table.where(cnn=sorted(set(table.frame["cnn"]))[:4])
     found = suggested_runs(StudiedFront(law, (), measured, "here"), pool, 2)
@@ -165,12 +165,12 @@ def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--simulate", "--gpu", "T4"), "leave out"),
+        (("--simulate", "--gpu", "T4"), "omit --pool"),
         (("--simulate", "--source", "proffet"), "did you mean 'profet'"),
         (("--gpu", "T44"), "did you mean"),
         (("--gpu", "T4", "--cnns", "vgg11", "--batch", "x"), "--batch"),
         (("--pool", "none.csv",), "none.csv"),
-        (("--front", "xeon-phi-a", "--gpu", "T4"), "formula of runs"),
+        (("--front", "xeon-phi-a", "--gpu", "T4"), "an iteration on one GPU"),
         ((), "--pool"),
     ],
 )  # fmt: skip
