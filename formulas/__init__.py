@@ -21,17 +21,15 @@ from trainlaw.formulas.expression import (
     variables,
 )
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.formula import Formula, GroupedConstant
-from trainlaw.formulas.formula_file import load_formula, save_formula
+from trainlaw.formulas.formula import Formula, GroupedConstant, load_formula, save_formula
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
 from trainlaw.formulas.proofs import Proof, prove_monotone, prove_sign
-from trainlaw.formulas.rounding import RoundedExpression, round_constants
 from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.scopes import SCOPES, Scope
 from trainlaw.formulas.simplification import simplify
 from trainlaw.formulas.text import parse_text, to_text
-from trainlaw.formulas.tidying import tidy
+from trainlaw.formulas.tidying import RoundedExpression, round_constants, tidy
 from trainlaw.formulas.unit_inference import infer_unit
 from trainlaw.formulas.units import DIMENSIONLESS, SECOND, Unit
 

@@ -1,6 +1,6 @@
 import numpy as np
 from trainlaw.formulas import constants, evaluate, parse_text, round_constants, to_text
-from trainlaw.formulas.rounding import rounded
+from trainlaw.formulas.tidying import rounded
 
 GENERATOR = np.random.default_rng(2)
 COLUMNS = {name: GENERATOR.uniform(1, 10, 200) for name in "xy"}

@@ -6,8 +6,8 @@ from trainlaw.formulas import InputError
 from trainlaw.validate import leave_one_group_out
 from trainlaw.validate.baselines.closed_forms import cf5
 from trainlaw.validate.baselines.null_models import ScaledColumn
-from trainlaw.validate.fold import FoldTask, run_fold
 from trainlaw.validate.guard import fold_secrets
+from trainlaw.validate.study import FoldTask, run_fold
 
 
 def task(runs, factory, **changes):

@@ -11,11 +11,307 @@ from typing import TYPE_CHECKING, Any
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
-from trainlaw.datasets.cnns.readers.torch_operations import ALIASES, CREATORS, OPERATIONS, Call, Weight
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
     import torch
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A tensor that does not come from the input: its shape, and whether the module learns it."""
+
+    shape: tuple[int, ...]
+    learned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function: its arguments, and the shape of its (first) result."""
+
+    tracer: GraphTracer
+    arguments: Sequence[Any]
+    options: Mapping[str, Any]
+    shape: tuple[int, ...]
+
+    def get(self, position: int, name: str, default: Any = None) -> Any:
+        """The argument at a position or of a name."""
+        if position < len(self.arguments):
+            return self.arguments[position]
+        return self.options.get(name, default)
+
+    @property
+    def data(self) -> Tensor:
+        """The first argument, which must come from the input."""
+        value = self.get(0, "input")
+        if not isinstance(value, Tensor):
+            raise InputError("expected its first argument to come from the input")
+        return value
+
+
+Operation = Callable[[Call], Tensor | tuple[Tensor, ...]]
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    first, second = (value, value) if isinstance(value, int) else value
+    return int(first), int(second)
+
+
+def _learned(*weights: Any) -> int:
+    return sum(prod(weight.shape) for weight in weights if isinstance(weight, Weight) and weight.learned)
+
+
+def _conv(call: Call) -> Tensor:
+    weight = call.get(1, "weight")
+    padding = call.get(4, "padding", 0)
+    return call.tracer.conv(
+        call.data,
+        weight.shape[0],
+        _pair(weight.shape[2:]),
+        stride=_pair(call.get(3, "stride", 1)),
+        padding=padding if isinstance(padding, str) else _pair(padding),
+        dilation=_pair(call.get(5, "dilation", 1)),
+        groups=call.get(6, "groups", 1),
+        bias=call.get(2, "bias") is not None,
+    )
+
+
+def _conv_transpose(call: Call) -> Tensor:
+    weight, groups = call.get(1, "weight"), call.get(6, "groups", 1)
+    return call.tracer.conv_transpose(
+        call.data,
+        weight.shape[1] * groups,
+        _pair(weight.shape[2:]),
+        stride=_pair(call.get(3, "stride", 1)),
+        padding=_pair(call.get(4, "padding", 0)),
+        output_padding=_pair(call.get(5, "output_padding", 0)),
+        groups=groups,
+        dilation=_pair(call.get(7, "dilation", 1)),
+        bias=call.get(2, "bias") is not None,
+    )
+
+
+def _pool(kind: str, ceil_position: int) -> Operation:
+    def operation(call: Call) -> Tensor:
+        kernel = _pair(call.get(1, "kernel_size"))
+        stride, dilation = call.get(2, "stride"), 1
+        if kind == "max_pool":
+            dilation = call.get(4, "dilation", 1)
+        if _pair(dilation) != (1, 1):
+            raise InputError("dilated pooling is not supported")
+        return call.tracer.pool(
+            call.data,
+            kind,
+            kernel,
+            stride=kernel if stride in (None, [], ()) else _pair(stride),
+            padding=_pair(call.get(3, "padding", 0)),
+            ceil=bool(call.get(ceil_position, "ceil_mode", False)),
+        )
+
+    return operation
+
+
+def _adaptive_pool(kind: str) -> Operation:
+    def operation(call: Call) -> Tensor:
+        # The usual case has exact windows: the whole image.
+        if call.shape[2:] == (1, 1):
+            return call.tracer.global_pool(call.data, kind)
+        return call.tracer.adaptive_pool(call.data, kind, *call.shape[2:])
+
+    return operation
+
+
+def _mean(kind: str) -> Operation:
+    def operation(call: Call) -> Tensor:
+        x, axes = call.data, call.get(1, "dim")
+        listed = {axis % len(x.shape) for axis in ([axes] if isinstance(axes, int) else axes or ())}
+        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
+        if listed != image or len(x.shape) != 4:
+            raise InputError(f"expected it over height and width, got axes {axes} of shape {x.shape}")
+        return call.tracer.global_pool(x, kind, keep=len(call.shape) == 4)
+
+    return operation
+
+
+def _linear(call: Call) -> Tensor:
+    weight = call.get(1, "weight")
+    return call.tracer.dense(call.data, weight.shape[0], bias=call.get(2, "bias") is not None)
+
+
+def _elementwise(kind: str) -> Operation:
+    return lambda call: call.tracer.elementwise(call.data, kind)
+
+
+def _normalisation(kind: str, position: int) -> Operation:
+    """A normalisation whose scale and shift are the arguments from a position on."""
+    return lambda call: call.tracer.elementwise(
+        call.data, kind, _learned(call.get(position, "weight"), call.get(position + 1, "bias"))
+    )
+
+
+def _arithmetic(kind: str) -> Operation:
+    def operation(call: Call) -> Tensor:
+        operands = [call.get(0, "input"), call.get(1, "other")]
+        x = call.tracer.merge(kind, [operand for operand in operands if isinstance(operand, Tensor)])
+        for operand in operands:
+            if not isinstance(operand, Tensor):
+                x = call.tracer.elementwise(x, "scale", _learned(operand))
+        return x
+
+    return operation
+
+
+def _concat(call: Call) -> Tensor:
+    tensors = call.get(0, "tensors")
+    if not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise InputError("expected all its parts to come from the input")
+    return call.tracer.concat(tensors, call.get(1, "dim", 0))
+
+
+def _part(call: Call) -> Tensor:
+    """A part of a tensor; its shape is that of the result."""
+    return call.tracer.slice(call.data, call.shape)
+
+
+def _parts(call: Call) -> tuple[Tensor, ...]:
+    x, axis = call.data, call.get(2, "dim", 0)
+    whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
+    if isinstance(sizes, int):
+        # A number of chunks and a length of splits mean the same once the first part is known.
+        size = call.shape[axis]
+        sizes = [min(size, whole - first) for first in range(0, whole, size)]
+    return call.tracer.split(x, axis, sizes)
+
+
+def _pad(call: Call) -> Tensor:
+    left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
+    if any(others):
+        raise InputError("expected a padding of height and width only")
+    return call.tracer.pad(call.data, (top, left, bottom, right))
+
+
+def _resize(call: Call) -> Tensor:
+    return call.tracer.resize(call.data, *call.shape[2:])
+
+
+def _reshape(call: Call) -> Tensor:
+    return call.tracer.reshape(call.data, call.shape)
+
+
+def _transpose(call: Call) -> Tensor:
+    x = call.data
+    order = list(range(len(x.shape)))
+    first, second = call.get(1, "dim0"), call.get(2, "dim1")
+    order[first], order[second] = order[second], order[first]
+    return call.tracer.transpose(x, order)
+
+
+def _permute(call: Call) -> Tensor:
+    order = call.get(1, "dims")
+    order = call.arguments[1:] if isinstance(order, int) else order
+    return call.tracer.transpose(call.data, [axis % len(call.shape) for axis in order])
+
+
+def _channel_shuffle(call: Call) -> Tensor:
+    x = call.data
+    return Tensor(call.tracer.net.channel_shuffle(x.layer, call.get(1, "groups")), x.shape)
+
+
+ALIASES = frozenset(
+    {
+        "contiguous",
+        "detach",
+        "clone",
+        "to",
+        "float",
+        "half",
+        "bfloat16",
+        "type",
+        "requires_grad",
+        "expand",
+        "expand_as",
+    }
+)
+# These take only the shape of a tensor, as for the noise of stochastic depth.
+CREATORS = frozenset(
+    {
+        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
+        *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
+    }
+)
+_ACTIVATIONS = MappingProxyType(
+    {
+        "relu": "relu",
+        "relu6": "relu6",
+        "hardtanh": "relu6",
+        "clamp": "relu6",
+        "leaky_relu": "leaky_relu",
+        "elu": "elu",
+        "celu": "elu",
+        "selu": "selu",
+        "gelu": "gelu",
+        "silu": "silu",
+        "mish": "mish",
+        "hardswish": "hardswish",
+        "sigmoid": "sigmoid",
+        "logsigmoid": "sigmoid",
+        "hardsigmoid": "hardsigmoid",
+        "tanh": "tanh",
+        "softplus": "softplus",
+        "softmax": "softmax",
+        "log_softmax": "softmax",
+        "local_response_norm": "lrn",
+        "dropout": "dropout",
+        "dropout2d": "dropout",
+        "alpha_dropout": "dropout",
+        "feature_dropout": "dropout",
+        "neg": "scale",
+        "abs": "scale",
+        "sqrt": "scale",
+        "exp": "scale",
+        "pow": "scale",
+    }
+)
+
+OPERATIONS: Mapping[str, Operation] = MappingProxyType(
+    {
+        **{name: _elementwise(kind) for name, kind in _ACTIVATIONS.items()},
+        "conv2d": _conv,
+        "conv_transpose2d": _conv_transpose,
+        "linear": _linear,
+        "max_pool2d": _pool("max_pool", ceil_position=5),
+        "avg_pool2d": _pool("average_pool", ceil_position=4),
+        "adaptive_avg_pool2d": _adaptive_pool("average_pool"),
+        "adaptive_max_pool2d": _adaptive_pool("max_pool"),
+        "mean": _mean("average_pool"),
+        "amax": _mean("max_pool"),
+        "batch_norm": _normalisation("batchnorm", 3),
+        "instance_norm": _normalisation("instancenorm", 3),
+        "group_norm": _normalisation("groupnorm", 2),
+        "layer_norm": _normalisation("layernorm", 2),
+        "prelu": _normalisation("prelu", 1),
+        **dict.fromkeys(("add", "iadd", "radd", "sub", "isub", "rsub"), _arithmetic("add")),
+        **dict.fromkeys(
+            ("mul", "imul", "rmul", "div", "itruediv", "rtruediv", "truediv"), _arithmetic("multiply")
+        ),
+        **dict.fromkeys(("cat", "concat", "concatenate"), _concat),
+        **dict.fromkeys(("getitem", "narrow"), _part),
+        **dict.fromkeys(("chunk", "split"), _parts),
+        "pad": _pad,
+        **dict.fromkeys(("interpolate", "upsample"), _resize),
+        **dict.fromkeys(
+            ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"), _reshape
+        ),
+        **dict.fromkeys(("transpose", "swapaxes"), _transpose),
+        "permute": _permute,
+        "channel_shuffle": _channel_shuffle,
+    }
+)
+
 
 # Two samples: a batch normalisation in training refuses a single value per channel.
 _BATCH = 2

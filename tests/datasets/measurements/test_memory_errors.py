@@ -2,7 +2,7 @@
 
 import pytest
 from trainlaw.datasets import load
-from trainlaw.datasets.measurements.memory_errors import memory_ratios
+from trainlaw.datasets.measurements.memory_fit import memory_ratios
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from trainlaw.datasets import load
-from trainlaw.datasets.measurements.memory_errors import memory_ratios
+from trainlaw.datasets.measurements.memory_fit import memory_ratios
 from trainlaw.datasets.sources import atlas_conversion as conversion
 from trainlaw.validate.splits import splits_by_name
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from trainlaw.datasets.cnns import read_torch
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer
-from trainlaw.datasets.cnns.readers.torch_operations import OPERATIONS, Call, Weight
+from trainlaw.datasets.cnns.readers.torch_reader import OPERATIONS, Call, Weight
 from trainlaw.formulas.errors import InputError, MissingDependencyError
 
 SHAPE = (2, 6, 8, 8)
