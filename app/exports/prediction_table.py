@@ -67,6 +67,7 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     times, outside = _times_and_outside(model, base, shape)
     least, usual = (np.broadcast_to(values_of(need, base), shape) for need in (LEAST_NEED, USUAL_NEED))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
+    # Without an interval its ends become nan, which the table leaves empty.
     factor = interval_of(formula) or math.nan
     for i, cnn in enumerate(cnns.values()):
         for j, gpu in enumerate(gpus):

@@ -18,6 +18,7 @@ def custom_page_html(formula: Formula) -> str:
     """Return the page; every text of a user or a file is escaped."""
     formula = with_entered_sizes(formula)
     target, groups = formula.target, group_keys(formula)
+    # Worked examples have a table to themselves.
     facts = {name: plain_text(value) for name, value in formula.provenance.items() if name != "cases"}
     symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
     symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}

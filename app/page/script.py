@@ -28,7 +28,9 @@ _CHOSEN = frozenset(
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
 _OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
+# Check boxes: shown only for formulas with a term for the optimizer or the copy.
 _TICKS = ("has_optimizer", "has_input_copy")
+# What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
     "gpu": "V100-SXM2-16GB",
     "cnn": cnn_label("resnet50", 224, 1000),

@@ -33,7 +33,7 @@ from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 _GOLDEN_ANGLE = 137.5  # degrees: successive hues on the colour circle stay far apart
-_RESAMPLES = 200
+_RESAMPLES = 200  # the ends of an interval then vary by about a tenth of its width
 _COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")  # of the style sheet, by order of estimators
 _TITLES = {
     **METRIC_TITLES,
@@ -157,6 +157,7 @@ def _with_intervals(outcome: StudyOutcome, level: str, over: str) -> list[ErrorL
 def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str], tuple[float, float]]:
     """The bootstrap interval of the formula's mean error on the runs with a label, by that label."""
     result = outcome.result
+    # Whole groups are resampled, since runs of one GPU or CNN share their error.
     errors = absolute_percentage_errors(result.measured_s, result.predicted_s(OURS))
     names, groups = result.labels(level), result.labels(over)
 

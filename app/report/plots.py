@@ -49,6 +49,7 @@ def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
     low, high = min(times) / 1.15, max(times) * 1.15
     across, up = svg.LogAxis(low, high, 60, 390), svg.LogAxis(low, high, 348, 10)
     parts = [*_log_grid(across, up), svg.line(across(low), up(low), across(high), up(high), "diagonal")]
+    # Lines of constant relative error are parallel to the diagonal on log axes.
     for factor in (1.25, 0.75):
         end = min(high, high / factor)
         start = max(low, low / factor)
@@ -87,6 +88,7 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
     ordered = sorted(rows, key=lambda row: row.errors[estimators[0]])
     shown = [row.errors[name] for row in ordered for name in estimators if row.errors.get(name, -1) > 0]
     bottom = 12 + _ROW_HEIGHT * len(ordered)
+    # Errors below 0.5 % or above 1,000 % are drawn at the ends: they would squeeze all others.
     axis = svg.LogAxis(max(min(shown) / 1.2, 0.5), min(max(shown) * 1.2, 1000.0), 136, 388)
     parts = []
     for tick in axis.ticks((1.0, 2.0, 5.0)):
@@ -105,6 +107,7 @@ def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, hei
     drawn = []
     if row.low > 0 and row.high > 0:
         drawn.append(svg.line(axis(row.low), height, axis(row.high), height, "interval"))
+    # Drawn backwards, so that the first estimator lies on top.
     for index in reversed(range(len(estimators))):
         error = row.errors.get(estimators[index], float("nan"))
         if error > 0:
@@ -123,6 +126,7 @@ def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
     low, high = (min(positive) / 1.3, max(positive) * 1.3) if positive else (0.5, 2.0)
     across, up = svg.LogAxis(low, high, 66, 390), svg.LogAxis(0.25, 4.0, 178, 8)
     parts = [_ratio_line(across, up, ratio) for ratio in (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)]
+    # Powers of ten alone give too few ticks on a short range.
     ticks = across.ticks() if high > 200 * low else across.ticks((1.0, 2.0, 5.0))
     show = show_seconds if unit == "s" else show_number
     for tick in ticks[:: max(1, math.ceil(len(ticks) / 6))]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-LINE_POINTS = 15.0
+LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11
 FONT = "Calibri"
+# Yellow cells are for the user to change, green ones are results.
 _INPUT = {"bg_color": "#FFF2CC", "border": "#BF9000"}
 _RESULT = {"bold": True, "bg_color": "#E2EFDA"}
 _HEAD = {"bold": True, "bg_color": "#EDEDED", "wrap": True}

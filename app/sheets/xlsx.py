@@ -22,6 +22,7 @@ _OPTIONS = {
     "strings_to_urls": False,
     "strings_to_numbers": False,
 }
+# Formats by meaning: times below a millisecond in exponents, amounts from 1,000 on with separators.
 _NUMBERS: Mapping[str, str] = {
     "General": "General",
     "time": "[=0]0;[<0.001]0.00E+00;0.0000",
@@ -29,9 +30,9 @@ _NUMBERS: Mapping[str, str] = {
     "0 %": "0%",
     "0.0 %": "0.0%",
 }
-_A3, _A4 = 8, 9
+_A3, _A4 = 8, 9  # paper sizes by the numbers of the file format
 _TEXTS = "xl/sharedStrings.xml"
-_DATE = (1980, 1, 1, 0, 0, 0)
+_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that ZIP can store: equal plans give equal bytes
 
 
 class _PlainSheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is not typed
@@ -112,6 +113,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
             "type": "data_bar",
             "bar_solid": True,
             "bar_color": "#F4B183",
+            # Fixed ends: a bar shows the share itself, not its rank among the others.
             "min_type": "num",
             "min_value": 0,
             "max_type": "num",
@@ -129,6 +131,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
 
 def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, style: Format) -> None:
     if cell.formula:
+        # A formula without a stored value would show as 0 in programs that do not calculate.
         undefined = isinstance(cell.value, float) and not math.isfinite(cell.value)
         sheet.write_formula(row, column, f"={cell.formula}", style, "#NUM!" if undefined else cell.value)
     elif cell.value is None:
@@ -161,6 +164,7 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
     chart.set_title({"name": plan.title, "name_font": {"size": 12}, "overlay": False})
     chart.set_legend({"none": True})
     chart.set_x_axis({"name": plan.unit, "num_format": "General", "min": 0})
+    # Excel draws bar charts from the bottom up; reversed, the first row is on top.
     chart.set_y_axis({"reverse": True, "num_font": {"size": 9}})
     chart.set_size({"width": plan.size[0], "height": plan.size[1]})
     sheet.insert_chart(plan.row, plan.column, chart, {"description": plan.title})

@@ -15,8 +15,9 @@ from trainlaw.datasets.hardware.links import Link
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LINKS = ("host_link", "gpu_link")
+# Caches are sized in powers of two, memory and rates in powers of ten.
 _CACHES = ("l1_bytes_per_sm", "l2_bytes", "last_level_cache_bytes")
-_MEMORY_BATCHES = (1, 32, 256)
+_MEMORY_BATCHES = (1, 32, 256)  # the least, a common and a large batch
 
 
 def gpu_text(gpu: Gpu) -> str:

@@ -48,6 +48,7 @@ def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula term by term; `run` is the configuration for which shares are computed."""
     rounding = rounded_formula(formula)
     shown = rounding.formula
+    # Rounded constants are short already; unrounded ones are cut for display only.
     digits = 3 if rounding.rounded_percent is None else None
     parts = [
         origin,

@@ -12,7 +12,7 @@ from trainlaw.app.text.numbers import show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import Formula
 
-_LONGEST = 10
+_LONGEST = 10  # tasks of the critical path that are listed
 PUBLISHED = (
     "published: 1.30x on average over one stream, measured by Jin et al. (TurboDL, IEEE TC 70(4), 2021) on "
     "their CNNs and GPUs, for comparison only"

@@ -147,7 +147,7 @@ def _next_step(outcome: StudyOutcome) -> str:
     return f"next: {step}"
 
 
-_REFRESH_SECONDS = 0.3
+_REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def show_number(value: float, digits: int = 3) -> str:
     """
     if not math.isfinite(value):
         return str(value)
+    # Beyond these, zeros are harder to count than an exponent is to read.
     if value and not 1e-4 <= abs(value) < 1e9:
         return f"{value:.{digits}g}"
     decimals = digits - 1 - math.floor(math.log10(abs(value))) if value else 0

@@ -35,6 +35,7 @@ class LogAxis:
         """Return round values inside the range: each mantissa at each power of ten."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         candidates = (mantissa * 10.0**power for power in powers for mantissa in mantissas)
+        # A tick on an end of the axis must survive rounding.
         return [value for value in candidates if self.low * 0.999 <= value <= self.high * 1.001]
 
 

@@ -25,6 +25,7 @@ from trainlaw.formulas import Apply, Constant, Expression, Variable, variables
 from trainlaw.formulas.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
+# Spare lines make the sheet slower to compute, so there are few.
 SPARE = 16  # rows and columns for CNNs and GPUs that the user adds
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
@@ -310,6 +311,7 @@ class _Matrix:
         self.sheet.formula(row, column, text, value if cells else 1.0, "small")
 
     def _factor(self, row: int, column: int, switch: str, text: str, value: float) -> None:
+        # "n/a" turns every product with it into an error, which the cells of the matrix show as empty.
         self.sheet.formula(row, column, f'IF({switch}=1,IFERROR({text},"n/a"),0)', value, "small")
 
     def write_cells(self, seconds: np.ndarray) -> None:

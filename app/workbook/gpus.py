@@ -261,6 +261,7 @@ def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
 def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
     """Add how many features lie outside the training range; those of the workload count for every GPU."""
     features, ranges = list(table.model.features), table.model.formula.ranges
+    # A precision without training runs counts as one more feature outside.
     untrained = f"(1-INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0)))"
 
     def formula(row: int) -> str:
@@ -291,6 +292,7 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
         found = shown(values_of(part, columns) + shape)
         table.add(GpuColumn(f"step {index}", f"step {index + 1}", "", "general", step, found))
     single = shown(values_of(model.expression, columns) + shape)
+    # The first choice is one GPU, which has nothing to reduce.
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
     def all_reduce(row: int) -> str:

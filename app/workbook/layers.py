@@ -48,6 +48,7 @@ from trainlaw.formulas.scopes import LAYER
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 FACTS, LIVE = "Layer facts", "Layers"
+# More than the 422 distinct layers of the largest CNN of the zoo, which a test checks.
 SLOTS = 480  # distinct layers of a CNN that the sheet has room for
 _RANGES = ("training minimum", "training maximum", "1: a layer is outside")
 _SPARE = 2000  # rows for layers of CNNs that the user adds

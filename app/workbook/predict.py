@@ -42,7 +42,7 @@ _RANKED = 5  # first column of the ranking, counted from 0
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
-_CHARTED = 25  # best GPUs in the chart
+_CHARTED = 25  # best GPUs in the chart: more labels would overlap
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
 NO_MEMORY = "not known"

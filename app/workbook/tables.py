@@ -34,6 +34,7 @@ SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
 _ADD = "Change a value, or add a row below the last one; predictions follow."
+# By the end of a column's name, since names of columns carry their units.
 _UNITS: Mapping[str, str] = {
     "_hz": "1/s",
     "_flop_per_s": "FLOP/s",
