@@ -10,25 +10,31 @@ app = typer.Typer(help="Show the known CNNs and their counts.", no_args_is_help=
 @app.command("list")
 def list_cnns(
     search: Annotated[
-        str, typer.Argument(help="Show only CNNs whose name or family contains this text.")
+        str, typer.Argument(help="List the CNNs whose name or family contains this text.")
     ] = "",
+    family: Annotated[str, typer.Option(help="List the CNNs of one family.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="List every CNN that matches.")] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="List each input size whose counts are shipped.")
+    ] = False,
+    sort: Annotated[str, typer.Option(help="Sort by name, macs or params.")] = "name",
 ) -> None:
-    """List the CNNs: name, family, input size, classes, multiply-accumulates, parameters.
+    """List the families of known CNNs, or the CNNs that match: input, classes, MACs, parameters.
 
-    A CNN is also available at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
+    Names with the prefix timm/ are those of the package timm, all others those of the built-in zoo; both are
+    also found in other spellings (ResNet-50, torchvision.models.resnet50, resnet50.a1_in1k). A CNN is also
+    available at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
     (`trainlaw cnn show my-cnn.onnx`).
 
     \b
     Examples:
       trainlaw cnn list
-      trainlaw cnn list resnet
+      trainlaw cnn list resnet50
+      trainlaw cnn list --family efficientnet --sort macs
     """
-    from trainlaw.app.terminal.catalog import cnn_rows_matching
-    from trainlaw.app.text.tables import text_table
+    from trainlaw.app.terminal.cnn_list import CnnQuery, cnn_list_text
 
-    rows = cnn_rows_matching(search)
-    header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
-    print(text_table(header, rows, indent="") if rows else f"no CNN matches {search!r}")
+    print(cnn_list_text(CnnQuery(search, family, everything, sizes, sort)))
 
 
 @app.command("show")

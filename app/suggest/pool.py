@@ -9,6 +9,7 @@ import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import named_cnn
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
+from trainlaw.datasets.cnns.names import written_name
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
@@ -45,7 +46,8 @@ def cnn_pool(
     if not named:
         raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
     targets = [wanted_gpu(name, gpus) for name in named]
-    counts = [known for name in cnns or zoo_names() for known in _at_sizes(name, inputs, bool(cnns))]
+    known_names = cnns or [written_name(name) for name in zoo_names()]
+    counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
         raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
     frames = [

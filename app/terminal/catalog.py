@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.text.numbers import show_number, show_with_prefix
 from trainlaw.app.text.tables import fitted_table, text_table
-from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, CnnCounts, Gpu, cnn_table, find_link
+from trainlaw.datasets import FEATURES, LAYER_FEATURES, STUDY_FEATURES, CnnCounts, Gpu, find_link
 from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS
@@ -105,18 +105,6 @@ def _memory(facts: CnnCounts) -> str:
         for batch in _MEMORY_BATCHES
     ]
     return f"estimated memory of a training iteration, fp32 with momentum:\n  {', '.join(needs)}"
-
-
-def cnn_rows_matching(search: str) -> list[list[object]]:
-    """Return a row per built-in CNN and input size whose name or family contains a text."""
-    return [
-        [
-            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
-            *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
-        ]
-        for row in cnn_table().to_dict("records")
-        if search.lower() in f"{row['cnn']} {row['cnn_family']}".lower()
-    ]  # fmt: skip
 
 
 def layers_text(cnn: Cnn) -> str:

@@ -9,13 +9,11 @@ import pandas as pd
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
-from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
-from trainlaw.datasets.files.mapping import joined_name
+from trainlaw.datasets.cnns.names import build_cnn, cnn_entry, cnn_name
+from trainlaw.datasets.cnns.timm_tables import PREFIX, timm_table
 from trainlaw.datasets.files.storage import read_data_table, records
-from trainlaw.formulas.errors import unknown_name
 
 COUNT_COLUMNS = tuple(name for name, _, _ in explain())
-MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -23,8 +21,8 @@ class CnnCounts:
     """Aggregate counts of one CNN; `input_size_px` is the side of the input in pixels.
 
     `counts` are per image and forward pass, by the names, units and definitions of
-    `trainlaw.datasets.cnns.explain`. `custom_graph` holds the layers of a CNN that is not in the zoo.
-    `memory` is what a training iteration needs for one image, where layers were known to count it.
+    `trainlaw.datasets.cnns.explain`. `custom_graph` holds the layers of a CNN that is not known by
+    name. `memory` is what a training iteration needs for one image, where layers were known to count it.
     """
 
     cnn: str
@@ -42,7 +40,7 @@ class CnnCounts:
 
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
-        return self.custom_graph or build(*self.key)
+        return self.custom_graph or build_cnn(*self.key)
 
     @property
     def memory_per_image(self) -> MemoryPerSample:
@@ -85,6 +83,12 @@ def cnn_table() -> pd.DataFrame:
 
 
 @cache
+def _timm_counts() -> Mapping[tuple[str, int, int], "CnnCounts"]:
+    rows = (_counts_of_row(row) for row in records(timm_table()))
+    return MappingProxyType({counted.key: counted for counted in rows})
+
+
+@cache
 def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
     """Return the shipped counts by name, input size in pixels and number of classes."""
     rows = (_counts_of_row(row) for row in records(cnn_table()))
@@ -98,64 +102,45 @@ def _counts_of_row(row: Mapping[str, object]) -> CnnCounts:
     return CnnCounts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
 
 
-@cache
-def _names_by_key() -> Mapping[str, str]:
-    return MappingProxyType({joined_name(name): name for name in zoo_names()})
-
-
-def cnn_name(text: str) -> str:
-    """Return the name in the zoo that `text` means, ignoring case and separators.
-
-    Raises UnknownNameError, with near names.
-
-    >>> cnn_name("ResNet-50")
-    'resnet50'
-    """
-    if text in zoo_names():
-        return text
-    key = joined_name(text[: MAX_NAME_LENGTH + 1])
-    if len(text) > MAX_NAME_LENGTH or key not in _names_by_key():
-        raise unknown_name("CNN", text.lower()[:MAX_NAME_LENGTH], zoo_names())
-    return _names_by_key()[key]
-
-
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Return a CNN of the zoo as a graph of layers.
+    """Return the CNN of that name as a graph of layers.
 
     Parameters
     ----------
     text : str
-        Its name; case and separators do not matter.
-    input_size_px, n_classes : int, optional
-        Side of the square image in pixels, and classes; those usual for the CNN by default.
+        A name as `cnn_name` reads it.
+    input_size_px : int or None
+        Side of the input, pixels; None: the CNN's usual one.
+    n_classes : int or None
+        Width of the classifier; None: the CNN's usual one.
 
     Returns
     -------
     Cnn
+        Its layers.
 
     Raises
     ------
     UnknownNameError
-        No CNN has that name.
+        For a name that no CNN or that several CNNs have.
     InputError
-        The CNN cannot be built at that size.
+        For a size at which the CNN cannot be built.
 
     Examples
     --------
-
     >>> find_cnn("ResNet-50").n_classes
     1000
     """
-    return build(cnn_name(text), input_size_px, n_classes)
+    return build_cnn(cnn_name(text), input_size_px, n_classes)
 
 
 @lru_cache(maxsize=4096)
 def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
-    return CnnCounts.of(build(name, input_size_px, n_classes))
+    return CnnCounts.of(build_cnn(name, input_size_px, n_classes))
 
 
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
-    """Return the counts of a CNN of the zoo: from the shipped table, else counted on its graph.
+    """Return the counts of the CNN of that name: from the shipped tables, else counted on its layers.
 
     Parameters
     ----------
@@ -165,6 +150,7 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
     Returns
     -------
     CnnCounts
+        Its counts, per image and forward pass.
 
     Raises
     ------
@@ -173,12 +159,16 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
     Examples
     --------
-
     >>> find_cnn_counts("resnet50", 224, 1000).counts["params"]
     25557032.0
     """
-    name = cnn_name(text)
-    usual = zoo_entry(name)
+    return keyed_cnn_counts(cnn_name(text), input_size_px, n_classes)
+
+
+def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
+    """Return the counts of the CNN that tables of runs hold under a name; as `find_cnn_counts` otherwise."""
+    usual = cnn_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    return shipped_counts().get((name, size, classes)) or _counted(name, size, classes)
+    shipped = _timm_counts() if name.startswith(PREFIX) else shipped_counts()
+    return shipped.get((name, size, classes)) or _counted(name, size, classes)

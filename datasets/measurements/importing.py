@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_name, find_cnn_counts
+from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
+from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, renamed
@@ -85,7 +86,7 @@ def _named(
 def _cnn_name(text: str, is_pooled: bool) -> str:
     """Return the canonical name of a CNN; runs that are not pooled may name one without counts."""
     try:
-        return cnn_name(text)
+        return cnn_key(text)
     except UnknownNameError:
         if is_pooled:
             raise
@@ -104,7 +105,7 @@ def _sized(runs: pd.DataFrame, own: Mapping[str, CnnCounts]) -> tuple[pd.DataFra
     for row, (cnn, size, classes) in zip(different.index, different.itertuples(index=False), strict=True):
         try:
             given = tuple(None if np.isnan(value) else int(value) for value in (size, classes))
-            facts = _own_at(own[cnn], *given) if cnn in own else find_cnn_counts(cnn, *given)
+            facts = _own_at(own[cnn], *given) if cnn in own else keyed_cnn_counts(cnn, *given)
             sizes.loc[row, key[1:]] = [float(facts.input_size_px), float(facts.n_classes)]
         except TrainlawError as error:
             # Only a run that is not pooled gets here with an unknown name: its own sizes are all there is.

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
-from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.cnns.names import build_cnn
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
@@ -42,7 +42,7 @@ def make_ready(configuration: Configuration) -> Cnn:
     set_precision(torch, configuration.device, configuration.precision)
     if configuration.threads:
         torch.set_num_threads(configuration.threads)
-    cnn = build(configuration.cnn, configuration.input_size_px, configuration.n_classes)
+    cnn = build_cnn(configuration.cnn, configuration.input_size_px, configuration.n_classes)
     if configuration.device == "cpu":
         # Random images can drive numbers below 1e-38, which a CPU computes a hundred times slower.
         torch.set_flush_denormal(True)

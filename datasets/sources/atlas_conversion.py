@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.cnns.catalog import cnn_name, find_cnn_counts
+from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
+from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import find_gpu
 from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
@@ -300,7 +301,7 @@ def _timm_row(row: Mapping[str, str], note: Mapping[str, str]) -> Row:
     time = float(row["time_ms"]) / 1000
     return {
         "gpu": find_gpu(row["gpu"]).gpu,
-        "cnn": timm_cnn_name(row["model"]),
+        "cnn": timm_cnn_name(_built_model(row["model"], note["params_M"])),
         "input_size_px": int(row["input_size"]),
         "n_classes": int(row["num_classes"]),
         "batch_per_gpu": int(row["batch_per_gpu"]),
@@ -328,6 +329,13 @@ def _timm_version(text: str) -> str:
     """Return "1.12 (CUDA 11.3)" for "pt112 cu113"."""
     torch, cuda = text.removeprefix("pt").split(" cu")
     return f"{torch[0]}.{torch[1:]} (CUDA {cuda[:-1]}.{cuda[-1]})"
+
+
+def _built_model(model: str, parameters: str) -> str:
+    """Return the model that timm built: with torch 1.10 and 1.11 two smaller names gave convnext_base."""
+    if parameters == "88.59" and model.endswith("in22ft1k"):
+        return re.sub("tiny|small", "base", model)
+    return model
 
 
 def timm_cnn_name(model: str) -> str:
@@ -387,8 +395,9 @@ def _with_names(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _known_cnn(cnn: str, input_size_px: int, n_classes: int) -> str | None:
     try:
-        find_cnn_counts(cnn, int(input_size_px), int(n_classes))
-        return cnn_name(cnn)
+        name = cnn_key(cnn)
+        keyed_cnn_counts(name, int(input_size_px), int(n_classes))
+        return name
     except TrainlawError:
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, find_cnn_counts
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, keyed_cnn_counts
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
@@ -127,7 +127,7 @@ class Facts:
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
         added = next((cnn for cnn in self.cnns if cnn.key == key), None)
-        return added or find_cnn_counts(*key)
+        return added or keyed_cnn_counts(*key)
 
 
 @cache

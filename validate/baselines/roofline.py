@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import cnn_table
 from trainlaw.datasets.cnns.columns import LayerColumns
-from trainlaw.datasets.cnns.zoo import build
+from trainlaw.datasets.cnns.names import build_cnn
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
@@ -104,7 +104,7 @@ def find_layers(sums: tuple[float, float, float]) -> LayerSizes | None:
 @lru_cache(maxsize=512)
 def _built(key: tuple[str, int, int]) -> LayerSizes | None:
     try:
-        columns = LayerColumns.of(build(*key))
+        columns = LayerColumns.of(build_cnn(*key))
     except TrainlawError:
         return None  # a CNN of which only the sums are known
     return _layer_sizes(columns)

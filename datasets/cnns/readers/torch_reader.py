@@ -191,7 +191,39 @@ def _pad(call: Call) -> Tensor:
     left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
     if any(others):
         raise InputError("expected a padding of height and width only")
-    return call.tracer.pad(call.data, (top, left, bottom, right))
+    x, sides = call.data, (top, left, bottom, right)
+    # A negative side cuts pixels off (NASNet shifts an image by one pixel so).
+    cut = [min(side, 0) for side in sides]
+    if any(cut):
+        batch, channels, height, width = x.shape
+        x = call.tracer.slice(x, (batch, channels, height + cut[0] + cut[2], width + cut[1] + cut[3]))
+    return call.tracer.pad(x, [max(side, 0) for side in sides])
+
+
+def _channel_conv(call: Call) -> Tensor:
+    """A convolution of one channel along a vector, as in efficient channel attention (arXiv:1910.03151)."""
+    if call.shape != call.data.shape or call.shape[1] != 1:
+        raise InputError(f"expected a vector of one channel that keeps its length, got {call.data.shape}")
+    call.tracer.note("one-dimensional convolutions along channels are counted as scales")
+    return call.tracer.elementwise(call.data, "scale", _learned(call.get(1, "weight"), call.get(2, "bias")))
+
+
+def _stack(call: Call) -> Tensor:
+    """Equal images along a new axis before their channels."""
+    tensors = call.get(0, "tensors")
+    if call.get(1, "dim", 0) != 1 or not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise InputError("expected images from the input, stacked along axis 1")
+    return Tensor(call.tracer.concat(tensors, 1).layer, call.shape)
+
+
+def _sum(call: Call) -> Tensor:
+    """The sum over groups of channels that a view has split off as axis 1."""
+    x, axis = call.data, call.get(1, "dim")
+    if axis not in (1, [1]) or len(x.shape) != 5 or len(call.shape) != 4:
+        raise InputError(f"expected it over axis 1 of five, got axes {axis} of shape {x.shape}")
+    whole = (x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:])
+    parts = call.tracer.split(Tensor(x.layer, whole), 1, [x.shape[2]] * x.shape[1])
+    return call.tracer.merge("add", parts)
 
 
 def _resize(call: Call) -> Tensor:
@@ -235,6 +267,10 @@ ALIASES = frozenset(
         "expand",
         "expand_as",
     }
+)
+# The same learned elements in another shape or type.
+WEIGHT_VIEWS = frozenset(
+    {"view", "reshape", "flatten", "unsqueeze", "squeeze", "to", "type", "float", "half"}
 )
 # These take only the shape of a tensor, as for the noise of stochastic depth.
 CREATORS = frozenset(
@@ -281,6 +317,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         **{name: _elementwise(kind) for name, kind in _ACTIVATIONS.items()},
         "conv2d": _conv,
+        "conv1d": _channel_conv,
+        "stack": _stack,
+        "sum": _sum,
         "conv_transpose2d": _conv_transpose,
         "linear": _linear,
         "max_pool2d": _pool("max_pool", ceil_position=5),
@@ -388,6 +427,10 @@ class _Recording:
         produced = [tensor for tensor in _leaves(result) if isinstance(tensor, self._torch.Tensor)]
         touched = any(isinstance(leaf, Tensor) for leaf in _leaves([call_arguments, call_options]))
         name = getattr(function, "__name__", str(function)).strip("_")
+        if not touched and name in WEIGHT_VIEWS and id(_first(arguments)) in self._learned:
+            # A learned vector in another shape is learned, too.
+            self._learned.update(id(tensor) for tensor in produced)
+            self._kept.extend(produced)
         # Questions for a size or type give no tensor; writing into a part of one gives none either.
         if not touched or name in CREATORS or (not produced and name != "setitem"):
             return
@@ -419,6 +462,10 @@ class _Recording:
             known = self._values.get(id(given))
             return Weight(tuple(given.shape), id(given) in self._learned) if known is None else known
         return given
+
+
+def _first(arguments: Any) -> Any:
+    return arguments[0] if arguments else None
 
 
 def _leaves(nested: Any) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from trainlaw.datasets.cnns.zoo import (
     alexnet,
     convnext,
     darknet,
+    dense_prediction,
     densenet,
     efficientnet,
     googlenet,
@@ -58,10 +59,11 @@ def _registry() -> Mapping[str, Entry]:
 
 
 _NETS = _registry()
+_DENSE: Mapping[str, Entry] = MappingProxyType(dict(sorted(dense_prediction.CNNS.items())))
 
 
 def zoo_names() -> tuple[str, ...]:
-    """List the CNNs that `build` knows.
+    """List the classifiers that `build` knows.
 
     Returns
     -------
@@ -71,13 +73,18 @@ def zoo_names() -> tuple[str, ...]:
     return tuple(_NETS)
 
 
+def dense_names() -> tuple[str, ...]:
+    """Return the names of the other networks that `build` knows: detectors and segmentation, sorted."""
+    return tuple(_DENSE)
+
+
 def zoo_entry(name: str) -> Entry:
     """Return architecture family and usual input of a CNN, without building it.
 
     Parameters
     ----------
     name : str
-        One of `zoo_names`.
+        One of `zoo_names` or `dense_names`.
 
     Returns
     -------
@@ -88,9 +95,9 @@ def zoo_entry(name: str) -> Entry:
     UnknownNameError
         No CNN has that name; the message suggests near names.
     """
-    if name not in _NETS:
-        raise unknown_name("CNN", name, zoo_names())
-    return _NETS[name]
+    if name not in _NETS and name not in _DENSE:
+        raise unknown_name("CNN", name, (*_NETS, *_DENSE))
+    return _NETS.get(name) or _DENSE[name]
 
 
 def build(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:

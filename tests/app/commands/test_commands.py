@@ -149,7 +149,8 @@ def test_show_reads_the_formula_term_by_term(formula_file):
 
 def test_lists_name_everything_and_can_be_searched():
     features, gpus, cnns, tables = (
-        output(*names) for names in (["features"], ["gpus", "list"], ["cnn", "list"], ["data", "list"])
+        output(*names)
+        for names in (["features"], ["gpus", "list"], ["cnn", "list", "--all"], ["data", "list"])
     )
     assert all(name in features for name in FEATURES)
     assert features.count("*") >= len(STUDY_FEATURES)

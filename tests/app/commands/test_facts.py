@@ -23,6 +23,9 @@ from trainlaw.datasets import (
     load,
 )
 from trainlaw.datasets.cnns import build, explain, write_layer_table
+from trainlaw.datasets.cnns.names import cnn_entry, cnn_names, written_name
+from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.cnns.zoo import dense_names
 from trainlaw.datasets.hardware.links import links
 from trainlaw.formulas import InputError, parse_text
 from typer.testing import CliRunner
@@ -106,9 +109,35 @@ def test_links_have_a_source_for_each_figure():
 
 
 def test_cnn_list_names_the_whole_zoo():
+    text = output("cnn", "list", "--all")
+    assert all(f"\n{written_name(name)} " in text for name in cnn_names())
+    sizes = output("cnn", "list", "--all", "--sizes")
+    assert len(sizes.splitlines()) == 1 + len(cnn_table()) + len(timm_table()) + len(dense_names())
+
+
+def test_cnn_list_groups_by_family_and_fits_a_screen():
     text = output("cnn", "list")
-    assert all(f"\n{name} " in text for name in set(cnn_table()["cnn"]))
-    assert "convnext_tiny" in text
+    assert len(text.splitlines()) <= 30
+    counts = [int(line.split()[1]) for line in text.splitlines()[1:19]]
+    assert counts == sorted(counts, reverse=True)
+    families = {cnn_entry(name).family for name in cnn_names()}
+    assert all(re.search(rf"\b{family} +\d", text) for family in families)
+    assert f"{len(cnn_names())} CNNs in {len(families)} families" in text
+
+
+def test_cnn_list_searches_families_and_sorts():
+    text = output("cnn", "list", "ResNet-50")
+    assert all(f"\n{name} " in text for name in ("resnet50", "timm/resnet50d", "wide_resnet50_2"))
+    assert "vgg16" not in text
+    macs = [
+        line.split()[-4:-2]
+        for line in output("cnn", "list", "--family", "vgg", "--sort", "macs").splitlines()
+    ]
+    numbers = [float(number) * {"M": 1e6, "G": 1e9}[prefix] for number, prefix in macs[1:]]
+    assert numbers == sorted(numbers) and len(numbers) > 12
+    assert "more (--all lists them)" in output("cnn", "list", "net")
+    assert "did you mean 'resnet'" in refusal("cnn", "list", "--family", "resnt")
+    assert "did you mean 'macs'" in refusal("cnn", "list", "vgg", "--sort", "mac")
 
 
 def test_explain_prints_the_definition_of_each_count():

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import CnnCounts, cnn_table, find_cnn, find_cnn_counts
-from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, cnn_name, shipped_counts
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, shipped_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
+from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import InputError, UnknownNameError

@@ -111,6 +111,35 @@ def test_what_cannot_be_followed_is_refused(name, arguments, shape, message):
         follow(name, arguments, shape)
 
 
+def test_a_negative_padding_cuts_pixels_off():
+    layers, (made,) = follow("pad", [(-1, 1, -1, 1)], SHAPE)
+    assert [layer.kind for layer in layers] == ["slice", "pad"]
+    assert (layers[0].out_height, layers[0].out_width) == (7, 7)
+    assert made.shape == SHAPE
+
+
+def test_images_are_stacked_and_summed_over_the_stack():
+    tracer = GraphTracer()
+    image = tracer.input(SHAPE)
+    (stack,) = [OPERATIONS["stack"](Call(tracer, [[image, image], 1], {}, (2, 2, 6, 8, 8)))]
+    made = OPERATIONS["sum"](Call(tracer, [stack, 1], {}, SHAPE))
+    assert [layer.kind for layer in tracer.net.layers[1:]] == ["concat", "slice", "slice", "add"]
+    assert made.shape == SHAPE
+    with pytest.raises(InputError, match="over axis 1 of five"):
+        OPERATIONS["sum"](Call(tracer, [image, 1], {}, (2, 8, 8)))
+
+
+def test_a_convolution_along_the_channels_is_a_scale():
+    tracer = GraphTracer()
+    means = tracer.reshape(tracer.global_pool(tracer.input(SHAPE), "average_pool"), (2, 1, 6))
+    call = Call(tracer, [means, weight(1, 1, 3), None], {}, (2, 1, 6))
+    OPERATIONS["conv1d"](call)
+    assert (tracer.net.layers[-1].kind, tracer.net.layers[-1].parameters) == ("scale", 3)
+    assert "along channels" in tracer.notes[0]
+    with pytest.raises(InputError, match="keeps its length"):
+        OPERATIONS["conv1d"](Call(tracer, [means, weight(1, 1, 3)], {}, (2, 1, 4)))
+
+
 def test_joins_that_do_not_fit():
     tracer = GraphTracer()
     image = tracer.input(SHAPE)

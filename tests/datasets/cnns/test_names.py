@@ -1,0 +1,147 @@
+import csv
+from pathlib import Path
+
+import pytest
+from trainlaw.datasets import cnn_table, find_cnn, find_cnn_counts
+from trainlaw.datasets.cnns.names import cnn_entry, cnn_key, cnn_name, cnn_names, written_name
+from trainlaw.datasets.cnns.zoo import zoo_names
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
+
+with Path(__file__).with_name("published_torchvision.csv").open(encoding="utf-8", newline="") as file:
+    TORCHVISION = list(csv.DictReader(file))
+TRANSFORMERS = ("maxvit", "swin", "vit")
+
+
+def agrees(value: float, published: str) -> bool:
+    """Whether a value equals a published figure in all digits that it has."""
+    digits = len(published.partition(".")[2])
+    return abs(value - float(published)) <= 0.5 * 10**-digits + 1e-12
+
+
+def test_all_classifiers_of_torchvision_are_listed():
+    assert len({row["name"] for row in TORCHVISION}) == 80
+
+
+@pytest.mark.parametrize("row", TORCHVISION, ids=lambda row: f"{row['name']}-{row['input_size_px']}")
+@pytest.mark.parametrize("prefix", ["torchvision.models.", "torchvision/"])
+def test_published_columns_of_torchvision(row, prefix):
+    name = prefix + row["name"]
+    if row["name"].startswith(TRANSFORMERS):
+        with pytest.raises(InputError, match="transformer"):
+            find_cnn_counts(name)
+        return
+    counts = find_cnn_counts(name, int(row["input_size_px"])).counts
+    assert counts["params"] == int(row["params"])
+    if row["name"] == "inception_v3":
+        # torchvision counts operations in evaluation, without the second classifier.
+        counts = find_cnn_counts("inception_v3", 299).counts
+    assert agrees(counts["macs"] / 1e9, row["gmacs"])
+
+
+# Bare names that torchvision shares with other sources, whose networks the tables of runs hold under them.
+SHARED = {"googlenet", "inception_v3"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in TORCHVISION if not row["name"].startswith(TRANSFORMERS) and row["name"] not in SHARED],
+    ids=lambda row: f"{row['name']}-{row['input_size_px']}",
+)
+def test_bare_names_of_torchvision_are_its_networks(row):
+    assert find_cnn_counts(row["name"], int(row["input_size_px"])).counts["params"] == int(row["params"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("AlexNet", "alexnet_torch"),
+        ("ResNet-50", "resnet50"),
+        ("resnet50", "resnet50"),
+        ("resnet50.a1_in1k", "timm/resnet50"),
+        ("timm/resnet50.a1_in1k", "timm/resnet50"),
+        ("hf_hub:timm/resnet50.a1_in1k", "timm/resnet50"),
+        ("timm/ResNet50", "timm/resnet50"),
+        ("resnet50d", "timm/resnet50d"),
+        ("tv_resnet50", "timm/tv_resnet50"),
+        ("inception_v3.tf_adv_in1k", "timm/inception_v3"),
+        ("legacy_xception.tf_in1k", "timm/xception"),
+        ("EfficientNetV2-S", "efficientnet_v2_s"),
+        ("efficientnetv2_s", "timm/efficientnetv2_s"),
+        ("tf_efficientnetv2_s.in21k_ft_in1k", "timm/tf_efficientnetv2_s"),
+        ("torchvision.models.resnet50", "resnet50"),
+        ("torchvision.models.regnet_y_8gf", "regnet_y_8gf_torch"),
+        ("torchvision/inception_v3", "inception_v3_auxiliary"),
+        ("regnet_y_8gf", "regnet_y_8gf_torch"),
+        ("regnety_080", "timm/regnety_080"),
+        ("pycls/RegNetY-8.0GF", "regnet_y_8gf"),
+        ("RegNetX-1.6GF", "regnet_x_1_6gf"),
+        ("RegNetX-4.0GF", "regnet_x_4gf"),
+        ("ConvNeXt-Tiny", "convnext_tiny"),
+        ("Wide ResNet-50-2", "wide_resnet50_2"),
+        ("DenseNet-121", "densenet121"),
+        ("ShuffleNetV2 x1.0", "shufflenet_v2_x1_0"),
+        ("MobileNetV3-Large", "mobilenet_v3_large"),
+        ("Inception-ResNet-v2", "inception_resnet_v2"),
+        ("SE-ResNet-50", "se_resnet50"),
+    ],
+)
+def test_names_are_found_as_people_write_them(text, name):
+    assert cnn_name(text) == name
+
+
+def test_a_name_means_one_network():
+    of_timm, of_torchvision = (
+        find_cnn_counts(name).counts for name in ("regnety_080", "torchvision.models.regnet_y_8gf")
+    )
+    assert (of_timm["params"], of_torchvision["params"]) == (39_180_068, 39_381_472)
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates"),
+    [
+        ("RegNetY-8GF", ("pycls/regnet_y_8gf", "regnet_y_8gf_torch")),
+        ("MobileNetV3", ("mobilenet_v3_large", "mobilenet_v3_small", "more")),
+        ("EfficientNet", ("efficientnet_b0", "efficientnet_b7", "more")),
+        ("densenet", ("densenet121", "densenet161", "densenet169", "densenet201")),
+    ],
+)
+def test_ambiguous_names_list_the_candidates(text, candidates):
+    with pytest.raises(UnknownNameError, match="may mean several CNNs") as error:
+        cnn_name(text)
+    assert all(name in str(error.value) for name in candidates)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("resnet51", "'resnet50'"),
+        ("SE-ResNeXt-101", "se_resnext101_32x4d"),
+        ("timm/resnet50e", "timm/resnet50d"),
+        ("torchvision.models.resnet51", "torchvision.models.resnet50"),
+        ("pycls/regnet_y_9gf", "pycls/regnet_y_8gf"),
+        ("swin_t", "transformer"),
+        ("x" * 500, "known: "),
+        ("", "known: "),
+    ],
+)
+def test_near_misses_are_suggested(text, near):
+    with pytest.raises(TrainlawError, match=near):
+        cnn_name(text)
+
+
+def test_every_known_name_is_found_and_written_names_lead_back():
+    for name in cnn_names():
+        assert cnn_key(name) == name
+        assert cnn_name(written_name(name)) == name
+        assert cnn_entry(name).input_size_px > 0
+
+
+def test_tables_of_runs_keep_the_networks_of_their_keys():
+    shipped = cnn_table().set_index("cnn")["params"].to_dict()
+    assert shipped["regnet_y_8gf"] == find_cnn_counts("pycls/regnet_y_8gf").counts["params"]
+    assert {cnn_key(name) for name in shipped} == set(zoo_names())
+
+
+def test_a_cnn_of_timm_can_be_built_at_any_size():
+    cnn = find_cnn("timm/resnet50d", 96, 10)
+    assert (cnn.layers[0].out_height, cnn.layers[-1].out_channels) == (96, 10)
