@@ -127,7 +127,25 @@ TABLE: tuple[Baseline, ...] = (
 
 
 def index_by_name(rows: Iterable[Baseline]) -> Mapping[str, Baseline]:
-    """Return the baselines by name; InputError for two of one name, UnknownNameError for an unknown scope."""
+    """Return the baselines by name.
+
+    Parameters
+    ----------
+    rows : iterable of Baseline
+        A table of baselines.
+
+    Returns
+    -------
+    mapping of str to Baseline
+        Read-only, in the order of the rows.
+
+    Raises
+    ------
+    InputError
+        If two rows have the same name.
+    UnknownNameError
+        If a row has an unknown scope.
+    """
     index: dict[str, Baseline] = {}
     for row in rows:
         check_scope_name(row.scope)
@@ -141,8 +159,25 @@ _BY_NAME = index_by_name(TABLE)
 
 
 def baseline(name: str) -> Baseline:
-    """Return the baseline with this name; UnknownNameError with near names if there is none.
+    """Return the baseline with this name.
 
+    Parameters
+    ----------
+    name : str
+        Unique key in `TABLE`.
+
+    Returns
+    -------
+    Baseline
+        Its row.
+
+    Raises
+    ------
+    UnknownNameError
+        With near names, if there is no such baseline.
+
+    Examples
+    --------
     >>> baseline("cf9").title
     'hand-derived, 9 terms'
     """
@@ -181,13 +216,41 @@ def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]
 
 
 def named_baselines(*names: str) -> dict[str, EstimatorFactory]:
-    """Return the factories of the baselines with these names; UnknownNameError as `baseline`."""
+    """Return the factories of the baselines with these names.
+
+    Parameters
+    ----------
+    *names : str
+        Unique keys in `TABLE`.
+
+    Returns
+    -------
+    dict of str to EstimatorFactory
+        In the order of the names.
+
+    Raises
+    ------
+    UnknownNameError
+        With near names, if there is no such baseline.
+    """
     return {name: baseline(name).make for name in names}
 
 
 def title_of(estimator: str) -> str:
-    """Return the name of an estimator as shown to the user; estimators that are no baselines keep their name.
+    """Return the name of an estimator as shown to the user.
 
+    Parameters
+    ----------
+    estimator : str
+        Name of a baseline, or of another estimator, which keeps its name.
+
+    Returns
+    -------
+    str
+        Title.
+
+    Examples
+    --------
     >>> title_of("cf9"), title_of("my_model")
     ('hand-derived, 9 terms', 'my_model')
     """
