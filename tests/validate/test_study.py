@@ -1,3 +1,4 @@
+import time
 from functools import partial
 from typing import ClassVar
 
@@ -7,7 +8,7 @@ from trainlaw.formulas import InputError, MissingDependencyError
 from trainlaw.validate import leave_one_group_out, run_study, splits_by_name
 from trainlaw.validate.baselines.closed_forms import cf9
 from trainlaw.validate.baselines.null_models import ScaledColumn
-from trainlaw.validate.study import configuration_labels
+from trainlaw.validate.study import _Clock, configuration_labels
 
 
 class Recorder:
@@ -193,3 +194,19 @@ def test_configurations_are_equal_for_equal_work(toy):
     expected = toy.labels["cnn"] + toy.labels["harness"] + toy.X["batch_per_gpu"].astype(str)
     assert [list(names).index(name) for name in names] == [list(expected).index(name) for name in expected]
     assert configuration_labels(toy.X[["compute_s"]], toy.labels[["gpu_group"]]) == [""] * len(toy.X)
+
+
+def test_the_remaining_time_is_that_of_the_fits_left_over_the_workers():
+    clock = _Clock(n_splits=3, estimators=("fast", "slow"), workers=2)
+    first = clock.after("s1", "fast", 2.0)
+    # Two fits of the first, and three of the second, of which nothing is known yet.
+    assert first.remaining_seconds == pytest.approx((2 * 2.0 + 3 * 2.0) / 2)
+    second = clock.after("s1", "slow", 8.0)
+    assert second.remaining_seconds == pytest.approx((2 * 2.0 + 2 * 8.0) / 2)
+    assert (second.done, second.total, second.split, second.estimator) == (2, 6, "s1", "slow")
+
+
+def test_the_elapsed_time_starts_with_the_study(toy, gpu_splits):
+    seen, before = [], time.monotonic()
+    run(toy, gpu_splits, progress=seen.append)
+    assert 0 < seen[0].elapsed_seconds <= seen[-1].elapsed_seconds <= time.monotonic() - before
