@@ -6,6 +6,7 @@ import pytest
 from trainlaw.datasets import (
     CNN_LAYER_FEATURES,
     LAYER_FEATURES,
+    TARGET,
     CnnCounts,
     RunTable,
     built_in_gpus,
@@ -22,11 +23,17 @@ from trainlaw.datasets.features.cnn_layer_features import (
     LAYER_STUDY_FEATURES,
     DistinctLayers,
 )
-from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
+from trainlaw.datasets.measurements.formula_rows import (
+    CnnLayers,
+    feature_rows,
+    layer_columns,
+    run_layers,
+    run_rows,
+)
 from trainlaw.datasets.tables.joins import Facts
-from trainlaw.formulas import InputError, UnknownNameError
+from trainlaw.formulas import Formula, InputError, UnknownNameError, parse_text
 
-NETS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
+CNNS = ("resnet50", "vgg16", "mobilenet_v2", "googlenet", "densenet121", "resnext50_32x4d", "lenet5")
 
 
 def summed(run, names):
@@ -34,7 +41,7 @@ def summed(run, names):
     return {name: rows.sums.apply(rows.columns[name])[0] for name in names}
 
 
-@pytest.mark.parametrize("cnn", NETS)
+@pytest.mark.parametrize("cnn", CNNS)
 def test_sums_over_layers_are_the_features_of_the_run(cnn):
     graph = find_cnn(cnn)
     run = configuration(
@@ -49,7 +56,7 @@ def test_sums_over_layers_are_the_features_of_the_run(cnn):
         assert found[ours] == pytest.approx(expected[theirs], rel=1e-12), ours
 
 
-@pytest.mark.parametrize("cnn", NETS)
+@pytest.mark.parametrize("cnn", CNNS)
 def test_layers_are_those_of_a_schedule(cnn):
     columns = layer_columns(find_cnn(cnn), find_gpu("T4"), 32, 3)
     run = configuration(cnn=cnn, gpu="T4", batch_per_gpu=32)
@@ -104,7 +111,7 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
     assert (labels["cnn"][rows.sums.start[:-1]] == table.labels()["cnn"]).all()
 
 
-def test_networks_are_found_by_their_counts_alone():
+def test_cnns_are_found_by_their_counts_alone():
     table = load("default").where(source="profet")
     names = list(LAYER_STUDY_FEATURES)
     ours, theirs = run_layers(table, names), CnnLayers.of(table).rows(table.features(), names)
@@ -121,7 +128,7 @@ def unknown_network():
     return RunTable("both", both, Facts(built_in_gpus(), (mystery, find_cnn_counts("vgg16"))))
 
 
-def test_networks_without_layers_are_listed_or_left_out():
+def test_cnns_without_layers_are_listed_or_left_out():
     runs = unknown_network()
     with pytest.raises(InputError, match="layers are known, got mystery"):
         run_layers(runs)
@@ -141,3 +148,50 @@ def test_a_forward_pass_is_one_pass():
 def test_unknown_features_are_named():
     with pytest.raises(UnknownNameError, match="compute_s"):
         feature_specs(["computes_s"], CNN_LAYER_FEATURES)
+
+
+@pytest.fixture
+def two_runs():
+    return configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8).merged(
+        configuration(cnn="lenet5", gpu="K80", batch_per_gpu=4)
+    )
+
+
+def test_features_of_runs_become_a_row_per_run_or_per_layer(two_runs):
+    X = two_runs.features()
+    per_run = feature_rows(X, ["macs"])
+    assert per_run.sums is None and per_run.known.tolist() == [True, True]
+    assert per_run.columns["macs"].tolist() == X["macs"].tolist()
+    per_layer = feature_rows(X, ["macs"], CnnLayers.of(two_runs))
+    assert per_layer.sums.apply(per_layer.columns["macs"]).tolist() == (X["macs"] * [8, 4]).tolist()
+
+
+def test_rows_of_runs_have_features_and_labels(two_runs):
+    rows = run_rows(two_runs, iter(["params", "n_conv"]))
+    assert list(rows.columns) == ["params", "n_conv"]
+    assert rows.columns["n_conv"].tolist() == [13.0, 2.0]
+    assert (rows.labels["gpu"].tolist(), rows.labels["cnn"].tolist()) == (["T4", "K80"], ["vgg16", "lenet5"])
+    assert rows.sums is None and rows.known.tolist() == [True, True]
+
+
+def test_formulas_are_predicted_and_described_per_run(two_runs):
+    specs = feature_specs(["macs", "is_conv"], CNN_LAYER_FEATURES)
+    formula = Formula(parse_text("2 * macs"), specs, TARGET, scope="layer")
+    rows = run_layers(two_runs, ["macs", "is_conv"])
+    assert rows.predict(formula).tolist() == (2 * two_runs.features(["macs"])["macs"] * [8, 4]).tolist()
+    flags = rows.columns["is_conv"] > 0
+    assert rows.any_per_run(flags).tolist() == [True, True]
+    assert rows.any_per_run(np.zeros_like(flags)).tolist() == [False, False]
+    assert run_rows(two_runs, ["macs"]).any_per_run(np.array([True, False])).tolist() == [True, False]
+
+
+def test_features_of_layers_are_summed_per_run_and_pure_numbers_averaged(two_runs):
+    specs = feature_specs(["macs", "is_conv"], CNN_LAYER_FEATURES)
+    formula = Formula(parse_text("macs * is_conv"), specs, TARGET, scope="layer")
+    found = run_layers(two_runs, ["macs", "is_conv"]).run_features(formula)
+    features = two_runs.features(["macs", "n_conv", "n_layers"])
+    assert found["macs"].tolist() == (features["macs"] * [8, 4]).tolist()
+    # The row of the iteration counts among the rows of a run.
+    assert found["is_conv"] == pytest.approx(features["n_conv"] / (features["n_layers"] + 1))
+    plain = Formula(parse_text("macs"), feature_specs(["macs"]), TARGET)
+    assert run_rows(two_runs, ["macs"]).run_features(plain)["macs"].tolist() == features["macs"].tolist()

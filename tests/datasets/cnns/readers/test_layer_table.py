@@ -5,11 +5,11 @@ import pytest
 from trainlaw.datasets.cnns import build, cnn_from_records, counts, layer_records, read_cnn, write_layer_table
 from trainlaw.formulas.errors import InputError
 
-NETS = ("lenet5", "resnet18", "googlenet", "mobilenet_v3_small", "inception_v3_auxiliary")
+CNNS = ("lenet5", "resnet18", "googlenet", "mobilenet_v3_small", "inception_v3_auxiliary")
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", CNNS)
 def test_a_written_table_reads_as_the_same_layers(name, ending, tmp_path):
     cnn, path = build(name), tmp_path / f"net.{ending}"
     write_layer_table(cnn, path)
