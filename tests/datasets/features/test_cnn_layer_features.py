@@ -71,3 +71,16 @@ def test_share_by_hand():
 def test_an_unknown_precision_is_refused():
     with pytest.raises(UnknownNameError, match="fp32"):
         layer_columns(find_cnn("lenet5"), GPU, 1, 1, precision="fp23")
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_the_share_of_a_layer_is_its_blocks_or_threads_over_those_of_the_gpu(batch):
+    cnn, gpu = find_cnn("lenet5"), find_gpu("V100-SXM2-16GB")
+    shares = device_shares(cnn, gpu, batch)
+    for layer, share in zip(cnn.layers, shares, strict=True):
+        if layer.macs:
+            pixels = batch * layer.out_height * layer.out_width
+            blocks = np.ceil(pixels / 128) * np.ceil(layer.out_channels / 64)
+            assert share == pytest.approx(min(blocks / (2 * gpu.sm_count), 1))
+        else:
+            assert share == pytest.approx(min(batch * layer.output_elements / (2048 * gpu.sm_count), 1))

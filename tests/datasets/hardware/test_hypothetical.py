@@ -56,3 +56,10 @@ def test_bad_changes_are_one_clear_line(text, error, message):
         hypothetical_gpu(text)
     assert isinstance(caught.value, TrainlawError)
     assert "\n" not in str(caught.value)
+
+
+def test_overrides_have_at_most_five_hundred_characters():
+    text = "T4 with 2x bandwidth"
+    assert hypothetical_gpu(text.ljust(500)) == hypothetical_gpu(text)
+    with pytest.raises(InputError, match="with overrides"):
+        hypothetical_gpu(text.ljust(501))
