@@ -86,6 +86,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     trees = [_tree_from_json(tree, nodes) for tree in content["trees"]]
     generator = np.random.default_rng()
     generator.bit_generator.state = content["generator"]
+    # JSON has no tuples, and Python's generator accepts nothing else.
     version, internal, following = content["random_state"]
     return Island(
         [trees[place] for place in content["population"]],

@@ -131,6 +131,7 @@ class Grammar:
         room = max(depth, int(self.least_depth[ret]))
         operations = self._operations_within(ret, room)
         leaves = self.leaves(ret)
+        # Three in ten end early: most of the trees stay small, as formulas are.
         if leaves and (room <= 1 or not operations or random.random() < 0.3):
             return [draw(random.choice(leaves))]
         chosen = random.choice(operations)

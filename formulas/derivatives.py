@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from trainlaw.formulas.expression import Apply, Expression, fold, substitute
+from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold, substitute
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import parse_text
 from trainlaw.formulas.tidying import ONE, ZERO, tidy
@@ -32,13 +32,12 @@ def derivative(expression: Expression, name: str) -> Expression:
     >>> to_text(derivative(parse_text("3 * x^2 + exp(y)"), "x"))
     '6 * x'
     """
-    both: tuple[Expression, Expression] = fold(
-        expression,
-        lambda node: (node, ZERO),
-        lambda node: (node, ONE if node.name == name else ZERO),
-        _chain_rule,
-    )
-    return tidy(both[1])
+
+    def leaf(node: Constant | Variable) -> tuple[Expression, Expression]:
+        return node, ONE if node == Variable(name) else ZERO
+
+    _, slope = fold(expression, leaf, leaf, _chain_rule)
+    return tidy(slope)
 
 
 def _chain_rule(
@@ -48,6 +47,7 @@ def _chain_rule(
     places = dict(zip("ab", node.arguments, strict=False))
     slope: Expression = ZERO
     for partial, (_, inner) in zip(partials(node.operator), answers, strict=True):
+        # Terms that vanish are not built: the slopes of large formulas are mostly zero.
         if inner != ZERO:
             part = _times(substitute(partial, places), inner)
             slope = part if slope == ZERO else Apply("add", (slope, part))

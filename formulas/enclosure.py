@@ -77,6 +77,7 @@ def enclose(expression: Expression, ranges: Ranges) -> Interval:
         value = np.full(shape, node.value)
         return Interval(value, value, everywhere & np.isfinite(value))
 
+    # Empty and unbounded intervals give nan and inf on purpose.
     with np.errstate(all="ignore"):
         return fold(
             expression,

@@ -7,6 +7,8 @@ from typing import TypeVar
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.operators import OPERATORS
 
+# Formula files may come from anyone. These limits are far above any readable formula, and keep every
+# conversion (sympy and JSON recurse) within Python's stack and a second.
 MAX_DEPTH = 200
 MAX_NODES = 10_000
 

@@ -23,9 +23,11 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     goal = Path(path)
     temporary = goal.with_name(f".{goal.name}.{secrets.token_hex(4)}.part")
     try:
+        # "x" fails where the name exists: no other process can have it open.
         with temporary.open("xb") as file:
             file.write(data)
             file.flush()
+            # Without it, a power failure after the rename could leave an empty file.
             os.fsync(file.fileno())
         os.replace(temporary, goal)
     except OSError as error:

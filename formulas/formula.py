@@ -20,6 +20,7 @@ from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
 from trainlaw.formulas.text import parse_text, to_text
 
+# Raised only where older readers would misread a file.
 FORMAT = "trainlaw formula 1"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 # numpy's vector loops err by at most 4 units in the last place (numpy's NEP 38 bound for float64).
 MARGIN = 2.0**-49
+# The smallest positive float64 stands for a positive value that underflows.
 SMALLEST = 5e-324
 
 

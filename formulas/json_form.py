@@ -31,6 +31,7 @@ def from_json(value: object) -> Expression:
     >>> from_json(["neg", "x"])
     Apply(operator='neg', arguments=(Variable(name='x'),))
     """
+    # An explicit stack, since a file may nest more deeply than Python can recurse.
     pending: list[tuple[object, int]] = [(value, 1)]
     found: list[Constant | Variable | tuple[str, int]] = []
     while pending:

@@ -75,6 +75,7 @@ class ParetoFront:
         members: list[ScoredFormula] = []
         finite = (candidate for candidate in candidates if isfinite(candidate.loss))
         for candidate in sorted(finite, key=lambda item: (item.complexity, item.loss)):
+            # Sorted by loss within a complexity, so that the first of each complexity is its best.
             if not members or candidate.loss < members[-1].loss:
                 members.append(candidate)
         return cls(tuple(members))

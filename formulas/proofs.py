@@ -209,6 +209,7 @@ def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify
     if decided:
         return decided
     outcome = _bisect(claim, ends, max_boxes)
+    # Simplifying starts a process, so it is the last resort.
     if outcome.status == "undecided" and simplify_seconds > 0:
         shorter = _shorter(claim.form, ends, samples, simplify_seconds)
         if shorter != claim.form:

@@ -22,7 +22,9 @@ from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.tidying import tidy
 
 Columns = Mapping[str, NDArray[np.float64]]
+# Far above the rounding errors of a rewrite, far below the digits of a printed constant.
 AGREEMENT = 1e-9
+# Points beyond the training rows, where a wrong rewrite would agree by chance on few of them.
 RANDOM_POINTS = 256
 
 

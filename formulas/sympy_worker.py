@@ -28,6 +28,7 @@ from trainlaw.formulas.tidying import tidy
 # Counted function calls rather than seconds, so that a busy machine gives the same result; about a second.
 CALLS_PER_EXPRESSION = 2_000_000
 ROUNDS = 2
+# Whole numbers and halves up to this size are structure (x^2, 2 * x); all others are fitted numbers.
 LARGEST_PLAIN = 16
 
 

@@ -10,12 +10,14 @@ from trainlaw.formulas.errors import InputError, UnknownNameError, shown
 from trainlaw.formulas.expression import MAX_NODES, Apply, Constant, Expression, Variable, check_size, fold
 from trainlaw.formulas.operators import OPERATORS, operator_named
 
+# 10,000 nodes with long names; longer text is refused before it is split into tokens.
 MAX_LENGTH = 1_000_000
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "neg": "-"}
 # Binding strength: sums, products, the minus sign, powers, then all that needs no parentheses.
 STRENGTHS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
 ATOM = 5
 _INFIX = {symbol: name for name, symbol in SYMBOLS.items() if name != "neg"} | {"**": "pow"}
+# The index in brackets is that of a grouped constant: C[harness].
 _NAME = r"[^\W\d]\w*(?:\[\w+\])?"
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>{_NAME})"

@@ -36,7 +36,9 @@ PRODUCTS = {
     "cube": (3.0,),
 }
 POWERS = {"sqrt": 0.5}
+# exp(log(a)) is a: it becomes valid where a is not positive, which a rewrite may do.
 UNDONE_BY = {"exp": "log", "log": "exp"}
+# Operators that cost less than a power with a constant exponent.
 BY_EXPONENT = {2.0: "square", 3.0: "cube", 0.5: "sqrt"}
 
 Factors = tuple[float, dict[Expression, float]]
@@ -83,6 +85,7 @@ def tidy(expression: Expression) -> Expression:
     '2.25 * x * y'
     """
     tidied = rebuilt(expression, apply=_tidy_node)
+    # Merging may lengthen a formula, as where a factor moves into a sum.
     return tidied if complexity(tidied) <= complexity(expression) else fold_constants(expression)
 
 
@@ -212,6 +215,7 @@ def _root_of(bases: dict[Expression, float], exponent: float) -> dict[Expression
         return {product(1.0, bases): exponent} if bases else {}
     ((base, inner),) = bases.items()
     if inner % 2 == 0:
+        # The square root of x^2 is |x|.
         base = Apply("abs", (base,))
     return {base: inner * exponent}
 
@@ -346,6 +350,7 @@ def round_constants(
         return error(values) <= limit
 
     limit = error(exact) + limit_points
+    # Rounding to 17 digits changes nothing, so that the search always ends with a result.
     common = next(
         (digits for digits in range(1, MAX_DIGITS) if fits(tuple(rounded(value, digits) for value in exact))),
         MAX_DIGITS,

@@ -115,6 +115,7 @@ class _System:
         """Add the equation one = other; raises UnitError, naming `place`, where it cannot hold."""
         difference = self.reduced(one.times(other, Fraction(-1)))
         if difference.unknown:
+            # Any unknown would do; the newest one is rarely part of earlier equations.
             index = max(difference.unknown)
             exponent = difference.unknown[index]
             rest = difference.times(_Power(DIMENSIONLESS, {index: exponent}), Fraction(-1))
@@ -172,5 +173,6 @@ def _power_result(system: _System, node: Apply, base: _Power, exponent: _Power) 
 
 def exact_fraction(value: float) -> Fraction:
     """Return the fraction that `value` stands for: 0.48 is 12/25, and 0.3333333333333333 is 1/3."""
+    # Exponents of units are thirds, quarters and their like; 24 has them all as divisors.
     simple = Fraction(value).limit_denominator(24)
     return simple if float(simple) == value else Fraction(repr(value))

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 from trainlaw.formulas.errors import UnitError, shown
 
+# FLOP and MAC, byte and element are separate: a factor between them is a constant with a unit, not a
+# rescaling.
 BASES = ("s", "B", "FLOP", "MAC", "element", "sample", "USD")
 MAX_LENGTH = 200
 _TOKEN = re.compile(r"\s*(?:([A-Za-z]+)|(-?\d+(?:/\d+)?)|([*/^()]))")

@@ -197,6 +197,7 @@ def make_rows(
     group : numbers from 0 without gaps. levels : int64 (n_columns,), as in `Rows`, None for features alone.
     sums : which rows add up to each observation; None where each row is one.
     """
+    # Groups become ranges, so that a held-out group is skipped without a mask.
     order = np.argsort(group, kind="stable")
     group_start = np.cumsum([0, *np.bincount(group).tolist()])
     share = weight[order] / weight.sum()

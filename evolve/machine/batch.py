@@ -290,6 +290,7 @@ class Machine:
 
         Each thread gets all its programs in one call, since every call waits for the interpreter's lock.
         """
+        # Too few programs to pay for handing them over.
         if self._pool is None or count < 2 * self.threads:
             work_on(0, 1)
             return lambda: None

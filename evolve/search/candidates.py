@@ -72,6 +72,7 @@ def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
+    # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
     if keeps_as(short, grouped, problem):
         expression = short

@@ -215,6 +215,7 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
         tree = prune(full, problem.grammar) if full.untidy else full
         if tree is not full and not problem.structure.accepts(tree):
             tree = full
+        # Pruning keeps the values, so that the losses need no new evaluation.
         tree.loss, tree.cases = full.loss, full.cases
         tidy.append(tree)
     costs = complexities(tidy, problem.affine).tolist()

@@ -131,6 +131,7 @@ def run(
                 save(state)
                 saved = time.monotonic()
     except KeyboardInterrupt:
+        # What was found so far is a valid result; the last checkpoint stays.
         return state
     if save is not None:
         save(state)
@@ -139,6 +140,7 @@ def run(
 
 def _advance_here(problem: Problem) -> AdvanceAll:
     def together(islands: list[Island], generations: int, seconds: float) -> list[Island]:
+        # Islands advance one after another, so that each may use its share of the time left.
         share = seconds / len(islands)
         return [advance(island, problem, generations, share) for island in islands]
 

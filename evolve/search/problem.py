@@ -140,6 +140,7 @@ def make_problem(
     levels, level_columns = _levels(settings, labels, X.shape[0])
     columns = np.ascontiguousarray(np.vstack([X.T, level_columns]))
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
     y, weight = y[used], weight[used]
     group = None if groups is None else np.unique(np.asarray(groups)[used], return_inverse=True)[1]

@@ -112,6 +112,7 @@ def survivors(pool: Sequence[Individual], count: int) -> list[Individual]:
     scores = np.array([individual.score for individual in pool])
     costs = np.array([individual.complexity for individual in pool], dtype=np.float64)
     order = np.lexsort((np.arange(scores.size), scores, costs))
+    # Formulas that are not valid on every row never survive.
     order = order[np.isfinite(scores[order])]
     near = np.diff(scores[order]) <= 1e-9 * np.abs(scores[order][1:])
     alike = np.append(False, near & (np.diff(costs[order]) == 0.0))[: order.size]

@@ -26,11 +26,6 @@ class Structure:
     template: tuple[Node, ...]
     nesting: tuple[tuple[str, str, int], ...]
 
-    @property
-    def is_free(self) -> bool:
-        """Whether every tree is accepted."""
-        return not self.template and not self.nesting
-
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
         if self.template and not _follows(tree, self.template):

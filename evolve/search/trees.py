@@ -42,6 +42,7 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     values = [node.constant for node in held]
     widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
     rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64).reshape(-1, 4)
+    # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(tokens & 255 == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
         widths[widths > 0] = counts_held

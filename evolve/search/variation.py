@@ -38,10 +38,6 @@ class Individual(gp.PrimitiveTree):  # type: ignore[misc]
         self.affine = (0.0, 1.0)
         self.untidy = True
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Individual":
-        """Return a copy without results; the nodes are immutable."""
-        return Individual(list(self))
-
 
 @contextmanager
 def drawing_from(state: Any) -> Iterator[Callable[[], Any]]:

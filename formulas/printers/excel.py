@@ -24,7 +24,9 @@ ROOM, ROOM_LEVELS = 600, 6
 
 # A power below 1E-307.6 is nothing: Excel takes it for 0, LibreOffice for an error.
 VANISHING = 307.6
+# Cells are cut at half of the limits, so that user-defined names of inputs may be long.
 MARGIN = 0.5
+# Characters reserved for the name of a helper cell.
 HELPER_LENGTH = 32
 
 

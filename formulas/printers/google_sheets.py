@@ -20,6 +20,7 @@ FUNCTIONS = frozenset(
     "ABS AND COS COUNT COUNTA EXP IF IFERROR INDEX INT ISNUMBER LN LOG LOG10 MATCH MAX MIN MOD NA OR POWER "
     "ROUND ROUNDUP ROWS SIGN SIN SQRT SUM SUMPRODUCT SUMSQ TANH TRUNC".split()
 )
+# A pasted cell that begins with one of these would be taken for a formula.
 _STARTS = ("=", "+", "-", "@")
 _CALL = re.compile(r"([A-Z][A-Z0-9.]*)\(")
 

@@ -139,6 +139,7 @@ class _Place(NamedTuple):
         return self.piece.text if bare else self.piece.text.join(self.parentheses)
 
 
+# Finite numbers of every kind: large, small, negative, zero, beyond the domain of roots and logarithms.
 PROBES = (-1.7e308, -2.0, -0.5, 0.0, 5e-324, 0.5, 1.0, 3.0, 1.7e308)
 NOT_FINITE = (np.inf, -np.inf, np.nan)
 

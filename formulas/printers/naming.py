@@ -13,7 +13,9 @@ from trainlaw.formulas.scopes import SCOPES
 from trainlaw.formulas.text import number_text
 from trainlaw.formulas.units import DIMENSIONLESS
 
+# Characters that have no meaning in a comment of any target language.
 PLAIN = set(" .,:;()[]+=_/^|%~*-'")
+# Provenance may be long; a comment of an SQL query or a cell need not repeat all of it.
 MAX_COMMENT = 4000
 
 

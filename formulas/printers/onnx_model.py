@@ -90,6 +90,7 @@ class _Writer:
             self.apply,
         )
         self.output = self.value(self.target_name, self.kinds.DOUBLE, self.formula.target)
+        # Values have technical names; the output carries the target's.
         self.nodes.append(self.helper.make_node("Identity", [self.finite(result)], [self.target_name]))
 
     def value(self, name: str, kind: int, spec: FeatureSpec | None) -> Any:

@@ -14,6 +14,7 @@ from trainlaw.formulas.printers.language import Language, hides_infinity, known_
 from trainlaw.formulas.printers.naming import as_formula, header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
 
+# Comparing with it is the one test for infinity and nan that all three databases have.
 LARGEST = "1.7976931348623157e308"
 STAGE = "trainlaw_"
 

@@ -25,6 +25,7 @@ def named_steps(
     >>> len(named_steps(parse_text("(x + y) * exp(x + y)")).assignments)
     1
     """
+    # Trees are hashed once, so that equal sub-expressions are found in linear time.
     distinct = {node for node in nodes(expression) if isinstance(node, Apply)}
     uses = Counter(argument for node in distinct for argument in node.arguments)
     prefix = _free_prefix(expression)

@@ -79,3 +79,11 @@ def test_deep_trees_need_no_recursion():
         check_size(deep)
     while isinstance(deep, Apply):  # unwound, as the interpreter would free it recursively
         deep = deep.arguments[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("x", 1), ("2", 1), ("exp(x)", 2), ("exp(2)", 2), ("x + exp(2)", 3), ("exp(x) + 2", 3)],
+)
+def test_depth_counts_the_nodes_of_the_longest_path(text, expected):
+    assert depth(parse_text(text)) == expected

@@ -92,7 +92,9 @@ def test_the_affine_start_leaves_a_group_out(programs_of, plain_rows):
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_rescaling_finds_the_overall_factor_at_once(logarithmic, share, programs_of, plain_rows):
     columns = np.random.default_rng(2).uniform(1.0, 2.0, (2, 100))
-    programs = programs_of(([CODES["add"], WEIGHTED, WEIGHTED + 256], [share, 2.0 * share]), lower=0.0, scaling=True)
+    programs = programs_of(
+        ([CODES["add"], WEIGHTED, WEIGHTED + 256], [share, 2.0 * share]), lower=0.0, scaling=True
+    )
     rows = plain_rows(columns, columns[0] + 2.0 * columns[1], logarithmic=logarithmic)
     result = Machine().fit(programs, rows, steps=0, start_mode=RESCALE)
     np.testing.assert_allclose(result.theta, [1.0, 2.0])

@@ -88,11 +88,9 @@ def test_nesting_limits_hold_everywhere(typed_rows, specs):
 def test_operators_nest_at_most_as_often_as_allowed(typed_rows, specs, limit, text, accepted):
     problem = problem_with(typed_rows, specs, nesting_limits=(limit,))
     assert problem.structure.accepts(tree_of(text, problem)) == accepted
-    assert not problem.structure.is_free
 
 
 def test_without_demands_every_tree_is_accepted(typed_problem):
-    assert typed_problem.structure.is_free
     assert typed_problem.structure.accepts(tree_of("compute_s", typed_problem))
 
 

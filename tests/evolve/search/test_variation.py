@@ -1,4 +1,3 @@
-import copy
 import random
 
 import numpy as np
@@ -202,12 +201,15 @@ def test_the_interpreter_s_state_is_restored_after_an_error():
     assert random.getstate() == state
 
 
-def test_copies_have_the_nodes_but_no_results(typed_problem):
+def test_a_new_tree_has_no_results_yet(typed_problem):
     tree = tree_of("compute_s + memory_s", typed_problem)
-    tree.loss = 1.0
-    other = copy.deepcopy(tree)
-    assert list(other) == list(tree)
-    assert other.loss == float("inf")
+    assert (tree.loss, tree.score, tree.complexity, tree.affine) == (
+        float("inf"),
+        float("inf"),
+        0,
+        (0.0, 1.0),
+    )
+    assert tree.untidy and tree.cases is None
 
 
 def test_every_mutation_has_a_frequency():
