@@ -4,24 +4,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from trainlaw.app.commands import (
-    cnns,
-    compare,
-    data,
-    export,
-    features,
-    gpus,
-    many_core,
-    predict,
-    predict_from_profile,
-    profile,
-    scaling,
-    schedule,
-    show,
-    study,
-    suggest,
-    validate,
-)
+from trainlaw.app.commands import cnns, data, features, formulas, gpus, predictions, profile, studies, suggest
 from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
@@ -70,18 +53,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXAMPLES,
 )
-app.command("study")(study.study_command)
+app.command("study")(studies.study_command)
 app.command("suggest")(suggest.suggest_command)
-app.command("compare")(compare.compare_command)
-app.command("predict")(predict.predict_command)
-app.command("predict-from-profile")(predict_from_profile.predict_from_profile_command)
+app.command("compare")(studies.compare_command)
+app.command("predict")(predictions.predict_command)
+app.command("predict-from-profile")(predictions.predict_from_profile_command)
 app.command("profile")(profile.profile_command)
-app.command("many-core")(many_core.many_core_command)
-app.command("scaling")(scaling.scaling_command)
-app.command("schedule")(schedule.schedule_command)
-app.command("show")(show.show_command)
-app.command("export")(export.export_command)
-app.command("validate")(validate.validate_command)
+app.command("many-core")(predictions.many_core_command)
+app.command("scaling")(predictions.scaling_command)
+app.command("schedule")(predictions.schedule_command)
+app.command("show")(formulas.show_command)
+app.command("export")(formulas.export_command)
+app.command("validate")(studies.validate_command)
 app.add_typer(data.app, name="data")
 app.add_typer(gpus.app, name="gpus")
 app.add_typer(cnns.app, name="cnn")

@@ -18,7 +18,7 @@ import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.anchor_search import PAIR_FORMULA_FEATURES, ProfileSearch
+from trainlaw.app.studies.kinds.anchor import PAIR_FORMULA_FEATURES, ProfileSearch
 from trainlaw.datasets import TARGET, PairTable, load
 from trainlaw.datasets.measurements.end_points import (
     BATCH,

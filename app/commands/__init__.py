@@ -1,1 +1,1 @@
-"""One file per command; heavy imports happen inside, so that `--help` comes at once."""
+"""Commands by subject; heavy imports happen inside them, so that `--help` comes at once."""

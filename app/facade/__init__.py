@@ -1,6 +1,6 @@
 """Closed-form formulas for the time of a CNN training iteration, evolved from measured runs.
 
-Four functions do the whole job; each loads what it needs when it is first used, so `import trainlaw` is quick:
+Four functions do the whole job; each loads what it needs at its first use, so `import trainlaw` is quick:
 
 >>> import trainlaw
 >>> sorted(trainlaw.__all__)

@@ -5,8 +5,7 @@ from importlib.metadata import version
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, held_out_kind
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.report import plots
-from trainlaw.app.report.errors import reported_errors, stated_errors
-from trainlaw.app.report.proofs import property_table, stability_table
+from trainlaw.app.report.errors import property_table, reported_errors, stability_table, stated_errors
 from trainlaw.app.studies.definition import definition_text
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text

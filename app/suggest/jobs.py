@@ -1,18 +1,124 @@
-"""Run `trainlaw suggest` with its options: a suggestion, or a replay of suggestions."""
+"""`trainlaw suggest` with its options: a pool of configurations, then a suggestion or a replay."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
-from trainlaw.app.inputs.resolve import known_gpus
+import numpy as np
+import pandas as pd
+from trainlaw.app.inputs.requests import runs_of_csv
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.suggest.candidates import suggested_runs
 from trainlaw.app.suggest.front import find_front
-from trainlaw.app.suggest.pool import cnn_pool, file_pool, whole_numbers, worth_measuring
 from trainlaw.app.suggest.replay import ReplaySettings, replayed
 from trainlaw.app.suggest.show import plan_csv, replay_csv, replay_text, suggestions_text
-from trainlaw.datasets import RunTable, load
+from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, load
+from trainlaw.datasets.cnns.names import written_name
+from trainlaw.datasets.cnns.zoo import zoo_names
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
+from trainlaw.datasets.tables.joins import Facts
+from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
+
+_MOST = 20_000
+#: What makes two runs the same configuration.
+SAME = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "n_gpus")
+
+
+def file_pool(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
+    """Return the configurations of a CSV file; `named` GPUs replace a missing column gpu.
+
+    Raises InputError for a file that is no such table.
+    """
+    return _small_enough(runs_of_csv(path, gpus, named))
+
+
+def cnn_pool(
+    cnns: Sequence[str],
+    batches: Sequence[int],
+    inputs: Sequence[int],
+    *,
+    gpus: GpuCatalog,
+    named: Sequence[str],
+    precision: str = "fp32",
+) -> RunTable:
+    """Return every combination of CNNs (none: the whole zoo), batches, sides in pixels and GPUs.
+
+    inputs : none means the default of each CNN; a size at which a CNN cannot be built is omitted. Raises
+    UnknownNameError for an unknown name.
+    """
+    if not named:
+        raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
+    targets = [wanted_gpu(name, gpus) for name in named]
+    known_names = cnns or [written_name(name) for name in zoo_names()]
+    counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
+    if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
+        raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
+    frames = [
+        configuration(cnn=known, gpu=target, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
+        for known, batch, target in product(counts, batches, targets)
+    ]
+    for target in targets:
+        gpus = gpus.with_gpu(target) if target not in gpus.gpus else gpus
+    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(counts)))
+
+
+def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:
+    found = []
+    for side in inputs or (None,):
+        try:
+            found.append(named_cnn(name, side))
+        except InputError as error:
+            # Some CNNs of the zoo are too deep for small images; for those requested by name it is an error.
+            if asked:
+                raise InputError(f"{name}: {error}") from None
+    return found
+
+
+def _small_enough(pool: RunTable) -> RunTable:
+    if len(pool) > _MOST:
+        raise InputError(f"expected at most {_MOST:,} configurations, got {len(pool):,}")
+    return pool
+
+
+def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTable, str]:
+    """Return the pool without measured, repeated and too large configurations, and a line about it.
+
+    Raises InputError where nothing is left.
+    """
+    keys = _keys(pool)
+    known = {key for table in measured for key in _keys(table)}
+    old = keys.isin(known).to_numpy() | keys.duplicated().to_numpy()
+    large = (memory_needs(pool)["fits"] == CANNOT_FIT).to_numpy()
+    left = pool.where(~old & ~large)
+    note = f"{len(left):,} configurations to choose from"
+    for number, words in ((old.sum(), "already measured"), ((large & ~old).sum(), "that cannot fit")):
+        note += f"; without {int(number):,} {words}" if number else ""
+    if not len(left):
+        raise InputError(f"no configuration can be measured ({note})")
+    return left, note
+
+
+def _keys(table: RunTable) -> pd.Series:
+    """A text per run that identifies its configuration; an unstated precision counts as fp32."""
+    return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a list such as "8,32"; InputError, naming the option, for anything else.
+
+    >>> whole_numbers("8, 32", "--batch")
+    (8, 32)
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
+        raise InputError(
+            f"{option}: expected whole numbers separated by commas, such as 8,32, got {text[:40]!r}"
+        )
+    return tuple(np.unique([int(part) for part in parts]).tolist())
 
 
 @dataclass(frozen=True, slots=True)

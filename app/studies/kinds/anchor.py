@@ -1,19 +1,261 @@
 """Formulas of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.kinds.anchor_search import TRANSFER_FEATURES, TransferSearch
 from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
-from trainlaw.datasets import DATASETS, PairTable, load
-from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_RUN_FEATURES
-from trainlaw.evolve import SearchSettings
+from trainlaw.app.studies.search import SearchReporter, predicted_seconds
+from trainlaw.datasets import DATASETS, STUDY_FEATURES, TARGET, PairTable, feature_specs, load
+from trainlaw.datasets.features.pair_features import (
+    ANCHOR,
+    ANCHOR_TIME,
+    OPERATION_FEATURES,
+    PAIR_FEATURES,
+    PAIR_RUN_FEATURES,
+)
+from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    Formula,
+    ParetoFront,
+    ScoredFormula,
+    Variable,
+    complexity,
+    parse_text,
+    substitute,
+    variables,
+)
 from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.expression import fold
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
+from trainlaw.validate.least_squares import nonnegative_least_squares
+
+OVERHEAD = "iteration_overhead_s"
+#: Features of the two formulas of a pair.
+ALONE = (*OPERATION_FEATURES, ANCHOR_TIME, OVERHEAD)
+WITH_CNN = (
+    *OPERATION_FEATURES,
+    "unprofiled_s",
+    "conv3x3_compute_s",
+    "conv1x1_compute_s",
+    "conv_other_compute_s",
+    "im2col_compute_s",
+    "conv_weight_compute_s",
+    "conv_output_memory_s",
+    "depthwise_output_memory_s",
+    "batchnorm_memory_s",
+    "parameter_memory_s",
+    "layer_launch_s",
+    OVERHEAD,
+)
+TRANSFER_FEATURES = (*STUDY_FEATURES, ANCHOR_TIME, *(ANCHOR + name for name in STUDY_FEATURES))
+PAIR_FORMULA_FEATURES = tuple(dict.fromkeys((*ALONE, *WITH_CNN)))
+
+
+# Sums and maxima of non-negative terms: with 14 architectures to learn from, freer forms have larger errors.
+def _pair_settings(settings: SearchSettings) -> SearchSettings:
+    return replace(
+        settings,
+        operators=("add", "max"),
+        loss="absolute_percentage",
+        choice="loss",
+        group_weight_power=0.0,
+        islands=1,
+        population=50,
+        max_constants=30,
+        polish_steps=40,
+    )
+
+
+class ProfileSearch:
+    """Evolves a formula of one pair of GPUs; `evaluations` are tried for each of its two parts.
+
+    with_cnn : take the mean with a formula that also uses the CNN; else operations alone. After `fit`:
+    `formula_`, and `front_` of it alone.
+    """
+
+    def __init__(self, settings: SearchSettings, with_cnn: bool = True) -> None:
+        """Keep the settings; only evaluations, seed and threads of them count."""
+        self.settings = _pair_settings(settings)
+        self.feature_sets = (ALONE, WITH_CNN) if with_cnn else (ALONE,)
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of a pair, (n_rows, k). y : seconds on the target, (n_rows,)."""
+        parts = [self._evolved(names, X, np.asarray(y, dtype=float)) for names in self.feature_sets]
+        expressions = [without_vanishing_terms(part.formula_.expression) for part in parts]
+        whole = expressions[0]
+        if len(expressions) == 2:
+            whole = Apply("sqrt", (Apply("mul", tuple(expressions)),))
+        used = set(variables(whole))
+        names = tuple(name for name in PAIR_FORMULA_FEATURES if name in used)
+        ranges = {name: (float(X[name].min()), float(X[name].max())) for name in names}
+        loss = float(np.mean([part.formula_.provenance["training_loss"] for part in parts]))
+        self.formula_ = Formula(
+            whole,
+            feature_specs(names, PAIR_FEATURES),
+            TARGET,
+            ranges=ranges,
+            provenance={"training_loss": loss},
+            scope=GPU_PAIR,
+        )
+        self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return predicted_seconds(self.formula_, X)
+
+    def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
+        # A column of zeros cannot have a constant.
+        names = tuple(name for name in names if X[name].any())
+        settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
+        search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, SearchReporter())
+        # One group: the architecture of a row carries no information about the next.
+        return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
+
+
+# A weight of a time; a term of it adds less than a nanosecond to a second.
+_VANISHING = 1e-9
+_ZERO = Constant(0.0)
+
+
+def without_vanishing_terms(expression: Expression) -> Expression:
+    """Return a formula of sums and maxima of non-negative terms without those of vanishing weight.
+
+    >>> from trainlaw.formulas import to_text
+    >>> to_text(without_vanishing_terms(parse_text("max(1e-99 * a, 2 * b) + 1e-12 * c")))
+    '2 * b'
+    """
+    return fold(
+        expression,
+        lambda node: _ZERO if abs(node.value) < _VANISHING else node,
+        lambda node: node,
+        _merged,
+    )
+
+
+def _merged(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    if _ZERO in arguments and node.operator == "mul":
+        return _ZERO
+    if _ZERO in arguments and node.operator in ("add", "max"):
+        return arguments[1] if arguments[0] == _ZERO else arguments[0]
+    return Apply(node.operator, arguments)
+
+
+def nonnegative_sum(X: pd.DataFrame, y: np.ndarray, names: Sequence[str]) -> Expression:
+    """Return the sum of features with constants >= 0 that comes closest to `y` in absolute relative error.
+
+    X : features (n_rows, k). y : seconds, (n_rows,). Least squares with weights 1 / sqrt(1 + (e / 0.1)^2) of
+    the errors e before, 15 times (Holland and Welsch, 1977).
+    """
+    relative = X[list(names)].to_numpy(dtype=float) / y[:, None]
+    weights, constants = np.ones(len(y)), np.zeros(len(names))
+    for _ in range(15):
+        root = np.sqrt(weights)
+        constants = nonnegative_least_squares(relative * root[:, None], root)
+        weights = 1.0 / np.sqrt(1.0 + ((relative @ constants - 1.0) / 0.1) ** 2)
+    terms = [f"{value:.9g} * {name}" for value, name in zip(constants, names, strict=True) if value > 0]
+    return parse_text(" + ".join(terms))
+
+
+class TransferSearch:
+    """Evolves a formula of plain runs, and fits how its error on the anchor transfers to the target.
+
+    Rows whose anchor is their own GPU are plain runs. After `fit`: `formula_`, `front_`.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings of the search."""
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of pairs and plain runs, (n_rows, k). y : seconds; groups : both (n_rows,)."""
+        y, plain = np.asarray(y, dtype=float), is_plain_run(X)
+        search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, self.settings, SearchReporter())
+        search.fit(X.loc[plain, list(STUDY_FEATURES)], y[plain], np.asarray(groups)[plain])
+        pairs = ~plain & _anchor_is_known(X, plain)
+        rows, seconds = X[pairs], y[pairs]
+        self.formula_ = transferred(search.formula_, rows, seconds)
+        members = [transferred(item.formula, rows, seconds) for item in search.front_]
+        scored = [
+            ScoredFormula(member, float(member.provenance["training_loss"]), complexity(member.expression))
+            for member in members
+        ]
+        self.front_ = ParetoFront.of([item for item in scored if np.isfinite(item.loss)])
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,)."""
+        return predicted_seconds(self.formula_, X)
+
+
+_CHIP_COLUMNS = ("sm_count", "core_count", "peak_flop_per_s", "bandwidth_byte_per_s")
+
+
+def is_plain_run(X: pd.DataFrame) -> np.ndarray:
+    """Return whether the anchor of each row is its own GPU, bool, (n_rows,); X : features, (n_rows, k)."""
+    same: np.ndarray = np.all([X[name] == X[ANCHOR + name] for name in _CHIP_COLUMNS], axis=0)
+    return same
+
+
+def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
+    """Whether a plain run is of the chip of each row's anchor; where a GPU is held out, none is of it."""
+    known = set(X.loc[plain, list(_CHIP_COLUMNS[:2])].itertuples(index=False, name=None))
+    anchors = X[[ANCHOR + name for name in _CHIP_COLUMNS[:2]]].itertuples(index=False, name=None)
+    return np.array([chip in known for chip in anchors], dtype=bool)
+
+
+def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
+    """Return L x (anchor time / L of the anchor) ^ exponent, the exponent fitted to the logarithms of `y`.
+
+    formula : L, of runs. X : features of pairs, (n_rows, k). y : seconds on the target, (n_rows,).
+    """
+    formula = replace(formula, expression=without_vanishing_terms(formula.expression))
+    of_target = formula.expression
+    of_anchor = substitute(of_target, {name: Variable(ANCHOR + name) for name in variables(of_target)})
+    names = list(variables(of_target))
+    target_s = formula.predict({name: X[name].to_numpy() for name in names})
+    anchor_s = formula.predict({name: X[ANCHOR + name].to_numpy() for name in names})
+    with np.errstate(all="ignore"):
+        missed = np.log(X[ANCHOR_TIME].to_numpy(dtype=float) / anchor_s)
+        wanted = np.log(np.asarray(y, dtype=float) / target_s)
+    known = np.isfinite(missed) & np.isfinite(wanted)
+    squares = max(missed[known] @ missed[known], 1e-12)
+    exponent = float(np.clip(missed[known] @ wanted[known] / squares, 0.0, 1.0))
+    ratio = Apply("div", (Variable(ANCHOR_TIME), of_anchor))
+    whole = Apply("mul", (of_target, Apply("pow", (ratio, Constant(exponent)))))
+    chosen = (*names, ANCHOR_TIME, *(ANCHOR + name for name in names))
+    ranges = {name: (float(X[name].min()), float(X[name].max())) for name in chosen}
+    return replace(
+        formula,
+        expression=whole,
+        features=feature_specs(chosen, PAIR_FEATURES),
+        scope=GPU_PAIR,
+        ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
+        provenance={**formula.provenance, "training_loss": _mean_error(_values(whole, chosen, X), y)},
+    )
+
+
+def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tuple[float, float]:
+    return (min(first[0], second[0]), max(first[1], second[1])) if first else second
+
+
+def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
+    bare = Formula(expression, feature_specs(tuple(names), PAIR_FEATURES), TARGET)
+    return bare.predict({name: X[name].to_numpy() for name in names})
+
+
+def _mean_error(predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(np.abs(predicted / y - 1.0)))
+
 
 ANCHOR_KIND = "anchor"
 _TABLE = "profet-pairs"

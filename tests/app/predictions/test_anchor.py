@@ -16,7 +16,7 @@ from trainlaw.app.models.builtin import (
 )
 from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.anchor_search import (
+from trainlaw.app.studies.kinds.anchor import (
     PAIR_FORMULA_FEATURES,
     ProfileSearch,
     TransferSearch,

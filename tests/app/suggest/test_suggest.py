@@ -9,7 +9,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import suggested_runs
 from trainlaw.app.suggest.front import StudiedFront, find_front
-from trainlaw.app.suggest.pool import SAME, cnn_pool, whole_numbers, worth_measuring
+from trainlaw.app.suggest.jobs import SAME, cnn_pool, whole_numbers, worth_measuring
 from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan

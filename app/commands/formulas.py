@@ -1,0 +1,65 @@
+"""`trainlaw show` and `trainlaw export`: explain a formula, or write it in another form."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from trainlaw.app.commands.options import FormulaName, GpuFile
+
+
+def export_command(
+    formula: FormulaName = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write; its suffix chooses: .py .js .c .sql .tex .onnx .json .csv .xlsx .html; "
+            ".gsheet.xlsx and .gsheet.tsv are for Google Sheets."
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a formula in another form, chosen by the suffix of the file.
+
+    \b
+    Examples:
+      trainlaw export --to formula.xlsx
+      trainlaw export --to page.html
+      trainlaw export trainlaw-run --to iteration_time.py
+      trainlaw export xeon-phi-a --to many-cores.xlsx
+    """
+    from trainlaw.app.exports.formats import export_formula
+    from trainlaw.app.models.user_formula import find_formula
+    from trainlaw.formulas import InputError
+
+    if to is None:
+        raise InputError("expected --to FILE, such as --to formula.xlsx")
+    found, origin = find_formula(formula, Path.cwd())
+    export_formula(found, to, overwrite)
+    print(f"{to} written from {origin}")
+
+
+def show_command(
+    formula: FormulaName = None,
+    cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
+    gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
+    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
+    gpu_file: GpuFile = None,
+) -> None:
+    """Print a formula and explain it: forms, terms, shares of the time, sensitivities, errors.
+
+    \b
+    Examples:
+      trainlaw show
+      trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
+      trainlaw show xeon-phi-a
+    """
+    from functools import partial
+
+    from trainlaw.app.inputs.requests import one_run
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.models.scopes import handler
+    from trainlaw.app.models.user_formula import find_formula
+
+    found, origin = find_formula(formula, Path.cwd())
+    run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
+    print(handler(found, "describe")(found, origin, run))

@@ -1,0 +1,391 @@
+"""Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
+
+from enum import StrEnum
+from math import isnan
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from trainlaw.app.commands.options import (
+    Fabric,
+    Format,
+    FormulaFile,
+    GpuFile,
+    Link,
+    Out,
+    OutputFormat,
+    Pixels,
+    ScalingFormula,
+    check_new_files,
+    print_or_write,
+)
+
+
+def _refuse_profile(value: object) -> None:
+    """Point to the command that predicts from a profile; it was part of this one."""
+    from trainlaw.formulas import InputError
+
+    if value is not None:
+        raise InputError(
+            "prediction from a profile is a command now: trainlaw predict-from-profile, with the same options"
+        )
+
+
+def predict_command(
+    cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
+    batch: Annotated[int | None, typer.Option(help="Images per iteration on each GPU.", min=1)] = None,
+    pixels: Pixels = None,
+    precision: Annotated[str | None, typer.Option(help="fp32, tf32, amp, fp16, ...; default: fp32.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = None,
+    link: Link = None,
+    fabric: Fabric = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="Collective algorithm: ring, tree, ...; default: ring.")
+    ] = None,
+    scaling_formula: ScalingFormula = None,
+    single_gpu_seconds: Annotated[
+        float | None,
+        typer.Option(help="Measured time on one GPU, for the scaling formula to start from.", min=1e-9),
+    ] = None,
+    all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
+    runs: Annotated[
+        Path | None,
+        typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
+    ] = None,
+    gpu_file: GpuFile = None,
+    formula: FormulaFile = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Group of constants that differ by group: LABEL=GROUP, such as harness=nvidia."),
+    ] = None,
+    form: Format = OutputFormat.table,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    out: Out = None,
+    anchor_profile: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
+    anchor_gpu: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
+    anchor_seconds: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
+    anchor_steps: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
+) -> None:
+    """Predict the time of a training iteration, with an interval and warnings.
+
+    For several GPUs, the formula gives the time on one and a scaling formula, evolved on measured runs, the
+    time on several; collective algorithms that did not occur in its training, such as tree, are computed by
+    the textbook.
+
+    \b
+    Examples:
+      trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
+      trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
+      trainlaw predict --cnn vgg16 --gpu V100-SXM2-16GB --batch 32 --gpus 8 --single-gpu-seconds 0.142
+      trainlaw predict --cnn vgg16 --batch 32 --all-gpus
+      trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
+      trainlaw predict --from plans.csv --format csv --out times.csv
+    """
+    from trainlaw.app.inputs.requests import RunRequest, Setup, check_request, requested_runs
+    from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
+    from trainlaw.app.predictions.predict import predict_runs
+    from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
+
+    check_new_files([out])
+    setup = Setup(precision, gpus, nodes, link, fabric, algorithm)
+    request = RunRequest(cnn, gpu, batch, pixels, all_gpus, runs, gpu_file, setup)
+    check_request(request, single_gpu_seconds)
+    choice = find_formulas(formula, scaling_formula or "", Path.cwd())
+    used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
+    predictions = predict_runs(used, requested_runs(request), choice.scaling, single_gpu_seconds)
+    if single_gpu_seconds and choice.scaling is not None:
+        used, origin = choice.scaling, choice.scaling_origin
+    if all_gpus:
+        predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
+    if as_json or form is OutputFormat.json:
+        text = predictions_json(used, predictions)
+    elif form is OutputFormat.csv:
+        text = predictions_csv(predictions).rstrip("\n")
+    else:
+        text = predictions_text(used, origin, predictions)
+    number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
+    print_or_write(text, out, f"{number} by {origin}")
+
+
+def predict_from_profile_command(
+    anchor_profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--anchor-profile",
+            "--profile",
+            help="Profile of an iteration on the anchor GPU: PyTorch's table, a Chrome trace, op statistics.",
+        ),
+    ] = None,
+    anchor_gpu: Annotated[
+        str | None, typer.Option(help="Anchor GPU: the one that the profile was made on.")
+    ] = None,
+    gpu: Annotated[str | None, typer.Option(help="Target GPU: the one to predict for.")] = None,
+    cnn: Annotated[str | None, typer.Option(help="Name of the profiled CNN, or its file.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Images per iteration of the profile.", min=1)] = None,
+    pixels: Pixels = None,
+    anchor_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Time of an iteration on the anchor GPU without the profiler; default: by the profile.",
+            min=1e-9,
+        ),
+    ] = None,
+    anchor_steps: Annotated[
+        int, typer.Option(help="Iterations that the profile covers, where it does not say so.", min=1)
+    ] = 1,
+    formula: FormulaFile = None,
+    gpu_file: GpuFile = None,
+    form: Annotated[OutputFormat, typer.Option("--format", help="table or json.")] = OutputFormat.table,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    out: Out = None,
+) -> None:
+    """Predict the time of an iteration on one GPU from a profile of it on another.
+
+    Pairs of GPUs that were measured have their own formulas; others share one that needs --cnn and --batch.
+
+    \b
+    Examples:
+      trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
+      trainlaw predict-from-profile --profile trace.json --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
+    """
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.predictions.anchor import (
+        ProfileRequest,
+        Workload,
+        anchor_json,
+        anchor_text,
+        predict_from_profile,
+    )
+    from trainlaw.formulas import InputError
+
+    check_new_files([out])
+    if anchor_profile is None or anchor_gpu is None or gpu is None:
+        raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, got only some of them")
+    if form is OutputFormat.csv:
+        raise InputError("--format csv: one prediction from a profile is printed as table or json")
+    request = ProfileRequest(
+        anchor_profile, anchor_gpu, gpu, Workload(cnn, batch, pixels), anchor_seconds, anchor_steps, formula
+    )
+    prediction = predict_from_profile(request, known_gpus(gpu_file))
+    text = anchor_json(prediction) if as_json or form is OutputFormat.json else anchor_text(prediction)
+    print_or_write(text, out, f"1 prediction by {prediction.formula}")
+
+
+def scaling_command(
+    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
+    gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
+    batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
+    pixels: Pixels = None,
+    precision: Annotated[str, typer.Option(help="fp32, tf32, amp, fp16, ...")] = "fp32",
+    link: Link = None,
+    fabric: Fabric = None,
+    algorithm: Annotated[
+        str, typer.Option(help="ring, tree, butterfly, parameter_server, hierarchical_ring, ...")
+    ] = "ring",
+    gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
+    most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
+    scaling_formula: ScalingFormula = None,
+    hidden: Annotated[
+        float,
+        typer.Option(
+            help="Share of the textbook all-reduce that overlaps with the backward pass.", min=0, max=1
+        ),
+    ] = 0.0,
+    gpu_file: GpuFile = None,
+    formula: FormulaFile = None,
+    form: Format = OutputFormat.table,
+    plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
+    out: Out = None,
+) -> None:
+    """Scale a configuration from 1 to many GPUs, each with its own batch, and compare with perfect scaling.
+
+    The times are those of `trainlaw predict`: on one GPU by the formula, on several by the scaling formula,
+    or by the textbook all-reduce. The numbers of GPUs are all those within a node, then whole nodes; the
+    table shows powers of two, CSV and JSON show all.
+
+    \b
+    Examples:
+      trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --link nvlink2
+      trainlaw scaling --cnn vgg16 --gpu A100-SXM4-40GB --batch 32 --fabric ib-hdr --algorithm tree
+      trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --scaling-formula textbook --hidden 0.5
+      trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
+    """
+    from trainlaw.app.inputs.requests import Setup
+    from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.models.multi_gpu import covers_algorithm
+    from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
+    from trainlaw.app.predictions.scaling import scaling_curve
+    from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+    from trainlaw.formulas.files import write_text_atomically
+
+    check_new_files([out, plot])
+    choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
+    gpus = known_gpus(gpu_file)
+    counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
+    points = scaling_curve(
+        choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
+        scaling=choice.scaling, setup=Setup(precision, link=link, fabric=fabric, algorithm=algorithm),
+        gpus=gpus,
+    )  # fmt: skip
+    ways = " and ".join(way for way in (points[-1].link, points[-1].network) if way != "none") or "one GPU"
+    title = (
+        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {gpus_per_node} per node, "
+        f"{algorithm} over {ways}"
+    )
+    covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
+    text = {
+        OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),
+        OutputFormat.csv: lambda: scaling_csv(points),
+        OutputFormat.json: lambda: scaling_json(points),
+    }[form]().rstrip("\n")
+    for path, content in ((out, text + "\n"), (plot, scaling_svg(title, points))):
+        if path is not None:
+            write_text_atomically(path, content)
+            print(f"{path} written")
+    if out is None:
+        print(text)
+
+
+class Phase(StrEnum):
+    """What is scheduled."""
+
+    training = "training"
+    forward = "forward"
+
+
+def schedule_command(
+    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
+    gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
+    streams: Annotated[
+        int, typer.Option(help="Streams, 1 to 128; smaller numbers are shown too.", min=1)
+    ] = 4,
+    batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 32,
+    pixels: Pixels = None,
+    phase: Annotated[
+        Phase, typer.Option(help="A whole iteration, or the forward pass alone.")
+    ] = Phase.training,
+    event: Annotated[
+        float, typer.Option(help="Cost in seconds of waiting for a task of another stream.", min=0)
+    ] = 5e-6,
+    gpu_file: GpuFile = None,
+    formula: Annotated[
+        Path | None,
+        typer.Option(
+            "--formula", "--law", help="formula.json for the time of one layer; default: the built-in one."
+        ),
+    ] = None,
+    gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
+    form: Format = OutputFormat.table,
+    out: Out = None,
+) -> None:
+    """Schedule the layers of a CNN on streams: makespan, speed-up, critical path, Gantt chart.
+
+    A formula gives the time of each layer, and its thread blocks the share of the GPU that it occupies.
+    Layers run concurrently where the graph permits it and their shares fit into the GPU; the most urgent goes
+    first. Large batches fill a GPU with one layer, so little is gained there.
+
+    \b
+    Examples:
+      trainlaw schedule --cnn inception_v3 --gpu V100-SXM2-16GB --streams 4
+      trainlaw schedule --cnn googlenet --gpu V100-SXM2-16GB --batch 4 --phase forward --gantt googlenet.svg
+      trainlaw schedule --cnn inception_v3 --gpu T4 --format csv --out layers.csv
+    """
+    from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.models.builtin import LAYER_FORMULA
+    from trainlaw.app.predictions.streams import plan_streams
+    from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+    from trainlaw.formulas import load_formula
+    from trainlaw.formulas.files import write_text_atomically
+
+    check_new_files([out, gantt])
+    layer_formula = load_formula(formula or LAYER_FORMULA)
+    target = wanted_gpu(gpu, known_gpus(gpu_file))
+    plan = plan_streams(
+        named_cnn(cnn, pixels),
+        target,
+        batch,
+        streams,
+        phase=phase.value,
+        event_s=event,
+        formula=layer_formula,
+    )
+    text = {
+        OutputFormat.table: lambda: plan_text(plan, layer_formula),
+        OutputFormat.csv: lambda: plan_csv(plan),
+        OutputFormat.json: lambda: plan_json(plan),
+    }[form]().rstrip("\n")
+    if gantt is not None:
+        write_text_atomically(gantt, gantt_svg(plan))
+    if out is not None:
+        write_text_atomically(out, text + "\n")
+    for path in filter(None, (out, gantt)):
+        print(f"{path} written")
+    if out is None:
+        print(text)
+
+
+class Model(StrEnum):
+    """Which closed form."""
+
+    a = "a"
+    b = "b"
+
+
+def many_core_command(
+    cnn: Annotated[
+        str, typer.Option("--cnn", "--network", help="CNN of the paper: small, medium or large.")
+    ] = "small",
+    threads: Annotated[int, typer.Option(help="Threads that train together.", min=1)] = 240,
+    model: Annotated[
+        Model, typer.Option(help="a counts operations, b starts from measured times.")
+    ] = Model.a,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs; default: those of the published runs.", min=1)
+    ] = None,
+    train_images: Annotated[int, typer.Option(help="Images of an epoch to train on.", min=1)] = 60_000,
+    test_images: Annotated[int, typer.Option(help="Images of an epoch to test on.", min=0)] = 10_000,
+    cores: Annotated[int, typer.Option(help="Cores of the processor.", min=1)] = 61,
+    clock: Annotated[float, typer.Option(help="Clock of a core, Hz; model a only.", min=1)] = 1.238e9,
+    published: Annotated[
+        bool, typer.Option("--published", help="All published predictions, next to those computed here.")
+    ] = False,
+) -> None:
+    """Predict a training on a many-core processor (Xeon Phi 7120P) by two published closed forms.
+
+    The forms and figures are those of Viebke, Pllana, Memeti and Kolodziej (HPCS 2019), recalled: they
+    reproduce the published predictions; no error against measured times is claimed. As formulas they are
+    named xeon-phi-a and xeon-phi-b, for `trainlaw show` and for `trainlaw export` to workbook, page and code.
+
+    \b
+    Examples:
+      trainlaw many-core --cnn large --threads 240 --model b
+      trainlaw many-core --published
+      trainlaw export xeon-phi-b --to many-cores.html
+    """
+    from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
+    from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
+    from trainlaw.formulas.errors import unknown_name
+
+    formula = many_core_formula(model.value)
+    if published:
+        both = [(each, many_core_formula(each)) for each in MODELS]
+        print("\n\n".join(f"model ({each})\n{cases_text(form, cases_of(form))}" for each, form in both))
+    else:
+        known = group_keys(formula)[NETWORK]
+        if cnn not in known:
+            raise unknown_name("CNN", cnn, known)
+        case = next(case for case in cases_of(formula) if case[NETWORK] == cnn)
+        inputs = {"threads": float(threads), "train_images": float(train_images)}
+        inputs |= {"test_images": float(test_images), "epochs": float(epochs or case["epochs"])}
+        inputs |= {"core_count": float(cores), "clock_hz": clock}
+        print(cases_text(formula, [{NETWORK: cnn, **inputs}]))
+        outside = formula.out_of_range({name: [value] for name, value in inputs.items()})
+        for name in (name for name, rows in outside.items() if rows.any()):
+            print(f"warning: {name} lies outside the table of the paper")
+    print(f"\n{formula.provenance['method']}\n{formula.provenance['caution']}")

@@ -1,0 +1,237 @@
+"""`trainlaw study`, `compare` and `validate`: fit formulas to measured runs and estimate held-out errors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from trainlaw.app.commands.options import CnnFiles, GpuFile
+
+_EXIT_INTERRUPTED = 130
+_SPLIT_HELP = (
+    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), gpu-5-fold, cnn, cnn-family, "
+    "both, source, harness, generation, threads, newest, or list with --held-out."
+)
+
+
+def study_command(
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in table (`trainlaw data list`) or a file of your own runs; default: default."
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Folder to write; default: trainlaw-run, or the next free number.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
+    ] = False,
+    definition: Annotated[
+        Path | None, typer.Option(help="TOML file that defines the study; options take precedence over it.")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            help="What to model: runs (default); layers, summed over each CNN; multi (several GPUs, from the "
+            "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
+            "measured one by one); anchor (one GPU from a profile on another)."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed; the same seed, data and version give the same formula.", min=0),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(help="Number of parts of the groups; each part is held out once.", min=2),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(help="Formulas tried by each search.", min=100, max=10**9)
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Errors from platform to platform: harness, framework, precision, vendor, generation, "
+            "source, device; several separated by commas."
+        ),
+    ] = None,
+    search_by_platform: Annotated[
+        bool, typer.Option("--search-by-platform", help="With --by: also rerun the search on each platform.")
+    ] = False,
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
+    ] = None,
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
+    workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
+) -> None:
+    """Evolve a formula and measure its error on held-out GPUs.
+
+    One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
+    the formula.
+    The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
+    report.html and provenance.json. Ctrl-C stops early and keeps the results so far.
+
+    \b
+    Examples:
+      trainlaw study
+      trainlaw study my-runs.csv --into my-run --seed 1
+      trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
+      trainlaw study --against all --split newest
+      trainlaw study --of layers
+      trainlaw study --of multi --split source
+      trainlaw study --by harness,framework
+      trainlaw study --definition trainlaw-run/study.toml --seed 1
+    """
+    from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
+    from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.definition import asked_definition, read_study_table
+    from trainlaw.app.studies.search import uninterrupted
+    from trainlaw.app.studies.study import stopwatch, study_table
+    from trainlaw.app.terminal.study import shown_progress, study_text
+
+    options = {
+        "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,
+        "evaluations": evaluations, "against": against, "by": by, "repeats": repeats, "rates": rates,
+        "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
+    }  # fmt: skip
+    wanted = asked_definition(definition, options)
+    runs = read_study_table(wanted)
+    target = into or free_run_folder(Path.cwd())
+    check_target(target, overwrite)
+    elapsed = stopwatch()
+    with shown_progress() as (on_start, on_fit):
+        outcome = study_table(runs, wanted, workers, on_start, on_fit)
+    circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
+    with uninterrupted(), new_run_folder(target, overwrite) as folder:
+        write_run_files(outcome, folder, circumstances)
+    print(study_text(outcome, target, elapsed()))
+    if outcome.missing:
+        raise typer.Exit(_EXIT_INTERRUPTED)
+
+
+def compare_command(
+    first: Annotated[Path, typer.Argument(help="A run folder: A.", exists=True, file_okay=False)],
+    second: Annotated[
+        Path, typer.Argument(help="Another run folder, or the same: B.", exists=True, file_okay=False)
+    ],
+    estimators: Annotated[
+        str,
+        typer.Option(help="What to compare: one name for both, or those of A and B separated by a comma."),
+    ] = "trainlaw",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Label whose groups are resampled for the interval: gpu_group, cnn_base, source, ..."
+        ),
+    ] = "gpu_group",
+) -> None:
+    """Compare the held-out errors of two studies on the rows that both held out.
+
+    The difference B - A is paired: row by row, then per group, then the mean over groups, with the interval
+    of a bootstrap over groups.
+
+    \b
+    Examples:
+      trainlaw compare trainlaw-run trainlaw-run-2
+      trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
+      trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
+    """
+    from trainlaw.app.studies.comparison import comparison_text, read_run
+    from trainlaw.formulas import InputError
+
+    names = [name.strip() for name in estimators.split(",")]
+    if len(names) > 2 or not all(names):
+        raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
+    print(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))
+
+
+def _scope(of: str) -> str:
+    """The scope of the formulas that a kind of study finds."""
+    from trainlaw.app.studies.kinds import STUDY_KINDS
+    from trainlaw.formulas.errors import unknown_name
+
+    if of not in STUDY_KINDS:
+        raise unknown_name("kind of study", of, STUDY_KINDS)
+    return STUDY_KINDS[of].scope
+
+
+def validate_command(
+    formula: Annotated[
+        str, typer.Option(help="The formula for seconds, in features or short names; or a formula.json.")
+    ],
+    table: Annotated[
+        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of your own runs.")
+    ] = "default",
+    of: Annotated[
+        str,
+        typer.Option(
+            help="What the formula models: runs, or layers, summed over each CNN; as for `trainlaw study`."
+        ),
+    ] = "runs",
+    refit: Annotated[bool, typer.Option("--refit", help="Fit its constants again inside each fold.")] = False,
+    split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
+    folds: Annotated[int, typer.Option(help="Number of parts of the groups.", min=2)] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed for assigning groups to folds.", min=0)] = 0,
+    against: Annotated[
+        str, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
+    ] = "null_compute,roofline",
+    gpu_file: GpuFile = None,
+    cnn_file: CnnFiles = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."),
+    ] = None,
+) -> None:
+    """Evaluate your own formula: held-out error per architecture, next to null model and roofline.
+
+    Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
+    convs, bytes, sms, cores; all others as listed by `trainlaw features`. Functions: sqrt, cbrt, square,
+    cube, exp, log, min, max, abs, tanh, ...
+
+    \b
+    Examples:
+      trainlaw validate --formula "6 * macs * batch / peak / 0.4"
+      trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
+      trainlaw validate --formula trainlaw-run/formula.json --split cnn
+      trainlaw validate --of layers --formula "2 * compute_s * (1 + 30 / columns) + 9 * output_memory_s"
+      trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
+    """
+    from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+    from trainlaw.app.models.user_formula import read_formula, unit_fault
+    from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.definition import definition_of, read_study_table
+    from trainlaw.app.studies.study import score_formula
+    from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
+
+    law = read_formula(formula, _scope(of))
+    if into is not None:
+        check_target(into, False)
+    options = {
+        "table": table, "of": of, "split": split, "folds": folds, "seed": seed, "against": against,
+        "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
+    }  # fmt: skip
+    wanted = definition_of(options, "validate")
+    outcome = score_formula(law, read_study_table(wanted), wanted, refit)
+    scored, fault = outcome.formula, unit_fault(law)
+    parts = [equation_text(scored), ""]
+    parts += [f"warning: units do not agree: {fault}", ""] if fault else []
+    parts += [symbols_text(scored), "", errors_text(scored, "your formula")]
+    parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
+    if into is not None:
+        with new_run_folder(into, False) as folder:
+            write_run_files(outcome, folder, {"command": "trainlaw validate"})
+        parts += ["", f"{into}: formula.json, errors.csv, report.html, formula.xlsx and more"]
+    print("\n".join(parts))
