@@ -197,7 +197,7 @@ def test_a_run_equals_itself(run_folder):
     result = compared(run_folder, run_folder)
     assert result.exit_code == 0, result.output
     assert "B - A: +0.00 points" in result.stdout
-    assert "not decided" in result.stdout
+    assert "undecided" in result.stdout
 
 
 def test_two_estimators_of_one_run(run_folder, outcome):
