@@ -243,6 +243,8 @@ def _beginning_with(text: str) -> tuple[str, ...]:
     key = joined_name(text)
     if not re.match(r"[a-z]{3}", key):
         return ()
-    keys = [(name, written_name(name)) for name in cnn_names()]
-    begun = [name for name, bare in keys if joined_name(bare.removeprefix(PREFIX)).startswith(key)]
+    # A number that is cut off ("resnet5") is a slip rather than the beginning of a name.
+    begins = re.compile(re.escape(key) + (r"(?!\d)" if key[-1].isdigit() else ""))
+    names = {name: joined_name(written_name(name).removeprefix(PREFIX)) for name in cnn_names()}
+    begun = [name for name, joined in names.items() if begins.match(joined)]
     return tuple(sorted(begun, key=lambda name: (name.startswith(PREFIX), len(name), name)))

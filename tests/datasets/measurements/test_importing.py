@@ -116,7 +116,7 @@ def test_a_wrong_unit_is_recognised_and_the_message_says_what_to_do(write, endin
         (GOOD.replace("0.2", "nan"), "row 2, column time_s"),
         (GOOD.replace("32", "1.5"), "row 1, column batch_per_gpu: expected a whole number"),
         (GOOD.replace("RTX 3090", "RTX 3091"), "did you mean 'RTX 3090'"),
-        (GOOD.replace("ResNet-50", "resnet51"), "did you mean 'resnet50'"),
+        (GOOD.replace("ResNet-50", "resnet51"), "did you mean 'resnet51q' or 'resnet50'"),
         (GOOD.replace("ResNet-50", "=cmd|'/c calc'!A1"), "column cnn: expected text of 1 to 300 printable"),
         (GOOD.replace("ResNet-50", "../../etc/passwd"), "row 1, column cnn: expected a known name"),
         (GOOD.replace("ResNet-50", "x" * 301), "row 1, column cnn: expected text of 1 to 300"),
