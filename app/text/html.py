@@ -1,4 +1,4 @@
-"""HTML from the Jinja2 templates of trainlaw.app: every value is escaped unless a template says `safe`."""
+"""HTML from the Jinja2 templates next to this file: every value is escaped unless a template says `safe`."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ def render(template: str, **values: object) -> str:
 
 def template_text(name: str) -> str:
     """Return the text of a file in the folder of templates, such as a style sheet or a script."""
-    return resources.files("trainlaw.app").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+    return resources.files("trainlaw.app.text").joinpath(f"templates/{name}").read_text(encoding="utf-8")
 
 
 def content_hash(text: str) -> str:
