@@ -1,4 +1,4 @@
-"""Cheap rewrites in process: constants folded, like terms and factors merged, inverse functions undone; constants rounded.
+"""Cheap rewrites: fold constants, merge like terms and factors, undo inverse functions, round constants.
 
 A rewrite keeps the value wherever the expression was valid; it may make it valid at more points (x/x becomes
 1).

@@ -15,7 +15,16 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.expression import additive_terms, check_size, count_nodes, depth, fold, with_constants
+from trainlaw.formulas.expression import (
+    MAX_DEPTH,
+    MAX_NODES,
+    additive_terms,
+    check_size,
+    count_nodes,
+    depth,
+    fold,
+    with_constants,
+)
 
 expressions = st.from_type(Apply)
 
@@ -87,3 +96,29 @@ def test_deep_trees_need_no_recursion():
 )
 def test_depth_counts_the_nodes_of_the_longest_path(text, expected):
     assert depth(parse_text(text)) == expected
+
+
+def balanced_sum(leaves):
+    """A sum of as many variables, as flat as possible."""
+    terms = [Variable("x")] * leaves
+    while len(terms) > 1:
+        pairs = [Apply("add", pair) for pair in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+    return terms[0]
+
+
+def test_the_limit_of_nodes_is_allowed_and_one_more_is_not():
+    full = Apply("neg", (balanced_sum(MAX_NODES // 2),))
+    assert count_nodes(full) == MAX_NODES
+    assert check_size(full) is full
+    with pytest.raises(InputError, match=f"{MAX_NODES} nodes, got {MAX_NODES + 1}"):
+        check_size(Apply("neg", (full,)))
+
+
+def test_the_limit_of_levels_is_allowed_and_one_more_is_not():
+    deep = Variable("x")
+    for _ in range(MAX_DEPTH - 1):
+        deep = Apply("neg", (deep,))
+    assert check_size(deep) is deep
+    with pytest.raises(InputError, match=f"{MAX_DEPTH} nested levels in a formula, got {MAX_DEPTH + 1}"):
+        check_size(Apply("neg", (deep,)))

@@ -98,3 +98,18 @@ def test_fractions_as_people_mean_them():
     assert exact_fraction(0.48) == Fraction(12, 25)
     assert exact_fraction(1 / 3) == Fraction(1, 3)
     assert exact_fraction(-2.0) == -2
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        ("square(2 * work)", "s^2", "s/FLOP"),
+        ("sqrt(2 * work)", "s", "s^2/FLOP"),
+        ("cube(2 * work)", "s", "s^(1/3)/FLOP"),
+        ("work / square(2)", "s", "FLOP^(1/2)/s^(1/2)"),
+        ("(2 * work)^2", "s^2", "s/FLOP"),
+    ],
+)
+def test_constants_under_powers_get_the_root_of_the_unit(text, target, expected):
+    units = constant_units(parse_text(text), {"work": Unit.parse("FLOP")}, Unit.parse(target))
+    assert units[0] == Unit.parse(expected)
