@@ -279,7 +279,13 @@ def gpu_from_row(row: Mapping[str, object]) -> Gpu:
 
 @cache
 def built_in_gpus() -> GpuCatalog:
-    """Return the shipped catalog of GPUs."""
+    """Return the shipped catalog.
+
+    Returns
+    -------
+    GpuCatalog
+        All shipped GPUs, with a source per value.
+    """
     table = read_data_table("gpus.csv", text_columns=("compute_capability",))
     cards = [gpu_from_row(row) for row in records(table)]
     sources = _sources(gpu.gpu for gpu in cards)
@@ -297,15 +303,35 @@ def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def gpu_table() -> pd.DataFrame:
-    """Return the shipped GPUs, one row a GPU, columns as the fields of `Gpu` (a new frame)."""
+    """Return the shipped GPUs as a table.
+
+    Returns
+    -------
+    DataFrame
+        One row per GPU, columns as the fields of `Gpu` (a new frame).
+    """
     return built_in_gpus().frame()
 
 
 def find_gpu(text: str) -> Gpu:
-    """Return the shipped GPU that `text` names exactly.
+    """Return the shipped GPU of a name.
 
-    Raises UnknownNameError, with near names, when no GPU or more than one has that name.
+    Parameters
+    ----------
+    text : str
+        The name as torch, nvidia-smi or a data sheet prints it; case and vendor words do not matter.
 
+    Returns
+    -------
+    Gpu
+
+    Raises
+    ------
+    UnknownNameError
+        No GPU or more than one has that name; the message suggests near names.
+
+    Examples
+    --------
     >>> find_gpu("NVIDIA GeForce RTX 3090").memory_bytes
     24000000000.0
     """

@@ -69,7 +69,13 @@ class Link:
 
 
 def link_table() -> pd.DataFrame:
-    """Return the links, one row per link, columns as the fields of `Link` (a new frame)."""
+    """Return the shipped links as a table.
+
+    Returns
+    -------
+    DataFrame
+        One row per link, columns as the fields of `Link` (a new frame).
+    """
     table = read_data_table("links.csv")
     texts = [field.name for field in fields(Link) if field.type is str]
     return table.assign(**{name: table[name].fillna("") for name in texts})
@@ -83,10 +89,24 @@ def links() -> Mapping[str, Link]:
 
 
 def find_link(text: str) -> Link:
-    """Return the link of that name; "ib" means InfiniBand, "nvlink3" all twelve links of its generation.
+    """Return the link or fabric of a name.
 
-    Raises UnknownNameError, with near names.
+    Parameters
+    ----------
+    text : str
+        A name of the link table; "ib" means InfiniBand, "nvlink3" all twelve links of its generation.
 
+    Returns
+    -------
+    Link
+
+    Raises
+    ------
+    UnknownNameError
+        No link has that name; the message suggests near names.
+
+    Examples
+    --------
     >>> find_link("pcie4-x16").effective_byte_per_s, find_link("ib-edr").link
     (24000000000.0, 'infiniband-edr')
     """
