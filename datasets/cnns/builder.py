@@ -26,9 +26,9 @@ class CnnBuilder:
     before and after for each) or a word as in `window_output`. Methods that add a layer return its position
     and raise `InputError` for shapes that do not fit.
 
-    >>> net = CnnBuilder()
-    >>> image = net.input(3, 32)
-    >>> net.shape(net.conv(image, 16, 3, stride=2))
+    >>> cnn = CnnBuilder()
+    >>> image = cnn.input(3, 32)
+    >>> cnn.shape(cnn.conv(image, 16, 3, stride=2))
     (16, 16, 16)
     """
 

@@ -235,8 +235,8 @@ def longest_path(cnn: Cnn, weights: Sequence[float]) -> float:
     --------
 
     >>> from trainlaw.datasets.cnns.zoo import build
-    >>> net = build("lenet5")
-    >>> longest_path(net, [layer.macs for layer in net.layers]) == sum(layer.macs for layer in net.layers)
+    >>> cnn = build("lenet5")
+    >>> longest_path(cnn, [layer.macs for layer in cnn.layers]) == sum(layer.macs for layer in cnn.layers)
     True
     """
     reached: list[float] = []

@@ -73,7 +73,7 @@ _LATER_TIMM = MappingProxyType(
 
 @cache
 def cnn_names() -> tuple[str, ...]:
-    """Return the names of all networks that can be built, sorted; timm's have the prefix "timm/".
+    """Return the names of all CNNs that can be built, sorted; timm's have the prefix "timm/".
 
     Returns
     -------

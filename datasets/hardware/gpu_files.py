@@ -45,7 +45,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     if faults:
         raise FaultsError(name, tuple(sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))))
     for row in records(typed):
-        catalog = catalog.with_gpu(_card(row, known.get(str(row["gpu"])), name))
+        catalog = catalog.with_gpu(_gpu(row, known.get(str(row["gpu"])), name))
     return catalog
 
 
@@ -59,17 +59,17 @@ def _missing(new: pd.DataFrame) -> list[Fault]:
     ]
 
 
-def _card(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
+def _gpu(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:
     filled = {name: value for name, value in row.items() if pd.notna(value)}
     source = str(filled.get("source", f"file {file}"))
     if known is None:
         assumed = _assumed(filled)
-        card = gpu_from_row({**assumed, **filled, "source": source})
+        gpu = gpu_from_row({**assumed, **filled, "source": source})
         return replace(
-            card, sources={name: "derived: not in the file" for name in assumed if name not in filled}
+            gpu, sources={name: "derived: not in the file" for name in assumed if name not in filled}
         )
-    card = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
-    given = {name: getattr(card, name) for name in filled if name != "source"}
+    gpu = gpu_from_row({"gpu": known.gpu, **filled, "source": source})
+    given = {name: getattr(gpu, name) for name in filled if name != "source"}
     return replace(known, **given, sources={**known.sources, **dict.fromkeys(given, source)})
 
 

@@ -287,18 +287,18 @@ def built_in_gpus() -> GpuCatalog:
         All shipped GPUs, with a source per value.
     """
     table = read_data_table("gpus.csv", text_columns=("compute_capability",))
-    cards = [gpu_from_row(row) for row in records(table)]
-    sources = _sources(gpu.gpu for gpu in cards)
-    return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in cards))
+    gpus = [gpu_from_row(row) for row in records(table)]
+    sources = _sources(gpu.gpu for gpu in gpus)
+    return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in gpus))
 
 
 def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the sources that differ from the row's, by GPU and column; later lines override earlier ones."""
     sources: dict[str, dict[str, str]] = {name: {} for name in names}
     for line in records(read_data_table("gpu_sources.csv")):
-        cards = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
-        for card in cards:
-            sources[card] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))
+        gpus = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
+        for name in gpus:
+            sources[name] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))
     return sources
 
 

@@ -40,18 +40,18 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
     parts = _WORD.split(text, maxsplit=1)
     if len(parts) != 2 or len(text) > 500:
         raise InputError(f"expected a GPU with overrides, such as 'T4 with 2x bandwidth', got {shown(text)}")
-    card = (gpus or built_in_gpus()).find(parts[0].strip())
+    gpu = (gpus or built_in_gpus()).find(parts[0].strip())
     changes: dict[str, float] = {}
     for change in parts[1].split(","):
-        changes |= _changed(card, change)
-    name = f"{card.gpu} with " + ", ".join(f"{fact}={value:g}" for fact, value in changes.items())
-    sources = {**card.sources, **dict.fromkeys(changes, "hypothetical")}
+        changes |= _changed(gpu, change)
+    name = f"{gpu.gpu} with " + ", ".join(f"{fact}={value:g}" for fact, value in changes.items())
+    sources = {**gpu.sources, **dict.fromkeys(changes, "hypothetical")}
     # Names and texts stay, so that only numbers are replaced.
     numbers: Any = changes
-    return replace(card, gpu=name, aliases=(), sources=sources, **numbers)
+    return replace(gpu, gpu=name, aliases=(), sources=sources, **numbers)
 
 
-def _changed(card: Gpu, change: str) -> dict[str, float]:
+def _changed(gpu: Gpu, change: str) -> dict[str, float]:
     match = _CHANGE.fullmatch(change)
     if match is None:
         raise InputError(
@@ -66,10 +66,10 @@ def _changed(card: Gpu, change: str) -> dict[str, float]:
     scaled = bool(times or factor)
     if len(facts) > 1 and not scaled:
         raise InputError(f"the override {shown(change)} matches {', '.join(facts)}: name one in full")
-    changed = {fact: number * getattr(card, fact) if scaled else number for fact in facts}
+    changed = {fact: number * getattr(gpu, fact) if scaled else number for fact in facts}
     for fact, result in changed.items():
         if not 0 < result < 1e30:
-            raise InputError(f"expected a positive {fact} of {card.gpu} after the override {shown(change)}")
+            raise InputError(f"expected a positive {fact} of {gpu.gpu} after the override {shown(change)}")
     return changed
 
 

@@ -155,7 +155,7 @@ def _relu(layer: KerasLayer) -> Tensor:
 
 
 def _prelu(layer: KerasLayer) -> Tensor:
-    size = layer.tracer.net.layers[layer.x.layer].output_elements
+    size = layer.tracer.builder.layers[layer.x.layer].output_elements
     # Without shared axes each element of the image has a separate slope.
     shared = layer.config.get("shared_axes")
     return layer.tracer.elementwise(layer.x, "prelu", layer.x.shape[1] if shared else size)

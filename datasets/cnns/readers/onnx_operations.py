@@ -190,7 +190,7 @@ _GATED = MappingProxyType(
 
 def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | None:
     """Return the activation that equals the product of a tensor with a function of it, if there is one."""
-    layers = tracer.net.layers
+    layers = tracer.builder.layers
     x = min(left, right, key=lambda tensor: tensor.layer)
     for kinds, activation in _GATED.items():
         chain = layers[-len(kinds) :]
@@ -199,14 +199,14 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
         newest = max(left.layer, right.layer) == len(layers) - 1
         if newest and [layer.kind for layer in chain] == list(kinds):
             if all(layer.inputs == (source,) for layer, source in zip(chain, sources, strict=True)):
-                return Tensor(tracer.net.fuse_last(len(kinds), activation), x.shape, x.channel_axis)
+                return Tensor(tracer.builder.fuse_last(len(kinds), activation), x.shape, x.channel_axis)
     return None
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
     # The exact GELU ends in a factor of one half, which its single layer includes.
     halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
-    if halves and not adds and tracer.net.layers[x.layer].kind == "gelu":
+    if halves and not adds and tracer.builder.layers[x.layer].kind == "gelu":
         return x
     return tracer.with_constant(x, constant.shape, adds)
 

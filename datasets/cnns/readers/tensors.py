@@ -30,7 +30,7 @@ class GraphTracer:
 
     def __init__(self) -> None:
         """Start with an empty CNN."""
-        self.net = CnnBuilder()
+        self.builder = CnnBuilder()
         self.notes: list[str] = []
 
     def input(self, shape: Sequence[int]) -> Tensor:
@@ -38,7 +38,7 @@ class GraphTracer:
         batch, channels, height, width = shape
         if not all(1 <= side <= MAX_SIDE_PX for side in shape):
             raise InputError(f"expected input sides from 1 to {MAX_SIDE_PX}, got {tuple(shape)}")
-        return Tensor(self.net.input(channels, height, width), (batch, channels, height, width))
+        return Tensor(self.builder.input(channels, height, width), (batch, channels, height, width))
 
     def finish(self, name: str, outputs: Sequence[Tensor]) -> Cnn:
         """Return the CNN, each output followed by a softmax (part of the loss if not of the CNN)."""
@@ -46,9 +46,9 @@ class GraphTracer:
             raise InputError(f"CNN {name!r}: expected an output that depends on the input")
         # Several outputs are several classifiers, as in the Inception CNNs during training.
         for output in outputs:
-            if self.net.layers[output.layer].kind != "softmax":
-                self.net.softmax(output.layer)
-        layers = self.net.layers
+            if self.builder.layers[output.layer].kind != "softmax":
+                self.builder.softmax(output.layer)
+        layers = self.builder.layers
         classes = layers[outputs[0].layer].out_channels
         return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
 
@@ -58,22 +58,24 @@ class GraphTracer:
 
     def conv(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """Add a convolution; options are those of `CnnBuilder.conv`."""
-        return self._image(self.net.conv(self._channels_first(x), channels, kernel, **options), x)
+        return self._image(self.builder.conv(self._channels_first(x), channels, kernel, **options), x)
 
     def conv_transpose(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """Add a transposed convolution; options are those of `CnnBuilder.conv_transpose`."""
-        return self._image(self.net.conv_transpose(self._channels_first(x), channels, kernel, **options), x)
+        return self._image(
+            self.builder.conv_transpose(self._channels_first(x), channels, kernel, **options), x
+        )
 
     def pool(self, x: Tensor, kind: str, kernel: Size, **options: Any) -> Tensor:
         """Add a pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
-        pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
+        pool = self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
         return self._image(pool(self._channels_first(x), kernel, **options), x)
 
     def global_pool(self, x: Tensor, kind: str, keep: bool = True) -> Tensor:
         """Add a pooling over the whole image; `keep` keeps sides of 1."""
         layer = self._whole(x)
-        pool = self.net.max_pool if kind == "max_pool" else self.net.average_pool
-        layer = pool(layer, self.net.shape(layer)[1:], 1)
+        pool = self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
+        layer = pool(layer, self.builder.shape(layer)[1:], 1)
         sides = [side if axis in {0, x.channel_axis} else 1 for axis, side in enumerate(x.shape)]
         if keep:
             return Tensor(layer, tuple(sides), x.channel_axis)
@@ -81,41 +83,45 @@ class GraphTracer:
 
     def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
         """Add a pooling to a height and width, pixels."""
-        return self._image(self.net.adaptive_pool(self._channels_first(x), kind, height, width), x)
+        return self._image(self.builder.adaptive_pool(self._channels_first(x), kind, height, width), x)
 
     def dense(self, x: Tensor, features: int, bias: bool) -> Tensor:
         """Add a dense layer on the last axis; on an image with channels last that is a 1 x 1 convolution."""
         if len(x.shape) == 2:
-            return Tensor(self.net.dense(x.layer, features, bias), (x.shape[0], features))
+            return Tensor(self.builder.dense(x.layer, features, bias), (x.shape[0], features))
         layer = self._whole(x)
         if x.channel_axis != len(x.shape) - 1:
             raise InputError(f"expected a dense layer on flat input or on channels last, got shape {x.shape}")
         self.note("dense layers on the pixels of an image are counted as 1 x 1 convolutions")
-        return Tensor(self.net.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis)
+        return Tensor(
+            self.builder.conv(layer, features, 1, bias=bias), (*x.shape[:-1], features), x.channel_axis
+        )
 
     def elementwise(self, x: Tensor, kind: str, vector_parameters: int = 0) -> Tensor:
         """Add a layer that keeps the shape."""
-        layer = self.net.elementwise(x.layer, kind, vector_parameters=vector_parameters)
+        layer = self.builder.elementwise(x.layer, kind, vector_parameters=vector_parameters)
         return Tensor(layer, x.shape, x.channel_axis)
 
     def with_constant(self, x: Tensor, constant_shape: Sequence[int], adds: bool) -> Tensor:
         """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
-        size, last = prod(constant_shape), self.net.layers[x.layer]
-        newest = x.layer == len(self.net.layers) - 1
+        size, last = prod(constant_shape), self.builder.layers[x.layer]
+        newest = x.layer == len(self.builder.layers) - 1
         if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
-            return Tensor(self.net.with_bias(x.layer), x.shape, x.channel_axis)
+            return Tensor(self.builder.with_bias(x.layer), x.shape, x.channel_axis)
         return self.elementwise(x, "scale", size if size > 1 else 0)
 
     def merge(self, kind: str, xs: Sequence[Tensor]) -> Tensor:
         """Add a sum or product (`add`, `multiply`) of tensors."""
         if len(xs) == 1:
             return xs[0]
-        flat = [x for x in xs if prod(x.shape[1:]) != prod(self.net.shape(x.layer))]
+        flat = [x for x in xs if prod(x.shape[1:]) != prod(self.builder.shape(x.layer))]
         if flat:
             raise InputError(f"{kind}: cannot follow an operand of shape {flat[0].shape}")
         # One that is repeated along height and width has the smaller shape.
         largest = max(xs, key=lambda x: prod(x.shape))
-        return Tensor(self.net.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis)
+        return Tensor(
+            self.builder.merge(kind, tuple(x.layer for x in xs)), largest.shape, largest.channel_axis
+        )
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
         """Concatenate tensors along the channels, or along the only axis of flat ones."""
@@ -123,7 +129,7 @@ class GraphTracer:
         axis %= len(first.shape)
         if axis != first.channel_axis or any(len(x.shape) != len(first.shape) for x in xs):
             raise InputError(f"concat: expected the channel axis {first.channel_axis}, got axis {axis}")
-        layer = self.net.concat(*(x.layer for x in xs), flat=len(first.shape) == 2)
+        layer = self.builder.concat(*(x.layer for x in xs), flat=len(first.shape) == 2)
         shape = list(first.shape)
         shape[axis] = sum(x.shape[axis] for x in xs)
         return Tensor(layer, tuple(shape), first.channel_axis)
@@ -136,7 +142,7 @@ class GraphTracer:
         if len(shape) != len(x.shape) or shape[0] != x.shape[0] or self._flattened(x):
             raise InputError(f"slice: cannot follow one from {x.shape} to {shape}")
         order = (x.channel_axis, *(i for i in range(1, len(shape)) if i != x.channel_axis))
-        return Tensor(self.net.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
+        return Tensor(self.builder.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
 
     def split(self, x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
         """Split into parts of these lengths along an axis."""
@@ -151,13 +157,13 @@ class GraphTracer:
             return x
         if min(sides) < 0 or max(sides) > MAX_SIDE_PX:
             raise InputError(f"expected a padding of 0 to {MAX_SIDE_PX} pixels, got {tuple(sides)}")
-        return self._image(self.net.pad(layer, *sides), x)
+        return self._image(self.builder.pad(layer, *sides), x)
 
     def resize(self, x: Tensor, height: int, width: int) -> Tensor:
         """Resample an image to a height and width, pixels."""
         if not (1 <= height <= MAX_SIDE_PX and 1 <= width <= MAX_SIDE_PX):
             raise InputError(f"expected an image of 1 to {MAX_SIDE_PX} pixels a side, got {height} x {width}")
-        return self._image(self.net.upsample(self._channels_first(x), height, width), x)
+        return self._image(self.builder.upsample(self._channels_first(x), height, width), x)
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         """Change the shape of the same elements; at most one side is -1, and 0 keeps a side (as in ONNX)."""
@@ -168,7 +174,7 @@ class GraphTracer:
         if prod(sides) != prod(x.shape) or min(sides, default=0) < 1:
             raise InputError(f"reshape: {x.shape} cannot become {tuple(shape)}")
         # Which axis holds the channels is lost in a reshape; four sides that end in them are channels last.
-        channels = self.net.shape(x.layer)[0]
+        channels = self.builder.shape(x.layer)[0]
         axis = len(sides) - 1 if len(sides) == 4 and sides[1] != channels == sides[-1] else 1
         return Tensor(x.layer, tuple(sides), axis)
 
@@ -183,27 +189,27 @@ class GraphTracer:
         shape = tuple(x.shape[axis] for axis in order)
         # Between two reshapes this interleaves groups of channels (ShuffleNet, arXiv:1707.01083).
         if tuple(order) == (0, 2, 1, 3, 4):
-            layer = self.net.channel_shuffle(x.layer, x.shape[1])
+            layer = self.builder.channel_shuffle(x.layer, x.shape[1])
             return Tensor(layer, shape)
         if len(shape) > 4:
             raise InputError(f"transpose: cannot follow the order {tuple(order)} of shape {x.shape}")
         return Tensor(x.layer, shape, list(order).index(x.channel_axis))
 
     def _flattened(self, x: Tensor) -> bool:
-        return len(x.shape) != 4 and self.net.shape(x.layer)[1:] != (1, 1)
+        return len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)
 
     def _whole(self, x: Tensor) -> int:
         """Return the layer of an image with channels first or last."""
-        c, h, w = self.net.shape(x.layer)
+        c, h, w = self.builder.shape(x.layer)
         seen = x.shape[1:]
         if seen not in {(c, h, w), (h, w, c)} and not ((h, w) == (1, 1) and seen == (c,)):
             raise InputError(f"expected an image of {c} channels, {h} x {w} pixels, got shape {x.shape}")
         return x.layer
 
     def _channels_first(self, x: Tensor) -> int:
-        if x.shape[1:] != self.net.shape(x.layer):
+        if x.shape[1:] != self.builder.shape(x.layer):
             raise InputError(f"expected an image with channels first, got shape {x.shape}")
         return x.layer
 
     def _image(self, layer: int, like: Tensor) -> Tensor:
-        return Tensor(layer, (like.shape[0], *self.net.shape(layer)))
+        return Tensor(layer, (like.shape[0], *self.builder.shape(layer)))

@@ -250,7 +250,7 @@ def _permute(call: Call) -> Tensor:
 
 def _channel_shuffle(call: Call) -> Tensor:
     x = call.data
-    return Tensor(call.tracer.net.channel_shuffle(x.layer, call.get(1, "groups")), x.shape)
+    return Tensor(call.tracer.builder.channel_shuffle(x.layer, call.get(1, "groups")), x.shape)
 
 
 ALIASES = frozenset(

@@ -49,13 +49,13 @@ MAX_CLASSES = 1_000_000
 
 
 def _registry() -> Mapping[str, Entry]:
-    nets: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for family in _FAMILIES:
-        twice = nets.keys() & family.CNNS.keys()
+        twice = entries.keys() & family.CNNS.keys()
         if twice:
             raise ValueError(f"two CNNs with the same name: {sorted(twice)}")
-        nets.update(family.CNNS)
-    return MappingProxyType(dict(sorted(nets.items())))
+        entries.update(family.CNNS)
+    return MappingProxyType(dict(sorted(entries.items())))
 
 
 _NETS = _registry()
@@ -74,7 +74,7 @@ def zoo_names() -> tuple[str, ...]:
 
 
 def dense_names() -> tuple[str, ...]:
-    """Return the names of the other networks that `build` knows: detectors and segmentation, sorted."""
+    """Return the names of the other CNNs that `build` knows: detectors and segmentation, sorted."""
     return tuple(_DENSE)
 
 

@@ -78,8 +78,8 @@ def ssd(cnn: CnnBuilder, image: int, n_classes: int) -> int:
 
 
 def _unet_entry(base: str, size: int, classes: int, **options: object) -> Entry:
-    network = partial(unet, **options)  # type: ignore[arg-type]  # options are those of `unet`
-    return Entry(network, base, "unet", size, classes, input_channels=1)
+    architecture = partial(unet, **options)  # type: ignore[arg-type]  # options are those of `unet`
+    return Entry(architecture, base, "unet", size, classes, input_channels=1)
 
 
 CNNS: Mapping[str, Entry] = MappingProxyType(

@@ -16,7 +16,7 @@ def follow(name, arguments=(), shape=SHAPE, start=SHAPE, **options):
     tracer = GraphTracer()
     image = tracer.input(start)
     made = OPERATIONS[name](Call(tracer, [image, *arguments], options, shape))
-    return tracer.net.layers[1:], made if isinstance(made, tuple) else (made,)
+    return tracer.builder.layers[1:], made if isinstance(made, tuple) else (made,)
 
 
 def weight(*shape):
@@ -84,7 +84,7 @@ def test_dense_layers_see_flat_input_or_channels_last():
     both = OPERATIONS["cat"](Call(tracer, [[flat, flat], 1], {}, (2, 640)))
     scores = OPERATIONS["linear"](Call(tracer, [both, weight(7, 640), None], {}, (2, 7)))
     assert scores.shape == (2, 7)
-    assert [(layer.kind, layer.parameters) for layer in tracer.net.layers[1:]] == [
+    assert [(layer.kind, layer.parameters) for layer in tracer.builder.layers[1:]] == [
         ("conv", 35),
         ("concat", 0),
         ("dense", 4480),
@@ -123,7 +123,7 @@ def test_images_are_stacked_and_summed_over_the_stack():
     image = tracer.input(SHAPE)
     (stack,) = [OPERATIONS["stack"](Call(tracer, [[image, image], 1], {}, (2, 2, 6, 8, 8)))]
     made = OPERATIONS["sum"](Call(tracer, [stack, 1], {}, SHAPE))
-    assert [layer.kind for layer in tracer.net.layers[1:]] == ["concat", "slice", "slice", "add"]
+    assert [layer.kind for layer in tracer.builder.layers[1:]] == ["concat", "slice", "slice", "add"]
     assert made.shape == SHAPE
     with pytest.raises(InputError, match="over axis 1 of five"):
         OPERATIONS["sum"](Call(tracer, [image, 1], {}, (2, 8, 8)))
@@ -134,7 +134,7 @@ def test_a_convolution_along_the_channels_is_a_scale():
     means = tracer.reshape(tracer.global_pool(tracer.input(SHAPE), "average_pool"), (2, 1, 6))
     call = Call(tracer, [means, weight(1, 1, 3), None], {}, (2, 1, 6))
     OPERATIONS["conv1d"](call)
-    assert (tracer.net.layers[-1].kind, tracer.net.layers[-1].parameters) == ("scale", 3)
+    assert (tracer.builder.layers[-1].kind, tracer.builder.layers[-1].parameters) == ("scale", 3)
     assert "along channels" in tracer.notes[0]
     with pytest.raises(InputError, match="keeps its length"):
         OPERATIONS["conv1d"](Call(tracer, [means, weight(1, 1, 3)], {}, (2, 1, 4)))
