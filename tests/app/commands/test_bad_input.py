@@ -242,7 +242,7 @@ def test_formula_file_of_random_bytes(tmp_path):
 
 
 def test_no_formula_anywhere(in_empty_folder, monkeypatch):
-    monkeypatch.setattr("trainlaw.app.predictions.predict.BUILT_IN", in_empty_folder / "none.json")
+    monkeypatch.setattr("trainlaw.app.models.user_formula.BUILT_IN", in_empty_folder / "none.json")
     fails_in_one_line(run("show"), "trainlaw study")
 
 
@@ -304,7 +304,7 @@ def test_a_real_process_fails_the_same_way(tmp_path):
 
 
 def test_a_reader_that_leaves_early_is_no_error():
-    command = f'"{sys.executable}" -m trainlaw.app cnn list | head -n 1; exit ${{PIPESTATUS[0]}}'
+    command = f'"{sys.executable}" -m trainlaw cnn list | head -n 1; exit ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
