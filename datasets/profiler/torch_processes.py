@@ -166,6 +166,8 @@ def _measure_together(configuration: Configuration, rule: StoppingRule, gatherin
     except (NotMeasuredError, InputError) as error:
         reason = str(error)
     _all_agree(reason, gathering.device)
+    if cnn is None:
+        raise NotMeasuredError(reason)
     own = gathering.processes // gathering.nodes
     watch = Watch(processes=own, gpu=lambda: device_state(gathering.device))
 
@@ -211,7 +213,8 @@ def _all_agree(reason: str, device: str) -> None:
 
 def all_reduce_together(gathering: Gathering) -> list[tuple[str, float, float]]:
     """Return label, bytes and seconds of the all-reduce for each message size."""
-    return launch(gathering, _all_reduce_here)
+    found: list[tuple[str, float, float]] = launch(gathering, _all_reduce_here)
+    return found
 
 
 def _all_reduce_here(gathering: Gathering) -> list[tuple[str, float, float]]:

@@ -43,7 +43,7 @@ class TorchStep:
         self._scaler = torch.amp.GradScaler(device.type, enabled=self._half == torch.float16)
         self._loss = torch.zeros(())
 
-    def casting(self) -> AbstractContextManager:
+    def casting(self) -> AbstractContextManager[object]:
         """Return the context in which the forward pass casts to 16 bits, or one that does nothing."""
         return torch.autocast(self._device_type, self._half) if self._half else nullcontext()
 

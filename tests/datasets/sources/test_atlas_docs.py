@@ -66,7 +66,8 @@ def row(**cells):
     plain = {
         "n_gpus": "1", "n_nodes": "1", "gpu": "T4", "cnn": "resnet50", "input_size_px": "224",
         "batch_per_gpu": "8", "precision_stated": "fp32", "precision": "fp32", "framework": "pytorch",
-        "framework_version": "", "timed_parts": "fwd+bwd", "time_s": "0.1", "source_commit": "abc (run 2019-03-25)",
+        "framework_version": "", "timed_parts": "fwd+bwd", "time_s": "0.1",
+        "source_commit": "abc (run 2019-03-25)",
         "source_path": "somewhere", "licence": "MIT", "bench_year": "", "layout": "nchw", "compile": "no",
         "trust": "", "note": "",
     }  # fmt: skip
