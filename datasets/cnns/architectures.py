@@ -48,8 +48,8 @@ def built_architecture(lines: Sequence[str], input_size_px: int, n_classes: int)
     """
     cnn = CnnBuilder()
     for position, line in enumerate(lines):
-        kind, *words = line.split()
-        fields = {word[0]: word[1:] for word in words}
+        kind, *entries = line.split()
+        fields = {entry[0]: entry[1:] for entry in entries}
         try:
             _add_layer(cnn, kind, fields, input_size_px, n_classes)
         except InputError:

@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.datasets.cnns.catalog import cnn_table
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.cnns.names import build_cnn
+from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.validate.baselines.inputs import columns, group_weights
 from trainlaw.validate.least_squares import Prior, robust_least_squares
@@ -86,7 +87,8 @@ N_KINDS = 5
 @cache
 def _built_in_cnns() -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
     """Return ln of the sums of the built-in CNNs, (n_cnns, 3), and name, pixels and classes of each."""
-    table = cnn_table()
+    # The zoo first: where timm's layers have the same sums, the first of equals is taken.
+    table = pd.concat([cnn_table(), timm_table()], ignore_index=True)
     keys = zip(table["cnn"], table["input_size_px"], table["n_classes"], strict=True)
     return np.log(table[list(CNN_SUMS)].to_numpy(dtype=float)), tuple(
         (str(cnn), int(pixels), int(classes)) for cnn, pixels, classes in keys
