@@ -219,7 +219,7 @@ def scaling_command(
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
-    from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
+    from trainlaw.app.terminal.predictions import scaling_csv, scaling_json, scaling_svg, scaling_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
     from trainlaw.formulas.files import write_text_atomically
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.validate import fitted_state
-from trainlaw.validate.fitted_state import texts_and_numbers
+from trainlaw.validate import guard
+from trainlaw.validate.guard import texts_and_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,6 @@ def test_survives_circles_and_unfilled_closures():
 
 
 def test_a_walk_ends(monkeypatch):
-    monkeypatch.setattr(fitted_state, "MAX_OBJECTS", 10)
+    monkeypatch.setattr(guard, "MAX_OBJECTS", 10)
     texts, _ = texts_and_numbers([[[f"text {n}"]] for n in range(100)])
     assert len(texts) < 100
