@@ -1,1 +1,1 @@
-"""The machine that evaluates and fits many programs at once."""
+"""The machine: fits and evaluates many programs at once, compiled by numba."""

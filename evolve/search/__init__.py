@@ -1,1 +1,1 @@
-"""The search: islands, selection, variation and validation of individuals."""
+"""The search: islands, selection, variation, and the choice among the final candidates."""
