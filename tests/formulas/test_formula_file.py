@@ -67,3 +67,12 @@ def test_what_is_no_json_is_not_saved(law, tmp_path):
     with pytest.raises(InputError, match="plain, finite JSON"):
         save_formula(law, tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_indented_by_one_space_and_ends_with_a_line(law, tmp_path):
+    place = tmp_path / "formula.json"
+    save_formula(law, place)
+    lines = place.read_text().split("\n")
+    assert lines[0] == "{"
+    assert lines[1].startswith(' "format": ')
+    assert lines[-2:] == ["}", ""]
