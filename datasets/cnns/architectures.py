@@ -31,7 +31,7 @@ def architecture_lines(cnn: Cnn) -> list[str]:
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> architecture_lines(build("lenet5"))[:4]
-    ['input c1', 'conv c6 k5 p2 v6', 'tanh', 'average_pool k2 s2']
+    ['input c3', 'conv c6 k5 v6', 'relu', 'max_pool k2 s2']
     """
     classifiers = _classifiers(cnn)
     windows = _padded_windows(cnn)
