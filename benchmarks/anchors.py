@@ -61,7 +61,7 @@ def target_results(seed: int = 0) -> StudyResult:
     splits = [
         replace(split, test=test)
         for split in splits_by_name("gpu", rows.labels)
-        if len(test := split.test[rows.judged[split.test]])
+        if len(test := split.test[rows.evaluated[split.test]])
     ]
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
     baselines = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}

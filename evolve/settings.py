@@ -107,7 +107,7 @@ class SearchSettings:
     fit_steps : int
         Levenberg-Marquardt steps for each new individual.
     polish_steps : int
-        Levenberg-Marquardt steps for each formula that is offered in the end.
+        Levenberg-Marquardt steps for each formula that is offered.
     held_out_selection : bool
         Whether individuals are selected by their loss on held-out groups, where there are groups.
     held_out_measure : {"mean", "worst"}

@@ -37,10 +37,18 @@ def cross_platform(
 
     Parameters
     ----------
-    X, seconds, labels, estimators, group_column
-        As for `run_study`.
+    X : DataFrame, shape (n_runs, n_features)
+        Features, as for `run_study`.
+    seconds : array_like, shape (n_runs,)
+        Measured times, in seconds.
+    labels : DataFrame, shape (n_runs, n_labels)
+        Text, `group_column` among its columns.
     platforms : array_like, shape (n_runs,)
         Platform of each run.
+    estimators : mapping of str to callable
+        What makes each estimator, by name.
+    group_column : str
+        Label whose groups are held out on the diagonal and weigh the same in the mean.
     least_runs : int
         Platforms with fewer runs are only evaluated.
 

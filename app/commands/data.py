@@ -125,7 +125,7 @@ def check_file(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
 ) -> None:
-    """Check a file of your own runs: one line per fault, with row, column, value and what was expected.
+    """Check a file of runs: one line per fault, with row, column, value and what was expected.
 
     Required columns are gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration).
 

@@ -66,7 +66,7 @@ def show_gpu(
     Examples:
       trainlaw gpus show "NVIDIA A100-SXM4-40GB"
       trainlaw gpus show "A100-SXM4-40GB with 2x bandwidth"
-      trainlaw gpus show "My Card" --gpu-file my-gpus.csv
+      trainlaw gpus show "My GPU" --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.terminal.catalog import gpu_text

@@ -16,9 +16,7 @@ _SPLIT_HELP = (
 def study_command(
     table: Annotated[
         str | None,
-        typer.Argument(
-            help="A built-in table (`trainlaw data list`) or a file of your own runs; default: default."
-        ),
+        typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs; default: default."),
     ] = None,
     into: Annotated[
         Path | None, typer.Option(help="Folder to write; default: trainlaw-run, or the next free number.")
@@ -173,7 +171,7 @@ def validate_command(
         str, typer.Option(help="The formula for seconds, in features or short names; or a formula.json.")
     ],
     table: Annotated[
-        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of your own runs.")
+        str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs.")
     ] = "default",
     of: Annotated[
         str,

@@ -68,7 +68,7 @@ class Replay:
         errors = self.errors.pivot(index="seed", columns=["size", "strategy"], values="error_percent")
         costs = self.errors.groupby(["size", "strategy"])["cost_s"].mean()
         rows = []
-        for size, strategy in errors.columns.to_flat_index().tolist():
+        for size, strategy in errors.columns.to_flat_index():
             own = errors[size, strategy]
             other = errors[size, RANDOM] if (size, RANDOM) in errors else own
             mean, low, high = mean_interval(own - other, level, resamples=2000)
@@ -142,7 +142,7 @@ def _searched(others: RunTable, evaluations: int) -> tuple[Formula, tuple[Formul
 
 def _runs_of(runs: RunTable, held_out: str) -> _Runs:
     labels, frame = runs.labels(), runs.frame
-    # The same configuration on another GPU would tell of the held-out one.
+    # The same configuration on another GPU would give away the held-out one.
     keys = frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu"]].astype(str).agg("|".join, axis=1)
     units = labels["cnn_base"] if held_out == "cnn" else keys
     groups = labels["gpu_group"].to_numpy(dtype=str)

@@ -159,7 +159,7 @@ def scaling_json(points: Sequence[ScalingPoint]) -> str:
     return json.dumps(rows, indent=2, allow_nan=False)
 
 
-# Colours that colour-blind readers can tell apart (Okabe and Ito).
+# Colours that colour-blind readers distinguish (Okabe and Ito).
 _STYLE = (
     ".ours{fill:none;stroke:#d55e00;stroke-width:1.4}.perfect{fill:none;stroke:#57606a;stroke-dasharray:3 2}"
     ".computing{fill:#0072b2}.transfer{fill:#e69f00}.latency{fill:#000}.dot{fill:#d55e00}"

@@ -26,10 +26,10 @@ def counts_of(text: str, option: str) -> list[int]:
     >>> counts_of("8,32", "--batch")
     [8, 32]
     """
-    words = words_of(text)
-    if not words or not all(word.isdecimal() and 1 <= int(word[:9]) <= _MOST for word in words):
+    parts = words_of(text)
+    if not parts or not all(part.isdecimal() and 1 <= int(part[:9]) <= _MOST for part in parts):
         raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
-    return [int(word) for word in words]
+    return [int(part) for part in parts]
 
 
 def progress_text(progress: Progress) -> str:

@@ -34,7 +34,7 @@ _TITLES = {
     "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
     "rest": "other",
 }  # fmt: skip
-# Six hues that colour-blind readers can tell apart (Okabe and Ito).
+# Six hues that colour-blind readers distinguish (Okabe and Ito).
 _STYLE = (
     ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
     ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"

@@ -1,4 +1,4 @@
-"""Output of `trainlaw study`: its progress, and the result in the end."""
+"""Output of `trainlaw study`: its progress, and its result."""
 
 import shlex
 import sys

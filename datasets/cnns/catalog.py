@@ -18,11 +18,22 @@ COUNT_COLUMNS = tuple(name for name, _, _ in explain())
 
 @dataclass(frozen=True)
 class CnnCounts:
-    """Aggregate counts of one CNN; `input_size_px` is the side of the input in pixels.
+    """Aggregate counts of one CNN.
 
-    `counts` are per image and forward pass, by the names, units and definitions of
-    `trainlaw.datasets.cnns.explain`. `custom_graph` holds the layers of a CNN that is not known by
-    name. `memory` is what a training iteration needs for one image, where layers were known to count it.
+    Attributes
+    ----------
+    cnn, cnn_base, cnn_family : str
+        Name with its variant, architecture whose variants are held out together, and family.
+    input_size_px : int
+        Side of the square input, in pixels.
+    n_classes : int
+        Width of the classifier.
+    counts : mapping of str to float
+        Per image and forward pass, by the names, units and definitions of `trainlaw.datasets.cnns.explain`.
+    memory : MemoryPerSample or None
+        What a training iteration needs for one image, where layers were known to count it.
+    custom_graph : Cnn or None
+        Layers of a CNN that is not known by name.
     """
 
     cnn: str
@@ -144,8 +155,10 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
     Parameters
     ----------
-    text, input_size_px, n_classes
-        As for `find_cnn`.
+    text : str
+        Name, as for `find_cnn`.
+    input_size_px, n_classes : int or None
+        Side of the input in pixels and width of the classifier; None for the usual ones.
 
     Returns
     -------

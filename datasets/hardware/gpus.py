@@ -72,16 +72,45 @@ _MEMORY_TOLERANCE = 0.08
 class Gpu:
     """Specifications of one GPU (of one die for dual-die boards); nan or "" where unknown.
 
-    `gpu` is the name, `device` "GPU" or "CPU", `gpu_group` chip and number of multiprocessors (what leaves
-    together in validation).
-    Peak rates in FLOP/s are dense and at the boost clock; `peak_fp16_flop_per_s` accumulates in fp32, so
-    tensor cores that halve their rate for it count half. `l1_bytes_per_sm` and `memory_bytes` in bytes,
-    clocks in Hz, `tdp_w` in watts; `host_link` and `gpu_link` are names of links; `peer_access` is 1 where
-    GPUs copy to each other directly. `comparable_fp32_flop_per_s` counts lanes that do one fp32 operation
-    per clock whatever else runs (`fp32_counting` says what the data sheet counts), `simt_fp16_flop_per_s` is
-    fp16 outside tensor cores, `has_fast_fp16` 0 where training in fp16 gains nothing,
-    `last_level_cache_bytes` the cache beyond level 2 (0: none). `shares_host_memory` is 1 where the memory is
-    the host's. `source` is that of all values but those in `sources`, by column.
+    Attributes
+    ----------
+    gpu, vendor, chip, generation, device : str
+        Name, maker, chip, architecture, and "GPU" or "CPU".
+    year : float
+        Year of release.
+    gpu_group : str
+        Chip and number of multiprocessors: what is held out together in validation.
+    sm_count, core_count : float
+        Multiprocessors, and fp32 lanes of all of them.
+    base_clock_hz, boost_clock_hz : float
+        Clocks in Hz.
+    peak_fp32_flop_per_s, peak_tf32_flop_per_s, peak_fp16_flop_per_s, peak_bf16_flop_per_s : float
+        Dense peak rates at the boost clock, in FLOP/s; fp16 accumulates in fp32, so tensor cores that halve
+        their rate for it count half.
+    tensor_fp16_flop_per_s, tensor_accumulation : float, str
+        Rate of the tensor cores in FLOP/s, and the precision in which they accumulate at that rate.
+    memory_bytes, bandwidth_byte_per_s : float
+        Size in bytes and bandwidth in B/s of the memory.
+    l2_bytes, l1_bytes_per_sm, last_level_cache_bytes : float
+        Level 2 cache, level 1 cache of each multiprocessor, and the cache beyond level 2 (0: none), in bytes.
+    tdp_w : float
+        Power limit in W.
+    compute_capability, memory_type : str
+        As the vendor states them.
+    host_link, gpu_link : str
+        Names of links.
+    peer_access : float
+        1 where GPUs copy to each other directly.
+    comparable_fp32_flop_per_s, fp32_counting : float, str
+        FLOP/s of lanes that do one fp32 operation per clock whatever else runs; what the data sheet counts.
+    simt_fp16_flop_per_s : float
+        fp16 outside tensor cores, in FLOP/s.
+    has_fast_fp16, shares_host_memory : float
+        0 where training in fp16 gains nothing; 1 where the memory is the host's.
+    aliases : tuple of str
+        Further names, as drivers print them.
+    source, sources, remark : str, mapping, str
+        Source of all values, sources of single values by column, and a note.
     """
 
     gpu: str
@@ -178,7 +207,13 @@ _COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.name != "sources")
 
 @dataclass(frozen=True)
 class GpuCatalog:
-    """A set of GPUs, looked up by the names that software prints for them."""
+    """A set of GPUs, looked up by the names that software prints for them.
+
+    Attributes
+    ----------
+    gpus : tuple of Gpu
+        The GPUs; no two share a name or an alias.
+    """
 
     gpus: tuple[Gpu, ...]
 

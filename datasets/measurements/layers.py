@@ -55,7 +55,17 @@ LAYER_LABELS = ("gpu_group", "gpu", "generation", "kind", "phase", "source")
 
 @dataclass(frozen=True, eq=False)
 class LayerTable(MeasuredTable):
-    """One row per measured layer, in the layers schema; `time_s` of the phase, in seconds."""
+    """One row per measured layer, in the layers schema; `time_s` of the phase, in seconds.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table, for messages and provenance.
+    _rows : DataFrame
+        The rows, never changed; `frame` gives a copy.
+    facts : Facts
+        Specifications of the GPUs, links and CNNs that the rows name.
+    """
 
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
         """Return features (None: all), float64, shape (n_layers, k), in the units of `LAYER_FEATURES`.

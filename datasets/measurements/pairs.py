@@ -31,7 +31,17 @@ def profile_pairs(profiles: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class PairTable(MeasuredTable):
-    """One row per anchor profile and target GPU; `time_s` is the iteration time on the target, in seconds."""
+    """One row per anchor profile and target GPU; `time_s` is the iteration time on the target, in seconds.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table, for messages and provenance.
+    _rows : DataFrame
+        The rows, never changed; `frame` gives a copy.
+    facts : Facts
+        Specifications of the GPUs, links and CNNs that the rows name.
+    """
 
     @property
     def operations(self) -> tuple[str, ...]:

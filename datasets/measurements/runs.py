@@ -27,7 +27,17 @@ LABELS = (
 
 @dataclass(frozen=True, eq=False)
 class RunTable(MeasuredTable):
-    """One row per measured configuration, with the columns of the runs schema."""
+    """One row per measured configuration, with the columns of the runs schema.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table, for messages and provenance.
+    _rows : DataFrame
+        The rows, never changed; `frame` gives a copy.
+    facts : Facts
+        Specifications of the GPUs, links and CNNs that the rows name.
+    """
 
     @cached_property
     def sha256(self) -> str:

@@ -12,7 +12,7 @@ CDE_LAYERS = Dataset(
     commit="e649f32d354d8246411b6adafdc65b46811dd111",
     anomalies=(
         "training includes the gradient of the input and an update of the input itself",
-        "padding and stride are random, so many layers are unlike those of real CNNs",
+        "padding and stride are random, and a large part of the layers are unlike those of real CNNs",
         "the place inside the source is its data folder: rows name no file",
     ),
     noise_floor="five repeats of 50 iterations each: time_min_s and time_max_s",

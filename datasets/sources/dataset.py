@@ -15,9 +15,20 @@ def all_rows(frame: pd.DataFrame) -> pd.DataFrame:
 class Dataset:
     """One registered data set.
 
-    `kind` is "runs", "pairs" or "layers" (the schema of its rows), `file` the shipped table and `select` the
-    function that picks the rows of the set from it. `coverage`, `licence`, `commit`, `anomalies` and
-    `noise_floor` are text for users; the licence and commit of each row are in its columns.
+    Attributes
+    ----------
+    name, title : str
+        Unique name, and what the table holds.
+    kind : str
+        "runs", "pairs" or "layers": the schema of its rows.
+    file : str
+        The shipped table.
+    coverage, licence, commit, noise_floor : str
+        Text for users; the licence and commit of each row are in its columns.
+    anomalies : tuple of str
+        What a user must know before trusting the rows.
+    select : callable
+        Picks the rows of the set from the table.
     """
 
     name: str

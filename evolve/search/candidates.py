@@ -25,7 +25,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.expression import with_constants
 
-# Constants are refitted without each group only for this many: a refit per group costs the most in the end.
+# Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12

@@ -138,7 +138,7 @@ def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]
         if given not in known:
             raise unknown_name(what, given, known)
     if tuple(cnn_files) or (gpu_file is not None and not is_own):
-        raise InputError("expected no --cnn-file, and --gpu-file only for layers in a file of your own")
+        raise InputError("expected no --cnn-file, and --gpu-file only for layers in a file")
     measured = import_layers(name, known_gpus(gpu_file)) if is_own else load(name, LayerTable)
     table = measured.where(kind=kind, phase=PASSES[one_pass])
     if not len(table):
