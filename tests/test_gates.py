@@ -2,12 +2,9 @@
 
 import importlib
 import inspect
-import json
-import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,8 +17,6 @@ FACES = (
     "trainlaw.evolve",
     "trainlaw.validate",
 )
-# Errors that are left per folder; a folder that is not listed has none. The numbers may only fall.
-RATCHET = Path(__file__).with_name("mypy_errors.json")
 
 
 def settings() -> dict:
@@ -47,15 +42,7 @@ def test_formatter_changes_nothing():
 @pytest.mark.slow
 def test_types_are_strict(installed_tree):
     done = run("mypy", "--config-file", str(ROOT / "pyproject.toml"), "-p", "trainlaw", cwd=installed_tree)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    lines = [line for line in done.stdout.splitlines() if ": error: " in line]
-    found = Counter(re.split(r"[/\\:]", line)[1] for line in lines)
-    allowed = json.loads(RATCHET.read_text(encoding="utf-8"))
-    worse = [line for line in lines if found[(name := re.split(r"[/\\:]", line)[1])] > allowed.get(name, 0)]
-    assert worse == []
-    assert {name: found[name] for name in allowed} == allowed, (
-        "fewer errors: lower the numbers of mypy_errors.json"
-    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def public_objects() -> dict[str, object]:

@@ -68,7 +68,7 @@ class Replay:
         errors = self.errors.pivot(index="seed", columns=["size", "strategy"], values="error_percent")
         costs = self.errors.groupby(["size", "strategy"])["cost_s"].mean()
         rows = []
-        for size, strategy in errors.columns.to_flat_index():
+        for size, strategy in zip(*map(errors.columns.get_level_values, (0, 1)), strict=True):
             own = errors[size, strategy]
             other = errors[size, RANDOM] if (size, RANDOM) in errors else own
             mean, low, high = mean_interval(own - other, level, resamples=2000)

@@ -142,9 +142,14 @@ def _layer_time(position: int, found: list[dict[tuple[int, str], float]]) -> Lay
     names = ("forward", "backward_input", "backward_weights", "update")
     series = [[seconds.get((position, name), 0.0) for seconds in found] for name in names]
     totals = [sum(parts) for parts in zip(*series, strict=True)]
+    forward, backward_input, backward_weights, update, total = map(median, (*series, totals))
     return LayerTime(
         position,
-        *(median(values) for values in (*series, totals)),
+        forward,
+        backward_input,
+        backward_weights,
+        update,
+        total,
         (min(series[0]), max(series[0])),
         (min(totals), max(totals)),
         len(found),

@@ -1,6 +1,7 @@
 """Micro-benchmarks in torch: matrix product, convolution, copy, launch, layers without work, all-reduce."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import distributed, nn
@@ -112,7 +113,7 @@ def _layers(device: str, seconds: float) -> MicroTime:
     times = {}
     for count in _LAYER_COUNTS:
         chain = nn.Sequential(*(nn.ReLU() for _ in range(count))).to(device)
-        times[count] = time_calls(lambda chain=chain: chain(x), watch, seconds)
+        times[count] = time_calls(partial(chain, x), watch, seconds)
     return MicroTime("layer", "1", 0.0, max(per_layer_overhead(times), 1e-9))
 
 

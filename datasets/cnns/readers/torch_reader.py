@@ -421,7 +421,9 @@ class _Recording:
         self._values[id(tensor)] = value
         self._kept.append(tensor)
 
-    def _follow(self, function: Callable, arguments: Any, options: Mapping[str, Any], result: Any) -> None:
+    def _follow(
+        self, function: Callable[..., Any], arguments: Any, options: Mapping[str, Any], result: Any
+    ) -> None:
         """Record what a function of torch did to the tensors that come from the input."""
         call_arguments, call_options = self._as_values(arguments), self._as_values(options)
         produced = [tensor for tensor in _leaves(result) if isinstance(tensor, self._torch.Tensor)]
@@ -479,11 +481,13 @@ def _leaves(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def _mode(torch: Any, follow: Callable[[Callable, Any, Mapping[str, Any], Any], None]) -> Any:
+def _mode(torch: Any, follow: Callable[[Callable[..., Any], Any, Mapping[str, Any], Any], None]) -> Any:
     """A context in which `follow` sees every call of a function of torch, with its result."""
 
     class Following(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, function, types, args=(), kwargs=None):
+        def __torch_function__(
+            self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             result = function(*args, **(kwargs or {}))
             follow(function, args, kwargs or {}, result)
             return result
