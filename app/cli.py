@@ -4,7 +4,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from trainlaw.app.commands import cnns, data, features, formulas, gpus, predictions, profile, studies, suggest
+from trainlaw.app.commands import catalogs, data, formulas, predictions, profile, studies, suggest
 from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
@@ -66,9 +66,9 @@ app.command("show")(formulas.show_command)
 app.command("export")(formulas.export_command)
 app.command("validate")(studies.validate_command)
 app.add_typer(data.app, name="data")
-app.add_typer(gpus.app, name="gpus")
-app.add_typer(cnns.app, name="cnn")
-app.command("features")(features.features_command)
+app.add_typer(catalogs.gpus_app, name="gpus")
+app.add_typer(catalogs.cnns_app, name="cnn")
+app.command("features")(catalogs.features_command)
 
 
 def _print_version(wanted: bool) -> None:

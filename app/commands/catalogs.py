@@ -1,0 +1,214 @@
+"""`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
+
+from typing import Annotated
+
+import typer
+from trainlaw.app.commands.options import GpuFile
+
+gpus_app = typer.Typer(
+    help="Show the known GPUs and links, and their specifications.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@gpus_app.command("list")
+def list_gpus(
+    search: Annotated[
+        str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")
+    ] = "",
+    gpu_file: GpuFile = None,
+) -> None:
+    """List the GPUs: name, chip, generation, memory, peak rate, bandwidth.
+
+    \b
+    Examples:
+      trainlaw gpus list
+      trainlaw gpus list ampere
+      trainlaw gpus list --gpu-file my-gpus.csv
+    """
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.catalog import known_with_prefix
+    from trainlaw.app.text.tables import text_table
+
+    wanted = search.lower()
+    rows = [
+        [
+            gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B", 3),
+            known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
+            known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
+        ]
+        for gpu in known_gpus(gpu_file).gpus
+        if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
+    ]  # fmt: skip
+    header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
+    print(text_table(header, rows, indent="") if rows else f"no GPU matches {search!r}")
+
+
+@gpus_app.command("show")
+def show_gpu(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the GPU, as torch, nvidia-smi or its data sheet print it; or a hypothetical GPU."
+        ),
+    ],
+    gpu_file: GpuFile = None,
+) -> None:
+    """Show all specifications of one GPU, each with its unit and source.
+
+    Hypothetical GPUs are written in one line: "GPU with 2x SPEC, SPEC=NUMBER". SPEC is a name of this table
+    or the beginning of one; "2x peak" doubles all peak rates. A file of custom GPUs needs the columns gpu,
+    sm_count, core_count, boost_clock_hz, peak_fp32_flop_per_s, memory_bytes and bandwidth_byte_per_s for a
+    new GPU, and only the name and what differs for a known one.
+
+    \b
+    Examples:
+      trainlaw gpus show "NVIDIA A100-SXM4-40GB"
+      trainlaw gpus show "A100-SXM4-40GB with 2x bandwidth"
+      trainlaw gpus show "My GPU" --gpu-file my-gpus.csv
+    """
+    from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.catalog import gpu_text
+    from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+
+    print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
+
+
+@gpus_app.command("links")
+def list_links(
+    search: Annotated[
+        str, typer.Argument(help="Show only links whose name or kind contains this text.")
+    ] = "",
+) -> None:
+    """List the links between GPUs and between nodes: rate, latency, and the source of each figure.
+
+    \b
+    Examples:
+      trainlaw gpus links
+      trainlaw gpus links nvlink
+    """
+    from trainlaw.app.terminal.catalog import links_text
+    from trainlaw.datasets.hardware.links import links
+
+    wanted = search.lower()
+    known = [link for link in links().values() if link.link != "none"]
+    chosen = [link for link in known if wanted in f"{link.link} {link.kind}".lower()]
+    print(links_text(chosen) if chosen else f"no link matches {search!r}")
+
+
+def features_command(
+    search: Annotated[
+        str, typer.Argument(help="Show only features whose name, meaning or definition contains this text.")
+    ] = "",
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Features of single layers instead of whole CNNs.")
+    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Omit the definitions.")] = False,
+) -> None:
+    """List the features: name, symbol, unit, meaning and definition.
+
+    A star marks those that a study searches over; the others are available to baselines and to your own
+    formulas. Python, workbook, page and exported code compute a feature from the definition printed here; one
+    without a definition is a column of the runs, of the GPU, of the CNN or of the links.
+
+    \b
+    Examples:
+      trainlaw features
+      trainlaw features bandwidth
+      trainlaw features --layers
+    """
+    from trainlaw.app.terminal.catalog import features_text
+
+    print(features_text(search, layers, brief))
+
+
+cnns_app = typer.Typer(
+    help="Show the known CNNs and their counts.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@cnns_app.command("list")
+def list_cnns(
+    search: Annotated[
+        str, typer.Argument(help="List the CNNs whose name or family contains this text.")
+    ] = "",
+    family: Annotated[str, typer.Option(help="List the CNNs of one family.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="List every CNN that matches.")] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="List each input size whose counts are shipped.")
+    ] = False,
+    sort: Annotated[str, typer.Option(help="Sort by name, macs or params.")] = "name",
+) -> None:
+    """List the families of known CNNs, or the CNNs that match: input, classes, MACs, parameters.
+
+    Names with the prefix timm/ are those of the package timm, all others those of the built-in zoo; both are
+    also found in other spellings (ResNet-50, torchvision.models.resnet50, resnet50.a1_in1k). A CNN is also
+    available at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
+    (`trainlaw cnn show my-cnn.onnx`).
+
+    \b
+    Examples:
+      trainlaw cnn list
+      trainlaw cnn list resnet50
+      trainlaw cnn list --family efficientnet --sort macs
+    """
+    from trainlaw.app.terminal.cnn_list import CnnQuery, cnn_list_text
+
+    print(cnn_list_text(CnnQuery(search, family, everything, sizes, sort)))
+
+
+@cnns_app.command("show")
+def show_cnn(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the CNN, or a file: .onnx, a table of layers (.csv, .json), a Keras model (.json)."
+        ),
+    ],
+    pixels: Annotated[
+        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(help="Number of classes; default: that of the CNN.", min=1)
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each count.")] = False,
+    restore_batchnorm: Annotated[
+        bool,
+        typer.Option(
+            "--restore-batchnorm", help="Restore batch normalisation that an export to ONNX folded away."
+        ),
+    ] = False,
+) -> None:
+    """Show the counts of one CNN, per image and forward pass, with units.
+
+    \b
+    Examples:
+      trainlaw cnn show resnet50 --pixels 128
+      trainlaw cnn show resnet50 --explain
+      trainlaw cnn show my-cnn.onnx --restore-batchnorm
+    """
+    from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.catalog import counts_text
+
+    print(counts_text(named_cnn(name, pixels, classes, restore_batchnorm), explain))
+
+
+@cnns_app.command("layers")
+def show_layers(
+    name: Annotated[str, typer.Argument(help="Name of the CNN, or a file as in `trainlaw cnn show`.")],
+    pixels: Annotated[
+        int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
+    ] = None,
+) -> None:
+    """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.
+
+    \b
+    Examples:
+      trainlaw cnn layers lenet5
+      trainlaw cnn layers my-cnn.onnx
+    """
+    from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.catalog import layers_text
+
+    print(layers_text(named_cnn(name, pixels).graph))
