@@ -94,6 +94,8 @@ def public_nodes(path: Path):
     """Public classes and functions at module level, and public methods of public classes."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
+                continue  # the implementation below the overloads is documented
             yield node
             if isinstance(node, ast.ClassDef):
                 yield from (

@@ -22,6 +22,7 @@ from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
+from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import memory_needs
@@ -226,7 +227,7 @@ def pair_predictions(
     for cnn in cnns:
         try:
             facts = keyed_cnn_counts(
-                str(cnn["cnn"]), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
+                cnn_key(str(cnn["cnn"])), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
             )
             runs = _on_all(configuration(cnn=facts, gpu=next(iter(gpus)), batch_per_gpu=batch), gpus)
             found = predict_runs(formula, runs)

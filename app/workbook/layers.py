@@ -29,6 +29,7 @@ from trainlaw.app.workbook.model import (
     values_of,
 )
 from trainlaw.datasets import CNN_LAYER_FEATURES
+from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
 from trainlaw.datasets.measurements.formula_rows import RUN_FEATURE_NAMES, FormulaRows, zoo_layers
 from trainlaw.formulas import (
@@ -174,7 +175,7 @@ def write_layer_facts(book: BookPlan, model: LayerModel) -> None:
     places, row = [list(CNN_LAYER_COLUMNS).index(name) for name in model.facts], _TOP
     for label, cnn in cnn_rows().items():
         try:
-            layers = zoo_layers((str(cnn["cnn"]), int(cnn["input_size_px"]), int(cnn["n_classes"])))
+            layers = zoo_layers(_key(cnn))
         except TrainlawError:
             continue  # a CNN of which only totals are known
         for kind, count, facts in zip(layers.kinds, layers.count, layers.facts, strict=True):
@@ -328,7 +329,7 @@ class _Layers:
 
 
 def _key(cnn: Mapping[str, object]) -> tuple[str, int, int]:
-    return str(cnn["cnn"]), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
+    return cnn_key(str(cnn["cnn"])), int(str(cnn["input_size_px"])), int(str(cnn["n_classes"]))
 
 
 def _first_label() -> str:

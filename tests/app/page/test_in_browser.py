@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.page.html import page_html
-from trainlaw.datasets import TARGET, built_in_gpus, cnn_table, feature_specs, link_table, load
+from trainlaw.datasets import TARGET, built_in_gpus, feature_specs, link_table, load
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula, to_text
 from trainlaw.validate.applicability import KEY, JointRange
@@ -94,7 +95,10 @@ def random_choices(count, precisions):
     inside = links.loc[links["scope"] == "node", "link"].tolist()
     between = links.loc[links["scope"] == "network", "link"].tolist()
     gpus = [g.gpu for g in built_in_gpus().gpus if g.peak_fp32_flop_per_s > 0 and g.bandwidth_byte_per_s > 0]
-    cnns = cnn_table()[["cnn", "input_size_px", "n_classes"]].to_dict("records")
+    keys = ("cnn", "input_size_px", "n_classes")
+    cnns = [{name: row[name] for name in keys} for row in cnn_rows().values()]
+        {name: row[name] for name in ("cnn", "input_size_px", "n_classes")} for row in cnn_rows().values()
+    ]
     for _ in range(count):
         nodes = generator.choice([1, 1, 1, 2, 4])
         n_gpus = nodes * generator.choice([1, 1, 2, 3, 8])

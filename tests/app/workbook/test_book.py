@@ -12,7 +12,7 @@ from io import BytesIO
 import openpyxl
 import pandas as pd
 import pytest
-from trainlaw.app.models.lookup_tables import cnn_label
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import with_named_constants
@@ -89,7 +89,9 @@ def small_plan(formula):
 
 
 def cnn_keys():
-    return cnn_table()[["cnn", "input_size_px", "n_classes"]].to_dict("records")
+    return [
+        {name: row[name] for name in ("cnn", "input_size_px", "n_classes")} for row in cnn_rows().values()
+    ]
 
 
 def labels():
@@ -428,7 +430,7 @@ def test_the_order_of_gpus_follows_prices_and_keeps_ties(small, folder):
             == sum(row["rank"] is not None for row in all_gpus(books[name]).values())
         )
         keys = [row[column] for row in rows]
-        assert keys == sorted(keys) and len(set(keys)) < len(keys)  # V100 cards tie
+        assert keys == sorted(keys) and len(set(keys)) < len(keys)  # V100 GPUs tie
         assert (rows[0][6] == "T4") == (name == "cost.xlsx")
 
 

@@ -17,8 +17,8 @@ FAULTS = {
     "groups that do not divide": (4, {"groups": 5}, "groups"),
     "no groups": (4, {"groups": 0}, "groups"),
     "no kernel": (4, {"kernel_height": 0}, "kernel"),
-    "a size that does not fit": (4, {"in_height": 13}, "to fit"),
-    "a dense layer that does not fit": (7, {"in_channels": 399}, "to fit"),
+    "a size that does not fit": (4, {"in_height": 13}, "to match"),
+    "a dense layer that does not fit": (7, {"in_channels": 399}, "to match"),
 }
 
 
@@ -41,7 +41,7 @@ def test_branches_must_agree():
     layers = build("resnet18", 64, 10).layers
     position = next(i for i, layer in enumerate(layers) if layer.kind == "add")
     wrong = replace(layers[position], inputs=(0, layers[position].inputs[1]))
-    with pytest.raises(InputError, match="to fit"):
+    with pytest.raises(InputError, match="to match"):
         Cnn("net", "net", "net", 64, 10, (*layers[:position], wrong))
 
 
