@@ -97,8 +97,6 @@ def random_choices(count, precisions):
     gpus = [g.gpu for g in built_in_gpus().gpus if g.peak_fp32_flop_per_s > 0 and g.bandwidth_byte_per_s > 0]
     keys = ("cnn", "input_size_px", "n_classes")
     cnns = [{name: row[name] for name in keys} for row in cnn_rows().values()]
-        {name: row[name] for name in ("cnn", "input_size_px", "n_classes")} for row in cnn_rows().values()
-    ]
     for _ in range(count):
         nodes = generator.choice([1, 1, 1, 2, 4])
         n_gpus = nodes * generator.choice([1, 1, 2, 3, 8])
