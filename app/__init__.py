@@ -1,1 +1,4 @@
-"""(to be written)"""
+"""The application: commands, studies, predictions, workbook, page, report.
+
+The only folder that names both a table and a search.
+"""

@@ -1,1 +1,1 @@
-"""(to be written)"""
+"""The shipped tables, each registered with its sha256."""
