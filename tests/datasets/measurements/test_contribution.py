@@ -15,7 +15,7 @@ from trainlaw.formulas import InputError
         ("GPU-1f2e3d4c-aaaa-bbbb-cccc-0123456789ab", "a serial number"),
         ("node 192.168.1.20", "a network address"),
         ("link 0a:1b:2c:3d:4e:5f", "a network address"),
-        ("/scratch/ada/work/runs.csv", "a path"),
+        ("/scratch/ada/study/runs.csv", "a path"),
         (r"C:\Users\ada\runs.csv", "a path"),
         ("measured on bigbox1", "the name of this host"),
         ("by adalovelace", "the name of this user"),
