@@ -165,5 +165,5 @@ def test_layers_of_ones_own_are_a_table(tmp_path):
     assert len(table) == 40 and table.name.endswith("layers.csv/conv/train")
     with pytest.raises(InputError, match=r"no such layers were measured; .*layers\.csv/conv/train"):
         read_layer_times(f"{path}/dense/train", None, ())
-    with pytest.raises(InputError, match="in a file of your own"):
+    with pytest.raises(InputError, match="for layers in a file"):
         read_layer_times("cde-layers/conv/train", path, ())
