@@ -1,4 +1,4 @@
-"""CNNs by name: one file per family; a CNN is built on request."""
+"""CNNs by name: one file per group of families; a CNN is built on request."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,42 +6,26 @@ from types import MappingProxyType
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import (
-    alexnet,
-    convnext,
+    classic,
     darknet,
     dense_prediction,
-    densenet,
     efficientnet,
-    googlenet,
     inception,
     mobilenet,
     nasnet,
-    regnet,
     resnet,
-    shufflenet,
-    small,
-    squeezenet,
-    vgg,
 )
 from trainlaw.datasets.cnns.zoo.entry import Entry
 from trainlaw.formulas.errors import InputError, unknown_name
 
 _FAMILIES = (
-    alexnet,
-    convnext,
+    classic,
     darknet,
-    densenet,
     efficientnet,
-    googlenet,
     inception,
     mobilenet,
     nasnet,
-    regnet,
     resnet,
-    shufflenet,
-    small,
-    squeezenet,
-    vgg,
 )
 # Larger images are typing errors; no measured run comes near.
 MAX_INPUT_PX = 8192
