@@ -153,7 +153,7 @@ def list_cnns(
       trainlaw cnn list resnet50
       trainlaw cnn list --family efficientnet --sort macs
     """
-    from trainlaw.app.terminal.cnn_list import CnnQuery, cnn_list_text
+    from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text
 
     print(cnn_list_text(CnnQuery(search, family, everything, sizes, sort)))
 

@@ -44,7 +44,7 @@ def show_table(
     """
     if gpu is not None:
         from trainlaw.app.inputs.tables import any_table
-        from trainlaw.app.terminal.coverage import gpu_runs_text
+        from trainlaw.app.terminal.datasets import gpu_runs_text
 
         print(gpu_runs_text(any_table(name), gpu, show_all))
         return
@@ -79,7 +79,7 @@ def show_coverage(
       trainlaw data coverage atlas --by gpu,cnn_family --out coverage.html
     """
     from trainlaw.app.inputs.tables import any_table
-    from trainlaw.app.terminal.coverage import coverage_text, write_coverage
+    from trainlaw.app.terminal.datasets import coverage_text, write_coverage
 
     runs, names = any_table(table), [name.strip() for name in by.split(",") if name.strip()]
     if out is None:
@@ -105,7 +105,7 @@ def show_noise(
       trainlaw data noise my-runs.csv
     """
     from trainlaw.app.inputs.tables import any_table
-    from trainlaw.app.terminal.coverage import noise_text
+    from trainlaw.app.terminal.datasets import noise_text
 
     print(noise_text(any_table(table), least))
 

@@ -298,7 +298,7 @@ def schedule_command(
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.models.builtin import LAYER_FORMULA
     from trainlaw.app.predictions.streams import plan_streams
-    from trainlaw.app.terminal.streams import gantt_svg, plan_csv, plan_json, plan_text
+    from trainlaw.app.terminal.predictions import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
     from trainlaw.formulas import load_formula
     from trainlaw.formulas.files import write_text_atomically

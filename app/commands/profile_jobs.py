@@ -1,20 +1,16 @@
-"""What `trainlaw profile` does with its options: which configurations, and which of its three jobs."""
+"""What `trainlaw profile` does with its options: configurations, its three jobs, and what they print."""
 
 import os
+import sys
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
-from trainlaw.app.terminal.profile import (
-    counts_of,
-    finished_text,
-    layers_text,
-    micro_text,
-    print_micro_time,
-    print_progress,
-    words_of,
-)
+from trainlaw.app.text.numbers import show_seconds, show_with_prefix
 from trainlaw.datasets.profiler import (
     Configuration,
+    MicroTime,
+    Progress,
     Setup,
     StoppingRule,
     configuration_grid,
@@ -26,7 +22,100 @@ from trainlaw.datasets.profiler import (
     profile_runs,
     read_plan,
 )
-from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import InputError, shown
+
+_MOST = 10_000_000
+
+
+def words_of(text: str) -> list[str]:
+    """Return the comma-separated words of an option.
+
+    >>> words_of("resnet18, vgg11")
+    ['resnet18', 'vgg11']
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def counts_of(text: str, option: str) -> list[int]:
+    """Return the comma-separated whole numbers, 1 to ten million, of an option; else raise InputError.
+
+    >>> counts_of("8,32", "--batch")
+    [8, 32]
+    """
+    parts = words_of(text)
+    if not parts or not all(part.isdecimal() and 1 <= int(part[:9]) <= _MOST for part in parts):
+        raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
+    return [int(part) for part in parts]
+
+
+def progress_text(progress: Progress) -> str:
+    """Return the result of one configuration and the time left, on one line."""
+    head = f"{progress.number}/{progress.total} {progress.configuration.title}"
+    if progress.reason:
+        return f"{head}: not measured: {progress.reason}"
+    known = f" (95 % interval {progress.interval * 100:.1f} % wide)" if isfinite(progress.interval) else ""
+    return f"{head}: {show_seconds(progress.median_s)}{known}; {_left(progress.remaining_s)}"
+
+
+def _left(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"about {minutes} min {rest} s left" if minutes else f"about {rest} s left"
+
+
+def print_progress(progress: Progress) -> None:
+    """Print the result of a configuration on standard error, unbuffered; worker processes call it by name."""
+    print(progress_text(progress), file=sys.stderr, flush=True)
+
+
+def print_micro_time(gpu: str, time: MicroTime) -> None:
+    """Print one micro-benchmark on standard error, unbuffered."""
+    rate = f", {show_with_prefix(time.rate, time.unit)}" if time.amount else ""
+    took = show_seconds(time.time_s)
+    print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
+
+
+def finished_text(setup: Setup, tried: int, asked: int) -> str:
+    """Return the files that a sweep left, and the next step."""
+    lines = [f"{setup.out}: {_number_text(tried, asked)}"]
+    if tried and not Path(setup.out).exists():
+        return f"no run was written to {setup.out}: all failed, or the first host has them"
+    if setup.sibling("failed").exists():
+        lines.append(f"{setup.sibling('failed')}: configurations that could not be measured, with the reason")
+    known = ""
+    if setup.sibling("machine").exists():
+        lines.append(f"{setup.sibling('machine')}: this machine in the GPU schema")
+        known = f" --gpu-file {setup.sibling('machine')}"
+    return "\n".join([*lines, f"next: trainlaw data check {setup.out}{known}"])
+
+
+def layers_text(setup: Setup, tried: int, asked: int) -> str:
+    """Return the files that the measurement of layers left."""
+    lines = [
+        f"{setup.sibling('layers')}: layers schema; {_number_text(tried, asked)}",
+        f"{setup.sibling('all-layers')}: every layer of any kind",
+        f"{setup.sibling('operations')}: totals per operation, anchor schema",
+    ]
+    if setup.sibling("layers-failed").exists():
+        lines.append(
+            f"{setup.sibling('layers-failed')}: configurations that could not be measured, with the reason"
+        )
+    return "\n".join(lines)
+
+
+def micro_text(setup: Setup, rows: int) -> str:
+    """Return the files that the micro-benchmarks left."""
+    return "\n".join(
+        (
+            f"{setup.sibling('micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
+            f"{setup.sibling('micro-sizes')}: every size",
+            f"{setup.sibling('rates')}: for trainlaw study --rates",
+        )
+    )
+
+
+def _number_text(tried: int, asked: int) -> str:
+    kept = "" if tried == asked else f" ({asked - tried} measured before)"
+    return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"
 
 
 @dataclass(frozen=True, slots=True)

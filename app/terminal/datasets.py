@@ -1,16 +1,23 @@
-"""The built-in data sets and the suspicious runs of a table, as text."""
+"""The built-in data sets, what a table covers, its noise and its suspicious runs, as text and heat map."""
 
+import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from trainlaw.app.text.numbers import show_seconds
+from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
 from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
-from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, load
-from trainlaw.datasets.measurements.inspection import Outlier
+from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, find_gpu, load
+from trainlaw.datasets.hardware.gpus import name_key
+from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import UnknownNameError, unknown_name
+from trainlaw.formulas.files import write_text_atomically
 
 _GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
 
@@ -122,3 +129,244 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
     head = f"{table.name}: {len({o.row for o in found}):,} of {len(table):,} runs are suspicious: {rules}"
     return f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'reason'], rows)}{more}"
+
+
+_WIDEST = 100
+_HOLE = "."
+# Layouts by the words that fit over a column of numbers.
+_SHORT = {"channels_last": "last", "unknown": "?"}
+_SUMMARY = ("CNNs", "sources", "noise", "years")
+_SHOWN_ROWS = 60
+
+
+def coverage_text(table: RunTable, by: Sequence[str]) -> str:
+    """Return runs by the first dimension (rows) and the others (columns), with holes as dots.
+
+    by : at least one name of `DIMENSIONS`. Each row ends with its CNNs, sources, noise between sources in
+    percent and years.
+    """
+    cells, summary = _cells(table, by)
+    sides = [_side_cells(row) for row in summary.to_dict("records")]
+    width = min(terminal_width(), _WIDEST)
+    parts = [_head(table, by, cells)]
+    names = [str(name) for name in cells.index]
+    blocks = _column_blocks(cells, max(map(len, names)), width)
+    for columns in blocks:
+        is_last = columns is blocks[-1]
+        header = [by[0], *map(_title, columns), *(_SUMMARY if is_last else ())]
+        rows = [
+            [name, *(_count(value) for value in line), *(side if is_last else ())]
+            for name, line, side in zip(names, cells[columns].to_numpy(), sides, strict=True)
+        ]
+        parts.append(_right_aligned(header, rows))
+    return "\n\n".join(parts)
+
+
+def _cells(table: RunTable, by: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return runs by first dimension and the others (0: a hole), and the summary of each row."""
+    if not by or len(set(by)) != len(by):
+        raise InputError("--by: expected different dimensions, such as gpu,precision,layout")
+    summary = coverage_by(table, by[:1])
+    if len(by) == 1:
+        return summary[["runs"]], summary
+    counts = coverage_by(table, by)["runs"].unstack(list(range(1, len(by))), fill_value=0)
+    return counts.sort_index(axis=1).astype(int), summary
+
+
+def _head(table: RunTable, by: Sequence[str], cells: pd.DataFrame) -> str:
+    holes = int((cells.to_numpy() == 0).sum())
+    return (
+        f"{table.name}: {len(table):,} runs by {', '.join(by)}; {holes:,} of {cells.size:,} cells are holes "
+        f"({_HOLE})\nnoise: median difference between harnesses on one configuration, where two measured it"
+    )
+
+
+def _title(column: object) -> str:
+    parts = column if isinstance(column, tuple) else (column,)
+    return " ".join(_SHORT.get(str(part), str(part)) for part in parts)
+
+
+def _count(value: object) -> str:
+    return f"{value:,}" if value else _HOLE
+
+
+def _side_cells(row: Mapping[Hashable, Any]) -> list[str]:
+    noise, first, last = (float(row[name]) for name in ("noise", "first_year", "last_year"))
+    years = "-" if math.isnan(first) else f"{first:g}" if first == last else f"{first:g}-{last:g}"
+    shown = "-" if math.isnan(noise) else f"{100 * noise:.1f} %"
+    return [str(row["cnns"]), str(row["sources"]), shown, years]
+
+
+def _column_blocks(cells: pd.DataFrame, names: int, width: int) -> list[list[object]]:
+    """Return the columns in blocks that fit into `width` characters next to names and summary."""
+    free = width - names - sum(len(title) + 2 for title in _SUMMARY) - 6
+    blocks: list[list[object]] = [[]]
+    used = 0
+    for column in cells.columns:
+        needs = 2 + max(len(_title(column)), len(f"{int(cells[column].max()):,}"))
+        if blocks[-1] and used + needs > free:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(column)
+        used += needs
+    return blocks
+
+
+def _right_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in [header, *rows]
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def write_coverage(table: RunTable, by: Sequence[str], path: Path) -> None:
+    """Write the coverage as a heat map: an SVG file, or an HTML page with the same picture.
+
+    Raises InputError for another ending.
+    """
+    if path.suffix not in (".svg", ".html"):
+        raise InputError(f"{path}: expected a file ending in .svg or .html")
+    picture = coverage_svg(table, by)
+    if path.suffix == ".html":
+        title = escape(f"Coverage of {table.name}")
+        picture = (
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+            f"<h1>{title}</h1>\n{picture}</html>\n"
+        )
+    write_text_atomically(path, picture)
+
+
+_LEFT, _RIGHT, _ROW, _TOP = 78.0, 86.0, 7.5, 54.0
+# Centres of the columns of the summary, from the right end of the cells.
+_SUMMARY_CENTRES = (9.0, 25.0, 43.0, 69.0)
+_STYLE = (
+    ".hole{fill:#fff;stroke:#d4d9de;stroke-width:.5}.label,.tick{font-size:5.2px}"
+    ".dark{font-size:4.6px;fill:#fff}"
+)
+
+
+def coverage_svg(table: RunTable, by: Sequence[str]) -> str:
+    """Return the heat map as an SVG file: runs by row and column, darker for more, white for holes."""
+    cells, summary = _cells(table, by)
+    wide = (WIDTH - _LEFT - _RIGHT) / len(cells.columns)
+    most = max(int(cells.to_numpy().max()), 2)
+    parts = [_slanted(_LEFT + (at + 0.5) * wide, _title(column)) for at, column in enumerate(cells.columns)]
+    for at, (name, line) in enumerate(zip(cells.index, cells.to_numpy(), strict=True)):
+        top = _TOP + at * _ROW
+        parts.append(text(_LEFT - 3, top + 5.3, str(name), "end"))
+        for place, (column, count) in enumerate(zip(cells.columns, line, strict=True)):
+            tip = f"{name}, {_title(column)}: {count:,} runs"
+            share = math.log(count) / math.log(most) if count else 0.0
+            parts += _heat_cell((_LEFT + place * wide, top), wide, int(count), share, tip)
+    parts += _summary_columns(summary)
+    height = _TOP + len(cells) * _ROW + 8
+    title = f"Runs of the table {table.name} by {', '.join(by)}"
+    return standalone(drawing(height, parts, title), _STYLE)
+
+
+def _slanted(x: float, title: str) -> str:
+    place = f'x="{x:.1f}" y="{_TOP - 3:.1f}" transform="rotate(-55 {x:.1f} {_TOP - 3:.1f})"'
+    return f'<text {place} class="label">{escape(title)}</text>'
+
+
+def _heat_cell(corner: tuple[float, float], wide: float, count: int, share: float, tip: str) -> list[str]:
+    """Return a cell; `share` is its darkness from 0 to 1, logarithmic, so that ten runs still show."""
+    left, top = corner
+    place = f'x="{left + 0.4:.2f}" y="{top + 0.4:.2f}" width="{wide - 0.8:.2f}" height="{_ROW - 0.8:.2f}"'
+    look = f'style="fill:hsl(208 65% {86 - 56 * share:.0f}%)"' if count else 'class="hole"'
+    shapes = [f"<rect {place} {look}><title>{escape(tip)}</title></rect>"]
+    if count and wide >= 2.6 * len(str(count)):
+        kind = "dark" if share > 0.45 else "tick"
+        shapes.append(text(left + wide / 2, top + 5.2, str(count), "middle", kind))
+    return shapes
+
+
+def _summary_columns(summary: pd.DataFrame) -> list[str]:
+    centres = [WIDTH - _RIGHT + centre for centre in _SUMMARY_CENTRES]
+    parts = [_slanted(x, title) for x, title in zip(centres, _SUMMARY, strict=True)]
+    for at, row in enumerate(summary.to_dict("records")):
+        parts += [
+            text(x, _TOP + at * _ROW + 5.3, cell, "middle", "tick")
+            for x, cell in zip(centres, _side_cells(row), strict=True)
+        ]
+    return parts
+
+
+def noise_text(table: RunTable, least: int = 1) -> str:
+    """Return how far pairs of harnesses differ on the same configurations, a line per pair.
+
+    least : pairs with fewer common runs are left out.
+    """
+    found = noise_between_sources(table)
+    found = found[found["configurations"] >= least]
+    if found.empty:
+        return f"{table.name}: no configuration was measured twice, or too few"
+    rows = [
+        [
+            f"{row['configurations']:,}", row["gpus"], f"{100 * row['median']:.1f} %",
+            f"{100 * row['p90']:.1f} %", f"{row['ratio']:.2f}", "yes" if row["same_parts"] else "no",
+            _pair_name(str(row["first"]), str(row["second"])),
+        ]
+        for row in found.to_dict("records")
+    ]  # fmt: skip
+    header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
+    head = (
+        f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs,\n"
+        "precision, layout); median and p90 of |ln(second / first)|; ratio: median of second / first;\n"
+        "same parts: both time the same parts of an iteration"
+    )
+    return f"{head}\n\n{fitted_table(header, rows, min(terminal_width(), _WIDEST))}"
+
+
+def _pair_name(first: str, second: str) -> str:
+    return f"{first}, repeats" if first == second else f"{first} / {second}"
+
+
+def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
+    """Return what was measured on one GPU: a line per CNN, size and batch, a column per precision and layout.
+
+    gpu : a name as drivers print it, or the beginning of one. `show_all` lifts the limit of 60 lines.
+    Raises UnknownNameError, with the names that are near, where the table has no such GPU.
+    """
+    names = _gpu_names(table, gpu)
+    frame = table.frame
+    runs = frame[frame["gpu"].isin(names)]
+    sources = ", ".join(sorted(set(runs["source"])))
+    range_s = " to ".join(show_seconds(float(time)) for time in (runs["time_s"].min(), runs["time_s"].max()))
+    head = (
+        f"{', '.join(names)}: {len(runs):,} runs of {runs['cnn'].nunique()} CNNs in {table.name}, {range_s}\n"
+        f"sources: {sources}"
+    )
+    kinds = runs["precision"] + " " + runs["layout"].map(lambda name: _SHORT.get(name, name))
+    times = runs.assign(kind=kinds).pivot_table(
+        index=["cnn", "input_size_px", "batch_per_gpu"], columns="kind", values="time_s", aggfunc="median"
+    )
+    lines = times if show_all else times.head(_SHOWN_ROWS)
+    rows = [
+        [*map(str, key), *("-" if math.isnan(time) else show_seconds(float(time)) for time in line)]
+        for key, line in zip(lines.index, lines.to_numpy(), strict=True)
+    ]
+    hidden = len(times) - len(rows)
+    more = f"\n... and {hidden:,} more; --all shows them" if hidden else ""
+    body = text_table(["CNN", "px", "batch", *map(str, times.columns)], rows, indent="")
+    return f"{head}\n\n{body}{more}\nmedian time of an iteration; last: channels last, ?: layout not stated"
+
+
+def _gpu_names(table: RunTable, gpu: str) -> list[str]:
+    """Return the GPUs of the table that a name means: exactly one, or all that begin so."""
+    names = sorted(set(table.frame["gpu"]))
+    try:
+        exact = find_gpu(gpu).gpu
+    except UnknownNameError:
+        exact = ""
+    if exact in names:
+        return [exact]
+    key = name_key(gpu)
+    found = [name for name in names if key and key in name_key(name)]
+    if not found:
+        raise unknown_name(f"GPU in {table.name}", gpu, names)
+    return found

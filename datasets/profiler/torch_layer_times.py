@@ -17,8 +17,8 @@ from trainlaw.datasets.profiler.devices import device_clock
 from trainlaw.datasets.profiler.layer_times import LayerTime
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.torch_cnn import TorchStep, scores_loss
 from trainlaw.datasets.profiler.torch_measure import make_ready, with_step
-from trainlaw.datasets.profiler.torch_step import TorchStep, scores_loss
 
 # Gradients of input and weights are separate operations in these kinds.
 _SPLIT_KINDS = frozenset({"conv", "conv_transpose", "dense"})

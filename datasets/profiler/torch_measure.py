@@ -23,7 +23,7 @@ from trainlaw.datasets.profiler.processor import available_memory_bytes
 from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import Measurement
 from trainlaw.datasets.profiler.timing import time_iterations
-from trainlaw.datasets.profiler.torch_step import TorchStep
+from trainlaw.datasets.profiler.torch_cnn import TorchStep
 
 _Result = TypeVar("_Result")
 

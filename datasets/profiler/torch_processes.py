@@ -25,9 +25,9 @@ from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.run_rows import AllReduce, MeasuredDevice, Measurement, failure_row
 from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
 from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.torch_cnn import TorchStep
 from trainlaw.datasets.profiler.torch_measure import device_state, make_ready, with_step
 from trainlaw.datasets.profiler.torch_micro import all_reduce_seconds, all_reduce_times
-from trainlaw.datasets.profiler.torch_step import TorchStep
 from trainlaw.formulas.errors import InputError
 
 _TIMEOUT = datetime.timedelta(minutes=5)

@@ -1,1 +1,1 @@
-"""The registered data sets: one module per source, and the catalog that loads them."""
+"""The registered data sets: what ships, and the catalog that loads it by name."""

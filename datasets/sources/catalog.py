@@ -1,7 +1,6 @@
 """The registered data sets: by name, checked by sha256, loaded on demand."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, TypeVar, overload
 
@@ -10,24 +9,12 @@ from trainlaw.datasets.measurements.layers import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
 from trainlaw.datasets.measurements.run_schema import with_defaults
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.datasets.sources.atlas import ATLAS_SETS
-from trainlaw.datasets.sources.cde_layers import CDE_LAYERS
 from trainlaw.datasets.sources.dataset import Dataset
-from trainlaw.datasets.sources.multi import MULTI
-from trainlaw.datasets.sources.neusight_layers import NEUSIGHT_LAYERS
-from trainlaw.datasets.sources.precisions import ALL_PRECISIONS
-from trainlaw.datasets.sources.profet_pairs import PROFET_PAIRS
-from trainlaw.datasets.sources.single_gpu_fp32 import DEFAULT, SINGLE_FP32
+from trainlaw.datasets.sources.shipped import SHIPPED
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import UnknownNameError, unknown_name
 
-# Published figures name the tables that they were computed on, whatever becomes the default later.
-_PUBLISHED = (replace(DEFAULT, name="fp32-2026"), replace(ALL_PRECISIONS, name="precisions-2026"))
-_ROWS = (
-    DEFAULT, SINGLE_FP32, ALL_PRECISIONS, MULTI, *ATLAS_SETS, *_PUBLISHED,
-    PROFET_PAIRS, CDE_LAYERS, NEUSIGHT_LAYERS,
-)  # fmt: skip
-DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ROWS})
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in SHIPPED})
 _TABLES: Mapping[str, type[MeasuredTable]] = MappingProxyType(
     {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
 )

@@ -40,9 +40,15 @@ from trainlaw.validate.baselines.learned import (
     boosting_on_perfect_scaling,
     boosting_on_roofline,
 )
-from trainlaw.validate.baselines.linear import NonnegativeLinear, PowerLaw
+from trainlaw.validate.baselines.linear import (
+    NonnegativeLinear,
+    PowerLaw,
+    anchor_ratio,
+    layer_null,
+    null_compute,
+    null_memory,
+)
 from trainlaw.validate.baselines.many_core import many_core_seconds
-from trainlaw.validate.baselines.null_models import anchor_ratio, layer_null, null_compute, null_memory
 from trainlaw.validate.baselines.roofline import LayerwiseRoofline, Roofline
 from trainlaw.validate.baselines.several_gpus import MG13, ComposedScaling, PerfectScaling, RingScaling
 from trainlaw.validate.estimators import EstimatorFactory

@@ -11,8 +11,15 @@ import time
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
-from trainlaw.app.commands.profile_jobs import ProfileOptions, run_profile
-from trainlaw.app.terminal.profile import counts_of, layers_text, micro_text, progress_text, words_of
+from trainlaw.app.commands.profile_jobs import (
+    ProfileOptions,
+    counts_of,
+    layers_text,
+    micro_text,
+    progress_text,
+    run_profile,
+    words_of,
+)
 from trainlaw.datasets.profiler import Configuration, MicroTime, Progress, Setup
 from trainlaw.datasets.profiler.micro import _write_rates, micro_row
 from trainlaw.formulas import InputError
@@ -142,7 +149,7 @@ def test_progress_tells_result_reason_and_time_left():
 
 
 def test_micro_and_layers_say_where_their_tables_are(tmp_path, capsys):
-    from trainlaw.app.terminal.profile import print_micro_time
+    from trainlaw.app.commands.profile_jobs import print_micro_time
 
     setup = Setup(tmp_path / "runs.csv")
     assert "runs-micro.csv" in micro_text(setup, 2)

@@ -55,7 +55,7 @@ def steps():
 
     It waits a little in both: while it waits, caches cool, and that slows down the rest by a millisecond.
     """
-    from trainlaw.datasets.profiler.torch_step import TorchStep
+    from trainlaw.datasets.profiler.torch_cnn import TorchStep
 
     cnn = build("lenet5", 32, 10)
     plain, slow = TorchStep(cnn, LENET), TorchStep(cnn, LENET)
@@ -115,8 +115,8 @@ def test_a_known_delay_is_found_in_the_total():
 
 def test_layer_by_layer_gradients_are_those_of_the_whole():
     from trainlaw.datasets.profiler.devices import device_clock
+    from trainlaw.datasets.profiler.torch_cnn import TorchStep
     from trainlaw.datasets.profiler.torch_layer_times import _iteration
-    from trainlaw.datasets.profiler.torch_step import TorchStep
 
     cnn = build("squeezenet1_1", 64, 10)
     step = TorchStep(cnn, Configuration("cpu", 1, 1, "fp32", "squeezenet1_1", 64, 10, 2))

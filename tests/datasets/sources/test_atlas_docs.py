@@ -48,7 +48,7 @@ def test_errors_of_the_memory_estimate():
 
 
 def test_a_line_of_noise_is_current():
-    from trainlaw.datasets.measurements.source_noise import noise_between_sources
+    from trainlaw.datasets.measurements.inspection import noise_between_sources
 
     found = noise_between_sources(load("atlas-all"))
     assert f"{found['configurations'].iloc[0]:,}" in TEXT
