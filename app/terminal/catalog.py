@@ -23,8 +23,7 @@ from trainlaw.datasets.cnns.names import cnn_entry, written_name
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.cnns.zoo import dense_names
 from trainlaw.datasets.files.mapping import joined_name
-from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
-from trainlaw.datasets.hardware.gpus import FACT_COLUMNS
+from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
 from trainlaw.formulas.errors import unknown_name
 

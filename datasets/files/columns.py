@@ -1,26 +1,14 @@
-"""The columns of a table schema: what each may hold, for checks, documentation and the Table Schema."""
+"""The columns of a table schema: what each may hold, from the shipped Table Schemas."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isinf
-from typing import TypedDict
+from math import inf, isinf, nan
+from typing import Any
+
+from trainlaw.datasets.files.storage import read_data_file
 
 MAX_TEXT_LENGTH = 300
-
-
-class Range(TypedDict):
-    """Unit and bounds that several columns share, given as `Column(..., **range)`."""
-
-    unit: str
-    low: float
-    high: float
-
-
-class Optional(TypedDict):
-    """What columns share whose cells may be missing, given as `Column(..., **optional)`."""
-
-    default: str | float | None
-    may_be_empty: bool
 
 
 @dataclass(frozen=True)
@@ -59,24 +47,26 @@ class Column:
         return f"{noun}{low}{high}{' ' + self.unit if self.unit else ''}"
 
 
-def table_schema(columns: Iterable[Column], title: str) -> dict[str, object]:
-    """Return the columns as a Frictionless Table Schema (https://specs.frictionlessdata.io/table-schema/)."""
-    return {"title": title, "fields": [_field(column) for column in columns], "missingValues": [""]}
+def shipped_schema(table: str) -> tuple[Column, ...]:
+    """Return the columns of a table from its shipped schema, `runs`, `layers` or `gpus`.
+
+    The files are Frictionless Table Schemas (https://specs.frictionlessdata.io/table-schema/), where `unit`
+    and `default` are added: a null default is nan, none at all means that a file must have the column.
+    """
+    fields = json.loads(read_data_file(f"{table}.schema.json"))["fields"]
+    return tuple(_column(field) for field in fields)
 
 
-def _field(column: Column) -> dict[str, object]:
-    constraints: dict[str, object] = {"required": not column.may_be_empty}
-    if not isinf(column.low):
-        constraints["minimum"] = column.low
-    if not isinf(column.high):
-        constraints["maximum"] = column.high
-    if column.allowed:
-        constraints["enum"] = list(column.allowed)
-    kind = {"text": "string"}.get(column.kind, column.kind)
-    field: dict[str, object] = {
-        "name": column.name,
-        "type": kind,
-        "description": column.meaning,
-        "constraints": constraints,
-    }
-    return field | ({"unit": column.unit} if column.unit else {})
+def _column(field: Mapping[str, Any]) -> Column:
+    limits = field["constraints"]
+    return Column(
+        field["name"],
+        "text" if field["type"] == "string" else field["type"],
+        field["description"],
+        field.get("unit", ""),
+        limits.get("minimum", -inf),
+        limits.get("maximum", inf),
+        tuple(limits.get("enum", ())),
+        nan if "default" in field and field["default"] is None else field.get("default"),
+        not limits["required"],
+    )

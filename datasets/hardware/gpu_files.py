@@ -11,8 +11,7 @@ from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
-from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
-from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, gpu_from_row
+from trainlaw.datasets.hardware.gpus import GPU_COLUMNS, Gpu, GpuCatalog, built_in_gpus, gpu_from_row
 from trainlaw.formulas.errors import InputError, unknown_name
 
 _NAMES = tuple(column.name for column in GPU_COLUMNS)

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from math import isnan, nan
 
 import pandas as pd
+from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_table, records
 from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
@@ -196,6 +197,8 @@ class Gpu:
         return float(getattr(self, column))
 
 
+# Of tables of GPUs; units, limits and meanings.
+GPU_COLUMNS = shipped_schema("gpus")
 NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
 # Columns with a source: not the names, the sources themselves and the remarks.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from trainlaw.datasets.cnns.names import cnn_entry, cnn_name
 from trainlaw.datasets.files.checks import typed_frame, value_faults
-from trainlaw.datasets.files.columns import Column, Range
+from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, refuse
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
@@ -58,10 +58,9 @@ class Configuration:
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
 
-_COUNT: Range = {"unit": "", "low": 1, "high": 1e7}
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
-    Column("batch_per_gpu", "integer", "images per iteration and process", **_COUNT),
+    Column("batch_per_gpu", "integer", "images per iteration and process", "", 1, 1e7),
     Column("input_size_px", "integer", "side of the input", "px", 1, 8192, default="", may_be_empty=True),
     Column("n_classes", "integer", "width of the classifier", "", 1, 1e6, default="", may_be_empty=True),
     Column("precision", "text", "precision", allowed=MEASURABLE_PRECISIONS, default="fp32"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isnan
 from pathlib import Path
 
-from trainlaw.datasets.hardware.gpu_schema import GPU_COLUMNS
+from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files import read_csv, read_text, write_bytes_atomically, write_text_atomically
 
