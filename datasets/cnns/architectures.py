@@ -10,6 +10,7 @@ A line holds the layer's kind and fields of one letter and a value; a field with
        window gives side / stride pixels, rounded up (a layer that only pads names both: same3/2)
     u  1 where a last incomplete window counts
     v  learned elements besides the weights
+    f  1 where the weights are fixed or those of an earlier layer
     h  height and width of an upsampled image or a slice: x2 (times two), /2 (half), -1x0 (pixels less)
 """
 
@@ -27,7 +28,7 @@ _CLASSES = "*"
 
 
 def architecture_lines(cnn: Cnn) -> list[str]:
-    """Return a CNN's layers as lines of text; `built_architecture` gives the CNN back.
+    """Return a CNN's layers as lines of text; `built_architecture` gives the CNN back if its image is square.
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> architecture_lines(build("lenet5"))[:4]
@@ -104,6 +105,8 @@ def _words(cnn: Cnn, position: int, classifies: bool, window: Layer | None) -> I
         yield "h" + word
     if layer.vector_parameters:
         yield f"v{_CLASSES if classifies else layer.vector_parameters}"
+    if not layer.learns_weights:
+        yield "f1"
 
 
 def _joins_flat(cnn: Cnn, layer: Layer) -> bool:
@@ -241,7 +244,8 @@ def _add_window(cnn: CnnBuilder, kind: str, fields: dict[str, str], channels: in
         return
     add = cnn.conv if kind == "conv" else cnn.conv_transpose
     groups = int(fields.get("g", 1))
-    add(x, channels, kernel, stride, padding=padding, dilation=dilation, groups=groups, bias=bias)
+    options: dict[str, bool] = {"learned": False} if "f" in fields else {}
+    add(x, channels, kernel, stride, padding=padding, dilation=dilation, groups=groups, bias=bias, **options)
 
 
 def _window_padding(word: str) -> Padding:

@@ -35,6 +35,13 @@ class CnnBuilder:
     def __init__(self) -> None:
         """Start with an empty CNN."""
         self._layers: list[Layer] = []
+        self._is_frozen = False
+
+    def frozen(self) -> "CnnBuilder":
+        """Return a builder of the same CNN whose batch normalisations are fixed products."""
+        other = CnnBuilder()
+        other._layers, other._is_frozen = self._layers, True
+        return other
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -66,8 +73,12 @@ class CnnBuilder:
         groups: int = 1,
         dilation: Size = 1,
         bias: bool = False,
+        learned: bool = True,
     ) -> int:
-        """Add a convolution with `channels` output channels."""
+        """Add a convolution with `channels` output channels.
+
+        `learned` is false for a fixed kernel, and for one that an earlier layer learns with its bias.
+        """
         return self._window(
             "conv",
             x,
@@ -77,7 +88,8 @@ class CnnBuilder:
             dilation=dilation,
             channels=channels,
             groups=groups,
-            vector_parameters=channels * bias,
+            vector_parameters=channels * (bias and learned),
+            learns_weights=int(learned),
         )
 
     def depthwise(
@@ -89,12 +101,14 @@ class CnnBuilder:
         padding: Padding = "half",
         dilation: Size = 1,
         bias: bool = False,
+        learned: bool = True,
     ) -> int:
-        """Add a depthwise convolution."""
+        """Add a depthwise convolution; `learned` as in `conv`."""
         channels = self.channels(x)
         return self.conv(
-            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias
-        )
+            x, channels, kernel, stride, padding=padding, groups=channels, dilation=dilation, bias=bias,
+            learned=learned,
+        )  # fmt: skip
 
     def conv_transpose(
         self,
@@ -162,6 +176,8 @@ class CnnBuilder:
 
     def batchnorm(self, x: int, learned_per_channel: int = 2) -> int:
         """Add a batch normalisation; `learned_per_channel` is 2 with scale and shift, 1 with one of them."""
+        if self._is_frozen:
+            return self.scale(x)
         return self.elementwise(x, "batchnorm", vector_parameters=learned_per_channel * self.channels(x))
 
     def layernorm(self, x: int) -> int:
@@ -272,6 +288,16 @@ class CnnBuilder:
         """Add a resampling of the image to a height and width, pixels."""
         c, h, w = self.shape(x)
         return self._append("upsample", (x,), (c, h, w), (c, height, width))
+
+    def regions(self, x: int, count: int, side: int, flat: bool = False) -> int:
+        """Add a resampling of `count` regions of the image to `side` x `side` pixels.
+
+        They are stacked; with `flat` each becomes a pixel whose channels are its elements, so that a 1 x 1
+        convolution is a dense layer on every region.
+        """
+        c, height, width = self.shape(x)
+        leaving = (c * side * side, count, 1) if flat else (c, count * side, side)
+        return self._append("upsample", (x,), (c, height, width), leaving)
 
     def with_bias(self, x: int) -> int:
         """Give a bias to a layer that has weights and no bias."""

@@ -58,7 +58,7 @@ class Layer:
     Sizes are pixels, kernels and strides too; `inputs` are the positions of the layers that it reads. A
     dense layer sees its input flattened: `in_channels` are all its input elements, `in_height` and
     `in_width` are 1. `vector_parameters` are the learned elements other than weights: bias, or scale
-    and shift.
+    and shift. `learns_weights` is 0 where the weights are fixed, or those of an earlier layer.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Layer:
     pad_left: int = 0
     groups: int = 1
     vector_parameters: int = 0
+    learns_weights: int = 1
 
     @property
     def group(self) -> str:
@@ -98,7 +99,7 @@ class Layer:
 
     @property
     def weights(self) -> int:
-        """Learned elements of the kernel or matrix, elements."""
+        """Elements of the kernel or matrix, elements."""
         if self.group == "convolution":
             return (
                 self.in_channels // self.groups * self.out_channels * self.kernel_height * self.kernel_width
@@ -107,8 +108,8 @@ class Layer:
 
     @property
     def parameters(self) -> int:
-        """All learned elements, elements."""
-        return self.weights + self.vector_parameters
+        """All elements learned here, elements."""
+        return self.weights * self.learns_weights + self.vector_parameters
 
     @property
     def macs(self) -> int:
@@ -187,6 +188,13 @@ def _fault(position: int, layer: Layer) -> str:
     sides = (*_entering(layer), layer.out_channels, layer.out_height, layer.out_width)
     if not all(0 < side <= MAX_SIDE for side in sides):
         return f"expected channels and sizes from 1 to {MAX_SIDE}, got {sides}"
+    return _weight_fault(layer)
+
+
+def _weight_fault(layer: Layer) -> str:
+    """Describe what is wrong with a layer's weights; "" when nothing is."""
+    if layer.learns_weights not in {0, 1}:
+        return f"expected learns_weights of 0 or 1, got {layer.learns_weights}"
     if layer.group == "convolution":
         kernel = (layer.kernel_height, layer.kernel_width)
         if layer.groups < 1 or layer.in_channels % layer.groups or layer.out_channels % layer.groups:

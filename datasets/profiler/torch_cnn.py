@@ -125,6 +125,7 @@ def _conv(layer: Layer) -> nn.Module:
         groups=layer.groups,
         bias=layer.vector_parameters > 0,
     )
+    conv.weight.requires_grad_(bool(layer.learns_weights))
     return conv if own else nn.Sequential(nn.ZeroPad2d(_sides(layer)), conv)
 
 
@@ -263,14 +264,18 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = MappingProxyType(
 def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:
     """Return a layer as a module; `first_channel` is where a slice begins.
 
-    Raises InputError if the numbers of learned elements of module and layer differ.
+    Raises InputError if the numbers of learned elements of module and layer differ, and for what has no
+    module: weights shared with another layer, regions of an image.
     """
+    is_shared = not (layer.learns_weights or layer.is_depthwise)
+    if is_shared or (layer.kind == "upsample" and layer.in_channels != layer.out_channels):
+        raise InputError(f"layer {layer.name!r}: expected weights that it learns, and whole images")
     if layer.kind == "slice":
         last, height, width = first_channel + layer.out_channels, layer.out_height, layer.out_width
         module: nn.Module = Operation(lambda x: x[:, first_channel:last, :height, :width])
     else:
         module = _MODULES[layer.kind](layer)
-    learned = sum(parameter.numel() for parameter in module.parameters())
+    learned = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
     if learned != layer.parameters:
         raise InputError(
             f"layer {layer.name!r} ({layer.kind}): expected {layer.parameters} learned elements, "

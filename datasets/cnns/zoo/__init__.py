@@ -9,6 +9,7 @@ from trainlaw.datasets.cnns.zoo import (
     classic,
     darknet,
     dense_prediction,
+    detection,
     efficientnet,
     inception,
     mobilenet,
@@ -43,7 +44,9 @@ def _registry() -> Mapping[str, Entry]:
 
 
 _NETS = _registry()
-_DENSE: Mapping[str, Entry] = MappingProxyType(dict(sorted(dense_prediction.CNNS.items())))
+_DENSE: Mapping[str, Entry] = MappingProxyType(
+    dict(sorted({**dense_prediction.CNNS, **detection.CNNS}.items()))
+)
 
 
 def zoo_names() -> tuple[str, ...]:
@@ -92,7 +95,8 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
     name : str
         One of `zoo_names`.
     input_size_px, n_classes : int, optional
-        Side of the square image in pixels, and classes; those usual for the CNN by default.
+        Side of the image in pixels (its height where the CNN's images are not square), and classes; those
+        usual for the CNN by default.
 
     Returns
     -------
@@ -119,7 +123,7 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
     if not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"CNN {name!r}: expected 1 to {MAX_CLASSES} classes, got {classes}")
     cnn = CnnBuilder()
-    scores = entry.architecture(cnn, cnn.input(entry.input_channels, size), classes)
+    scores = entry.architecture(cnn, cnn.input(entry.input_channels, size, entry.width_px(size)), classes)
     # Training always ends in a softmax, in the loss if not in the CNN: it is counted once.
     cnn.softmax(scores)
     return Cnn(name, entry.base, entry.family, size, classes, cnn.layers)

@@ -1,6 +1,7 @@
-"""Networks that predict for each place of an image: U-Net (Ronneberger et al. 2015), SSD (Liu et al. 2016).
+"""Networks that predict for each place of an image: U-Net, nnU-Net, SSD.
 
-arXiv:1505.04597 and arXiv:1512.02325, in the forms whose training times NVIDIA's DeepLearningExamples prints.
+arXiv:1505.04597 (Ronneberger et al. 2015), 1809.10486 (Isensee et al. 2018) and 1512.02325 (Liu et al. 2016),
+in the forms whose training times NVIDIA's DeepLearningExamples prints.
 """
 
 from collections.abc import Mapping
@@ -55,6 +56,26 @@ def unet(cnn: CnnBuilder, image: int, n_classes: int, *, widths: tuple[int, ...]
     return cnn.conv(x, n_classes, 1, bias=True)
 
 
+def _two_normalized_convs(cnn: CnnBuilder, x: int, channels: int, stride: int = 1) -> int:
+    for step in (stride, 1):
+        x = cnn.conv(x, channels, 3, step)
+        x = cnn.elementwise(x, "instancenorm", vector_parameters=2 * channels)
+        x = cnn.elementwise(x, "leaky_relu")
+    return x
+
+
+def nnunet(cnn: CnnBuilder, image: int, n_classes: int, *, widths: tuple[int, ...]) -> int:
+    """Pairs of convolutions, each with instance normalisation, at `len(widths)` resolutions, down and up."""
+    x, skipped = _two_normalized_convs(cnn, image, widths[0]), []
+    for width in widths[1:]:
+        skipped.append(x)
+        x = _two_normalized_convs(cnn, x, width, 2)
+    for width in widths[-2::-1]:
+        x = cnn.conv_transpose(x, width, 2, 2, bias=True)
+        x = _two_normalized_convs(cnn, cnn.concat(x, skipped.pop()), width)
+    return cnn.conv(x, n_classes, 1, bias=True)
+
+
 # Channels between the two convolutions and after them, and stride and padding of the second, for each map of
 # features beyond the backbone's; boxes per place of each map.
 _MORE_MAPS = ((256, 512, 2, 1), (256, 512, 2, 1), (128, 256, 2, 1), (128, 256, 1, 0), (128, 256, 1, 0))
@@ -88,5 +109,10 @@ CNNS: Mapping[str, Entry] = MappingProxyType(
         # TensorFlow2/Segmentation/UNet_Medical and TensorFlow/Segmentation/UNet_Industrial.
         "unet_medical": _unet_entry("unet_medical", 572, 2, widths=(64, 128, 256, 512, 1024), padded=False),
         "unet_industrial": _unet_entry("unet_industrial", 512, 1, widths=(32, 32, 64, 128, 256), padded=True),
+        # PyTorch/Segmentation/nnUNet, brain tumours in slices of 192 x 160: resolution halves while both
+        # sides keep four pixels. Four scans of a slice are its channels; no outputs at lower resolutions.
+        "nnunet_2d": Entry(
+            partial(nnunet, widths=(32, 64, 128, 256, 512, 512)), "nnunet_2d", "unet", 192, 4, 4, 160
+        ),
     }
 )

@@ -82,25 +82,39 @@ def _block(cnn: CnnBuilder, x: int, stage: Stage, channels: int, *, stride: int,
     return cnn.add(x, y) if stride == 1 and cnn.channels(x) == channels else y
 
 
-def efficientnet(
+def stage_outputs(
     cnn: CnnBuilder,
     image: int,
-    n_classes: int,
     *,
     stages: tuple[Stage, ...] = _V1,
     width: float = 1.0,
     depth: float = 1.0,
     stem: int = 32,
-    head: int = 1280,
     wide_gate: bool = False,
-) -> int:
-    """Gated inverted residuals; `width` and `depth` multiply channels and counts."""
+) -> list[int]:
+    """Gated inverted residuals, the output of each stage; options as of `efficientnet`."""
     x = cnn.conv_bn(image, round_to_eight(stem * width), 3, 2, activation="silu")
+    outputs = []
     for stage in stages:
         channels = round_to_eight(stage.channels * width)
         for position in range(ceil(stage.blocks * depth)):
             stride = 1 if position else stage.stride
             x = _block(cnn, x, stage, channels, stride=stride, wide_gate=wide_gate)
+        outputs.append(x)
+    return outputs
+
+
+def efficientnet(
+    cnn: CnnBuilder,
+    image: int,
+    n_classes: int,
+    *,
+    width: float = 1.0,
+    head: int = 1280,
+    **stages: Any,
+) -> int:
+    """Gated inverted residuals; `width` and `depth` multiply channels and counts of the stages."""
+    x = stage_outputs(cnn, image, width=width, **stages)[-1]
     x = cnn.conv_bn(x, round_to_eight(head * width), 1, activation="silu")
     return cnn.dense(cnn.dropout(cnn.global_average_pool(x)), n_classes)
 

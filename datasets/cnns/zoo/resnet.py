@@ -51,21 +51,26 @@ def bottleneck_block(
     early_stride: bool = False,
     pooled_shortcut: bool = False,
     squeeze: bool = False,
+    blurred: bool = False,
 ) -> int:
     """Convolutions 1 x 1, 3 x 3, 1 x 1 with a shortcut.
 
     `early_stride` puts the stride into the first convolution (v1) instead of the 3 x 3 (v1.5);
-    `pooled_shortcut` is the variant D of He et al. 2018 (arXiv:1812.01187).
+    `pooled_shortcut` is the variant D of He et al. 2018 (arXiv:1812.01187); `blurred` smooths the image
+    before each stride with a fixed kernel (Zhang 2019, arXiv:1904.11486).
     """
     shortcut = x
     if stride != 1 or cnn.channels(x) != 4 * channels:
         # Variant D does not skip three of four pixels: it averages them before the 1 x 1 convolution.
         pooled = pooled_shortcut and stride != 1
         entry = cnn.average_pool(x, stride, ceil=True) if pooled else x
+        entry = cnn.depthwise(x, 3, learned=False) if blurred and stride != 1 else entry
         shortcut = cnn.conv_bn(entry, 4 * channels, 1, 1 if pooled else stride, activation=None)
     # ResNeXt (arXiv:1611.05431) counts the width per group at the first stage; wide CNNs have one wide group.
     width = channels * group_width // 64 * groups
     x = cnn.conv_bn(x, width, 1, stride if early_stride else 1)
+    if blurred and stride != 1:
+        x = cnn.depthwise(x, 3, learned=False)
     x = cnn.conv_bn(x, width, 3, 1 if early_stride else stride, groups=groups)
     x = cnn.conv_bn(x, 4 * channels, 1, activation=None)
     if squeeze:
@@ -324,6 +329,8 @@ CNNS: Mapping[str, Entry] = MappingProxyType(
             f"resnet{depth}_v1d": _resnet_entry(depth, start=deep_stem, pooled_shortcut=True)
             for depth in (50, 101, 152)
         },
+        # ffcv's examples blur before the strides of torchvision's ResNet-50, the first convolution excepted.
+        "resnet50_blurpool": _entry(50, blurred=True),
         # Pre-activation CNNs: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
         **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
         **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},

@@ -1,0 +1,123 @@
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from trainlaw.datasets import find_cnn_counts
+from trainlaw.datasets.cnns import counts
+from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry
+from trainlaw.formulas.errors import InputError
+
+# Learned elements, as torchvision's documentation and, for the last, detectron2's tests state them; frozen
+# batch normalisations have none.
+PARAMETERS = {
+    "fasterrcnn_resnet50_fpn": 41_755_286,
+    "maskrcnn_resnet50_fpn": 44_401_393,
+    "retinanet_resnet50_fpn": 34_014_999,
+    "retinanet_resnet50_fpn_c5": 37_915_572,
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_published_parameters(name):
+    assert find_cnn_counts(name).counts["params"] == PARAMETERS[name]
+
+
+def test_efficientdet_has_the_figures_of_the_paper():
+    counted = find_cnn_counts("efficientdet_d0").counts
+    # arXiv:1911.09070, table 2: 3.9 million parameters, 2.5 billion operations.
+    assert counted["params"] == pytest.approx(3.9e6, rel=0.01)
+    assert counted["macs"] == pytest.approx(2.5e9, rel=0.01)
+
+
+def test_operations_of_detectron2():
+    # Its tests count 146 (RetinaNet) and 117 (Faster R-CNN without boxes) billion on 800 x 800 pixels, on a
+    # ResNet-50 with the stride in the first convolution of a block.
+    early = 800 * 800 / 224**2 * (4_087_136_256 - 3_855_925_248)
+    share = 800 / 1280
+    retina = find_cnn_counts("retinanet_resnet50_fpn_c5", 800).counts["macs"]
+    assert retina * share - early == pytest.approx(146e9, rel=0.01)
+    boxes = 512 * (7 * 7 * 256 * 1024 + 1024 * 1024 + 1024 * 5 * 91)
+    faster = find_cnn_counts("fasterrcnn_resnet50_fpn", 800).counts["macs"]
+    assert (faster - boxes) * share - early == pytest.approx(117e9, rel=0.01)
+
+
+def test_regions_add_the_work_of_their_heads():
+    counted = [find_cnn_counts(f"{name}_resnet50_fpn").counts["macs"] for name in ("fasterrcnn", "maskrcnn")]
+    # 128 outlines of 14 x 14 pixels, doubled at the end.
+    convolutions = 14 * 14 * 256 * 256 * (4 * 9 + 4) + 28 * 28 * 256 * 91
+    assert counted[1] - counted[0] == 128 * convolutions
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "width"),
+    [("maskrcnn_resnet50_fpn", 832, 1344), ("maskrcnn_resnet50_fpn", 800, 1280), ("nnunet_2d", 192, 160)],
+)
+def test_images_that_are_not_square(name, size, width):
+    image = build(name, size).layers[0]
+    assert (image.out_height, image.out_width) == (size, width)
+    assert zoo_entry("resnet50").width_px(size) == size
+
+
+def test_shared_heads_learn_once_and_work_at_each_level():
+    heads = [layer for layer in build("retinanet_resnet50_fpn").layers if layer.out_channels == 9 * 91]
+    assert [layer.learns_weights for layer in heads] == [1, 0, 0, 0, 0]
+    assert [layer.parameters for layer in heads] == [256 * 9 * 819 + 819, 0, 0, 0, 0]
+    assert all(layer.macs == 256 * 9 * 819 * layer.out_height * layer.out_width for layer in heads)
+
+
+def test_number_of_boxes():
+    # 320 pixels: 40, 20, 10, 5 and 3 places a side, six boxes each.
+    places = sum(side * side for side in (40, 20, 10, 5, 3))
+    assert build("ssd320_resnet50_fpn").layers[-1].out_channels == 6 * places * 91
+    assert build("efficientdet_d0").layers[-1].out_channels == 9 * 90 * sum(4**i for i in range(2, 7))
+
+
+def test_nnunet_halves_five_times_and_comes_back():
+    cnn = build("nnunet_2d")
+    shapes = [(layer.out_channels, layer.out_height, layer.out_width) for layer in cnn.layers]
+    assert (512, 6, 5) in shapes and shapes[-1] == (4, 192, 160)
+    down, up = (4, 32, 64, 128, 256, 512, 512), (32, 64, 128, 256, 512)
+    convs = sum(9 * a * b + 9 * b * b + 4 * b for a, b in pairwise(down))
+    ups = sum(
+        4 * a * b + b + 9 * 2 * b * b + 9 * b * b + 4 * b for a, b in zip((*up[1:], 512), up, strict=True)
+    )
+    assert find_cnn_counts("nnunet_2d").counts["params"] == convs + ups + 32 * 4 + 4
+
+
+def test_blurred_strides_are_fixed_kernels():
+    plain, blurred = (find_cnn_counts(name).counts for name in ("resnet50", "resnet50_blurpool"))
+    assert blurred["params"] == plain["params"]
+    assert blurred["n_depthwise"] == plain["n_depthwise"] + 6
+    # Before three strided convolutions and three shortcuts, at the larger size.
+    elements = sum(side * side * (width + shortcut) for side, width, shortcut in (
+        (56, 128, 256), (28, 256, 512), (14, 512, 1024)
+    ))  # fmt: skip
+    assert blurred["macs"] - plain["macs"] == 9 * elements
+
+
+def test_a_frozen_builder_adds_products_to_the_same_layers():
+    cnn = CnnBuilder()
+    x = cnn.frozen().conv_bn(cnn.input(3, 8), 4, 3)
+    assert [layer.kind for layer in cnn.layers] == ["input", "conv", "scale", "relu"]
+    assert cnn.shape(x) == (4, 8, 8)
+    assert counts(build("fasterrcnn_resnet50_fpn"))["n_batchnorm"] == 0
+
+
+def test_the_table_of_the_documentation():
+    page = Path(__file__).resolve().parents[3] / "docs" / "cnn-names.md"
+    rows = [line.split(" | ") for line in page.read_text(encoding="utf-8").splitlines()]
+    listed = {row[0].strip("| "): row for row in rows if len(row) == 6}
+    for name in dense_names():
+        cnn = build(name)
+        counted, image = counts(cnn), cnn.layers[0]
+        assert listed[name][2] == f"{image.out_height} x {image.out_width}"
+        assert listed[name][3:5] == [f"{counted['params']:,.0f}", f"{counted['macs'] / 1e9:.2f}"]
+
+
+def test_weights_are_learned_or_not():
+    layer = replace(build("lenet5").layers[1], learns_weights=2)
+    with pytest.raises(InputError, match="learns_weights of 0 or 1, got 2"):
+        Cnn("odd", "odd", "odd", 32, 10, (build("lenet5").layers[0], layer))
