@@ -160,7 +160,7 @@ def features_text(search: str = "", of_layers: bool = False, brief: bool = False
 
 # As many lines as a terminal of 24 has with the header and the advice, and twice as many CNNs.
 _MOST_FAMILIES = 18
-_MOST_CNNS = 40
+_MOST_CNNS = 45
 SORT_KEYS = ("name", "macs", "params")
 
 

@@ -330,7 +330,7 @@ CNNS: Mapping[str, Entry] = MappingProxyType(
             for depth in (50, 101, 152)
         },
         # ffcv's examples blur before the strides of torchvision's ResNet-50, the first convolution excepted.
-        "resnet50_blurpool": _entry(50, blurred=True),
+        "resnet50_blurpool": _resnet_entry(50, blurred=True),
         # Pre-activation CNNs: TensorFlow's with the stride in the 3 x 3, PROFET's in the 1 x 1.
         **{f"resnet{depth}_v2": _preactivation(depth, False) for depth in (50, 101, 152)},
         **{f"resnet{depth}_preact": _preactivation(depth, True) for depth in (18, 34, 50, 101, 152, 200)},
