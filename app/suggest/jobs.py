@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-from trainlaw.app.suggest.candidates import Suggestion, Suggestions, suggested_runs
-from trainlaw.app.suggest.front import StudiedFront, find_front
+from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds

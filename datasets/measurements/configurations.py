@@ -11,8 +11,7 @@ from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.datasets.measurements.run_schema import TIMED_PARTS, with_defaults
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import TIMED_PARTS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 

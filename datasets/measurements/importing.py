@@ -15,8 +15,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
-from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 

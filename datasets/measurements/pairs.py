@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.feature import chosen_features
 from trainlaw.datasets.features.pair_features import ANCHOR, PAIR_FEATURES, PROFILE_FEATURES, grouped_seconds
-from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 #: Label of the pair, such as "T4 to V100-SXM2-16GB".

@@ -7,9 +7,9 @@ from trainlaw.datasets.profiler.configurations import (
 )
 from trainlaw.datasets.profiler.layer_times import profile_layers
 from trainlaw.datasets.profiler.micro import MicroTime, profile_micro
-from trainlaw.datasets.profiler.repeats import StoppingRule
 from trainlaw.datasets.profiler.setup import Setup, default_threads, device_here, named_here
 from trainlaw.datasets.profiler.sweep import Progress, profile_runs
+from trainlaw.datasets.profiler.timing import StoppingRule
 
 __all__ = [
     "Configuration",

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from trainlaw.datasets.hardware.gpus import built_in_gpus
-from trainlaw.datasets.profiler.clocks import Clock, EventClock, WallClock
-from trainlaw.datasets.profiler.nvidia import GpuState
+from trainlaw.datasets.profiler.machine import GpuState
+from trainlaw.datasets.profiler.timing import Clock, EventClock, WallClock
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name
 
 # fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.

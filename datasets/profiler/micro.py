@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from trainlaw.datasets.profiler.clocks import Clock, check_clock
 from trainlaw.datasets.profiler.configurations import MEASURABLE_PRECISIONS
 from trainlaw.datasets.profiler.devices import set_precision
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
@@ -23,6 +22,7 @@ from trainlaw.datasets.profiler.setup import (
     torch_package,
     torch_part,
 )
+from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import write_text_atomically
 

@@ -7,10 +7,10 @@ from importlib.metadata import version
 from math import isfinite, nan
 from statistics import median
 
-from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
-from trainlaw.datasets.profiler.interference import Interference
+from trainlaw.datasets.profiler.machine import Interference
 from trainlaw.datasets.profiler.timing import Repeats
 
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"

@@ -11,11 +11,10 @@ from typing import Any
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.profiler.devices import choose_device, gpu_row_of, known_gpu, software_versions
-from trainlaw.datasets.profiler.nvidia import GpuState
-from trainlaw.datasets.profiler.processor import Processor, read_processor, usable_cores
-from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.machine import GpuState, Processor, read_processor, usable_cores
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.run_rows import MeasuredDevice
+from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import InputError, optional_package
 
 

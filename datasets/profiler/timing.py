@@ -1,13 +1,185 @@
-"""Times of training iterations: warm-up, then repeats, each phase marked on the device's time line."""
+"""Times of training iterations: clocks of devices, when to stop repeating, warm-up and repeats."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import floor, inf, sqrt
 from statistics import median
 from typing import Any, Protocol
 
-from trainlaw.datasets.profiler.clocks import Clock, check_clock
-from trainlaw.datasets.profiler.repeats import StoppingRule, relative_interval
+from trainlaw.formulas.errors import TrainlawError
+
+# Two-sided 95 % of the normal distribution: the order statistics of a median are binomial, p = 1/2.
+_NORMAL_95 = 1.96
+_WINDOW = 3
+_SETTLED = 0.05
+
+
+def median_interval(times: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the median of `times`, distribution-free; (-inf, inf) below six.
+
+    Its ends are order statistics, number (n + 1)/2 - 0.98 sqrt(n) from below and from above: Conover,
+    Practical Nonparametric Statistics, section 3.2.
+
+    >>> median_interval([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    (2, 9)
+    """
+    count = len(times)
+    if count < 6:
+        # Even the range of five values covers the median with a probability of only 93.75 %.
+        return -inf, inf
+    rank = floor((count + 1) / 2 - _NORMAL_95 * sqrt(count) / 2)
+    ordered = sorted(times)
+    return ordered[rank - 1], ordered[count - rank]
+
+
+def relative_interval(times: Sequence[float]) -> float:
+    """Return the width of the 95 % interval of the median, as a share of the median.
+
+    >>> relative_interval([1.0] * 6)
+    0.0
+    """
+    low, high = median_interval(times)
+    return (high - low) / median(times) if times else inf
+
+
+def is_settled(times: Sequence[float]) -> bool:
+    """Return whether the last three times are, in the median, within 5 % of the three before them.
+
+    >>> is_settled([9.0, 3.0, 2.0, 1.0, 1.0, 1.0]), is_settled([1.01, 1.0, 1.0, 1.0, 1.0, 1.0])
+    (False, True)
+    """
+    if len(times) < 2 * _WINDOW:
+        return False
+    before, after = median(times[-2 * _WINDOW : -_WINDOW]), median(times[-_WINDOW:])
+    return abs(before - after) <= _SETTLED * after
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When to stop repeating.
+
+    `interval` is the target width of the 95 % interval of the median, as a share of the median;
+    `limit_seconds` the longest time for warm-up and repeats of a configuration, `least` and `most` bound the
+    repeats.
+    """
+
+    interval: float = 0.02
+    limit_seconds: float = 10.0
+    least: int = 6
+    most: int = 1000
+    warm_up_share: float = 0.3
+    most_warm_up: int = 50
+
+    def is_warm(self, times: Sequence[float], elapsed_s: float) -> bool:
+        """Return whether the warm-up iterations (seconds each) suffice; at least two are made."""
+        if len(times) < 2:
+            return False
+        late = elapsed_s >= self.warm_up_share * self.limit_seconds
+        return late or len(times) >= self.most_warm_up or is_settled(times)
+
+    def is_enough(self, times: Sequence[float], elapsed_s: float) -> bool:
+        """Return whether the repeats (seconds each) suffice; three are made however long they take."""
+        if len(times) < 3:
+            return False
+        if elapsed_s >= self.limit_seconds or len(times) >= self.most:
+            return True
+        return len(times) >= self.least and relative_interval(times) <= self.interval
+
+
+# Bounds for the share of wall-clock time, between two idle moments of the device, that marks must show.
+_LEAST_SHARE = 0.8
+_MOST_SHARE = 1.1
+# Below this, in seconds, the work of the host between the marks dominates.
+_LEAST_SECONDS = 1e-3
+
+
+class ClockError(TrainlawError):
+    """A clock does not show the time that the device takes."""
+
+
+class Clock(Protocol):
+    """Marks on the time line of a device."""
+
+    def mark(self) -> Any:
+        """Return a mark at the end of the work submitted to the device so far."""
+
+    def finish(self) -> None:
+        """Wait until the device has finished all work."""
+
+    def seconds(self, earlier: Any, later: Any) -> float:
+        """Return the seconds between two marks; only after `finish`."""
+
+
+class WallClock:
+    """The monotonic clock of the host; each mark waits until the device is idle.
+
+    `synchronize` waits for the device; on a CPU, where calls return when they are done, it does nothing.
+    """
+
+    def __init__(self, synchronize: Callable[[], None], now: Callable[[], float] = time.perf_counter) -> None:
+        """Read `now`, seconds, after `synchronize`."""
+        self._synchronize = synchronize
+        self._now = now
+
+    def mark(self) -> float:
+        """Wait for the device and return the time, seconds."""
+        self._synchronize()
+        return self._now()
+
+    def finish(self) -> None:
+        """Wait for the device."""
+        self._synchronize()
+
+    def seconds(self, earlier: float, later: float) -> float:
+        """Return the seconds between two marks."""
+        return later - earlier
+
+
+class EventClock:
+    """Events with timestamps by the device (CUDA events): marks do not block the host.
+
+    `new_event` returns an object with `record()` and `elapsed_time(later)` in milliseconds, such as
+    `torch.cuda.Event(enable_timing=True)`; `synchronize` waits for the device.
+    """
+
+    def __init__(self, new_event: Callable[[], Any], synchronize: Callable[[], None]) -> None:
+        """Mark with such events."""
+        self._new_event = new_event
+        self._synchronize = synchronize
+
+    def mark(self) -> Any:
+        """Record an event after the work submitted to the device so far."""
+        event = self._new_event()
+        event.record()
+        return event
+
+    def finish(self) -> None:
+        """Wait for the device, so that all events have timestamps."""
+        self._synchronize()
+
+    def seconds(self, earlier: Any, later: Any) -> float:
+        """Return the seconds between two events."""
+        return float(earlier.elapsed_time(later)) / 1000.0
+
+
+def check_clock(spans: Sequence[tuple[float, float]]) -> None:
+    """Raise ClockError if a clock disagrees with wall-clock time over the same work.
+
+    spans : pairs of seconds, from the first to the last mark, and on the wall clock from before the first to
+    after the last, the device idle at both ends. A clock that does not wait for the device always shows only
+    the time of submitting the work; other programs disturb a few spans, so the median decides.
+    """
+    long = [(marked_s, wall_s) for marked_s, wall_s in spans if wall_s >= _LEAST_SECONDS]
+    if not long:
+        return
+    share = median(marked_s / wall_s for marked_s, wall_s in long)
+    if not _LEAST_SHARE <= share <= _MOST_SHARE:
+        raise ClockError(
+            f"the clock shows {share:.0%} of the time until the device is idle: "
+            "it does not wait for the device"
+        )
+
 
 # Iterations that follow each other without waiting for the device, as in real training.
 _BLOCK = 5

@@ -11,12 +11,10 @@ from statistics import median
 import torch
 from torch import Tensor
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.profiler.clocks import Clock
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import device_clock
 from trainlaw.datasets.profiler.layer_times import LayerTime
-from trainlaw.datasets.profiler.repeats import StoppingRule
-from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.timing import Clock, StoppingRule, time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchStep, scores_loss
 from trainlaw.datasets.profiler.torch_measure import make_ready, with_step
 

@@ -17,12 +17,9 @@ from trainlaw.datasets.profiler.devices import (
     reason_not_measured,
     set_precision,
 )
-from trainlaw.datasets.profiler.interference import Watch
-from trainlaw.datasets.profiler.nvidia import GpuState, gpu_state
-from trainlaw.datasets.profiler.processor import available_memory_bytes
-from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.machine import GpuState, Watch, available_memory_bytes, gpu_state
 from trainlaw.datasets.profiler.run_rows import Measurement
-from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchStep
 
 _Result = TypeVar("_Result")

@@ -6,7 +6,6 @@ from functools import partial
 import torch
 from torch import distributed, nn
 from torch.nn import functional
-from trainlaw.datasets.profiler.clocks import WallClock
 from trainlaw.datasets.profiler.devices import device_clock, set_precision
 from trainlaw.datasets.profiler.micro import (
     CONVOLUTIONS,
@@ -22,6 +21,7 @@ from trainlaw.datasets.profiler.micro import (
     per_layer_overhead,
     time_calls,
 )
+from trainlaw.datasets.profiler.timing import WallClock
 
 _LAYER_COUNTS = (50, 100, 200)
 _FLOAT_BYTES = 4

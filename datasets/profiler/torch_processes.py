@@ -20,11 +20,10 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
-from trainlaw.datasets.profiler.interference import Watch
-from trainlaw.datasets.profiler.repeats import StoppingRule
+from trainlaw.datasets.profiler.machine import Watch
 from trainlaw.datasets.profiler.run_rows import AllReduce, MeasuredDevice, Measurement, failure_row
 from trainlaw.datasets.profiler.sweep import Progress, SweepFiles, pending, sweep
-from trainlaw.datasets.profiler.timing import time_iterations
+from trainlaw.datasets.profiler.timing import StoppingRule, time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchStep
 from trainlaw.datasets.profiler.torch_measure import device_state, make_ready, with_step
 from trainlaw.datasets.profiler.torch_micro import all_reduce_seconds, all_reduce_times

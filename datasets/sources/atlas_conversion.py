@@ -18,7 +18,7 @@ from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import find_gpu
-from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS, with_defaults
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS, with_defaults
 from trainlaw.formulas.errors import TrainlawError
 
 Row = dict[str, object]

@@ -7,8 +7,7 @@ from typing import Literal, TypeVar, overload
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.measurements.layers import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
-from trainlaw.datasets.measurements.run_schema import with_defaults
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import RunTable, with_defaults
 from trainlaw.datasets.sources.dataset import Dataset
 from trainlaw.datasets.sources.shipped import SHIPPED
 from trainlaw.datasets.tables.measured_table import MeasuredTable

@@ -9,7 +9,7 @@ from trainlaw.app.studies.definition import asked_definition, definition_of, rea
 from trainlaw.app.studies.kinds.kind import study_labels
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration, find_gpu
-from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner

@@ -7,7 +7,7 @@ from trainlaw.app.studies.definition import asked_definition, read_study_table
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.splits import defined_splits
 from trainlaw.datasets import configuration
-from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.evolve import SearchSettings
 from trainlaw.validate.metrics import mape_percent

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import read_formula
-from trainlaw.app.suggest.candidates import suggested_runs
-from trainlaw.app.suggest.front import StudiedFront, find_front
+from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
 from trainlaw.app.suggest.jobs import SAME, cnn_pool, whole_numbers, worth_measuring
 from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.datasets import built_in_gpus, load
@@ -138,7 +137,7 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
 
 
 def test_a_pool_without_gpus_and_own_runs_on_processors(in_empty_folder):
-    from trainlaw.datasets.profiler.processor import Processor
+    from trainlaw.datasets.profiler.machine import Processor
     from trainlaw.datasets.profiler.row_files import MachineFile
 
     machine = MachineFile("runs.csv")

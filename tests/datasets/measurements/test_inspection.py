@@ -9,7 +9,7 @@ from trainlaw.datasets.measurements.inspection import (
     dimension_labels,
     noise_between_sources,
 )
-from trainlaw.datasets.measurements.run_schema import with_defaults
+from trainlaw.datasets.measurements.runs import with_defaults
 from trainlaw.formulas.errors import UnknownNameError
 
 

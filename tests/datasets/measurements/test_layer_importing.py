@@ -9,7 +9,7 @@ from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
 from trainlaw.datasets.profiler import Configuration
 from trainlaw.datasets.profiler.layer_times import LAYER_FILE_COLUMNS, LayerTime, schema_rows
-from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.machine import Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 
 DEVICE = "Toy CPU, 1 thread"

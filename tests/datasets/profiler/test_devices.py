@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
-from trainlaw.datasets.profiler.clocks import EventClock, WallClock
 from trainlaw.datasets.profiler.devices import (
     NotMeasuredError,
     choose_device,
@@ -16,9 +15,10 @@ from trainlaw.datasets.profiler.devices import (
     software_versions,
     stated_precision,
 )
-from trainlaw.datasets.profiler.nvidia import GpuState
+from trainlaw.datasets.profiler.machine import GpuState
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.setup import cpu_device, gpu_device
+from trainlaw.datasets.profiler.timing import EventClock, WallClock
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from .conftest import FakeDevice

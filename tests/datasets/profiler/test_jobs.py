@@ -19,8 +19,8 @@ from trainlaw.datasets.profiler import (
     sweep,
 )
 from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.machine import read_processor, usable_cores
 from trainlaw.datasets.profiler.micro import MicroTime
-from trainlaw.datasets.profiler.processor import read_processor, usable_cores
 from trainlaw.formulas.errors import InputError, MissingDependencyError, UnknownNameError
 
 from .conftest import HOST, measurement

@@ -4,11 +4,13 @@ import subprocess
 
 import pytest
 from trainlaw.datasets.hardware.gpu_files import with_gpus
-from trainlaw.datasets.profiler.interference import Interference, Watch
-from trainlaw.datasets.profiler.nvidia import GpuState, gpu_state
-from trainlaw.datasets.profiler.processor import (
+from trainlaw.datasets.profiler.machine import (
+    GpuState,
+    Interference,
     Processor,
+    Watch,
     available_memory_bytes,
+    gpu_state,
     read_processor,
     usable_cores,
 )
@@ -130,9 +132,9 @@ def test_unreadable_reasons_are_none():
 
 def test_watch_tells_other_load_and_heat(linux, monkeypatch):
     times = iter([10.0, 12.0])
-    monkeypatch.setattr("trainlaw.datasets.profiler.interference.time.monotonic", lambda: next(times))
-    monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.cpu_count", lambda: 2)
-    monkeypatch.setattr("trainlaw.datasets.profiler.interference.os.sysconf", lambda name: 100)
+    monkeypatch.setattr("trainlaw.datasets.profiler.machine.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("trainlaw.datasets.profiler.machine.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("trainlaw.datasets.profiler.machine.os.sysconf", lambda name: 100)
     own = iter([1.0, 2.0])
     hot = GpuState(clock_hz=1e9, throttled=("power cap",), used_bytes=9e9)
     states = iter([GpuState(used_bytes=3e9), hot])

@@ -8,8 +8,7 @@ from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.datasets.profiler import Configuration, configuration_grid
 from trainlaw.datasets.profiler.devices import NotMeasuredError
-from trainlaw.datasets.profiler.interference import Interference
-from trainlaw.datasets.profiler.processor import Processor
+from trainlaw.datasets.profiler.machine import Interference, Processor
 from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.datasets.profiler.run_rows import AllReduce, run_row
 from trainlaw.datasets.profiler.sweep import SweepFiles, pending, sweep

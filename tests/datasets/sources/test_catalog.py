@@ -26,7 +26,7 @@ from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
-from trainlaw.datasets.measurements.run_schema import RUN_COLUMNS
+from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.formulas.errors import UnknownNameError
 
 RUN_SETS = [name for name, dataset in DATASETS.items() if dataset.kind == "runs"]

@@ -11,7 +11,7 @@ import pytest
 from trainlaw.app.models.errors import errors_json
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
-from trainlaw.app.report.html import report_html
+from trainlaw.app.report.run_files import report_html
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load

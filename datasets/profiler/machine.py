@@ -1,0 +1,333 @@
+"""This machine: its CPU and NVIDIA GPU as the system reports them, and interference by other programs."""
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from pathlib import Path
+from types import MappingProxyType
+
+_FIELDS = (
+    "name",
+    "driver_version",
+    "clocks.sm",
+    "clocks.max.sm",
+    "clocks.max.mem",
+    "temperature.gpu",
+    "power.draw",
+    "memory.used",
+    "clocks_throttle_reasons.active",
+)
+# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks do not count.
+_REASONS = (
+    (0x4, "power cap"),
+    (0x8, "hardware slowdown"),
+    (0x20, "software thermal slowdown"),
+    (0x40, "hardware thermal slowdown"),
+    (0x80, "power brake"),
+)
+_WAIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    """State of a GPU: clocks in Hz, temperature in degrees Celsius, power in watts, nan where unknown.
+
+    `used_bytes` is the memory that all programs hold on it.
+    """
+
+    name: str = ""
+    driver: str = ""
+    clock_hz: float = nan
+    max_clock_hz: float = nan
+    max_memory_clock_hz: float = nan
+    temperature_c: float = nan
+    power_w: float = nan
+    used_bytes: float = nan
+    throttled: tuple[str, ...] = ()
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_WAIT_SECONDS, check=True)
+    return done.stdout
+
+
+def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
+    """Return the state of a GPU as nvidia-smi reports it; an empty state where that fails.
+
+    gpu : its index or, as indices of torch may be others, its UUID. run : returns the output of a command.
+    """
+    command = (
+        "nvidia-smi",
+        f"--id={gpu}",
+        f"--query-gpu={','.join(_FIELDS)}",
+        "--format=csv,noheader,nounits",
+    )
+    try:
+        cells = [cell.strip() for cell in run(command).strip().split(",")]
+    except (OSError, subprocess.SubprocessError):
+        return GpuState()
+    if len(cells) != len(_FIELDS):
+        return GpuState()
+    clock, top, memory, temperature, power, used = (_number(cell) for cell in cells[2:8])
+    return GpuState(
+        cells[0],
+        cells[1],
+        clock * 1e6,
+        top * 1e6,
+        memory * 1e6,
+        temperature,
+        power,
+        used * 2**20,
+        _reasons(cells[8]),
+    )
+
+
+def _reasons(cell: str) -> tuple[str, ...]:
+    try:
+        bits = int(cell, 16)
+    except ValueError:
+        return ()
+    return tuple(name for bit, name in _REASONS if bits & bit)
+
+
+# Shares of the processors of the machine above which a remark is added.
+_NOTED_LOAD = 0.05
+_NOTED_STEAL = 0.02
+# Torch itself takes up to about a gigabyte of GPU memory before it computes anything.
+_NOTED_CARD_BYTES = 2e9
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """Interference that was observed: shares of processor time (nan where unknown), and events as text."""
+
+    other_load: float = nan
+    stolen: float = nan
+    clock_hz: float = nan
+    events: tuple[str, ...] = ()
+
+    @property
+    def remark(self) -> str:
+        """One line on what may have disturbed the measurement; "" when nothing was observed.
+
+        >>> Interference(0.5, 0.0).remark
+        'other programs used 50 % of the processors'
+        """
+        parts = list(self.events)
+        if self.other_load > _NOTED_LOAD:
+            parts.append(f"other programs used {self.other_load * 100:.0f} % of the processors")
+        if self.stolen > _NOTED_STEAL:
+            parts.append(f"the hypervisor withheld {self.stolen * 100:.0f} % of the processors")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    at_s: float
+    busy_s: float
+    stolen_s: float
+    own_s: float
+    throttles: int
+    gpu: GpuState
+
+
+class Watch:
+    """A watch on the machine, from its creation until `seen`.
+
+    `processes` processes of this program run concurrently and do not count as interference. `gpu` returns the
+    state of the GPU, `root` is the root of the Linux file system, `own_seconds` the processor time of this
+    process.
+    """
+
+    def __init__(
+        self,
+        processes: int = 1,
+        gpu: Callable[[], GpuState] = GpuState,
+        root: Path = Path("/"),
+        own_seconds: Callable[[], float] = time.process_time,
+    ) -> None:
+        """Start watching."""
+        self._processes, self._gpu, self._root, self._own_seconds = processes, gpu, root, own_seconds
+        self._began = self._moment()
+
+    def seen(self) -> Interference:
+        """Return the interference since the watch began."""
+        before, after = self._began, self._moment()
+        cores = os.cpu_count() or 1
+        whole = (after.at_s - before.at_s) * cores
+        own = (after.own_s - before.own_s) * self._processes
+        other = max(after.busy_s - before.busy_s - own, 0.0) if not isnan(after.busy_s) else nan
+        events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
+        if before.gpu.used_bytes > _NOTED_CARD_BYTES:
+            events.append(f"other programs held {before.gpu.used_bytes / 1e9:.1f} GB of the GPU's memory")
+        if after.throttles > before.throttles:
+            events.append("the processor was throttled for heat")
+        return Interference(
+            other / whole if whole else nan,
+            (after.stolen_s - before.stolen_s) / whole if whole else nan,
+            after.gpu.clock_hz,
+            tuple(events),
+        )
+
+    def _moment(self) -> _Moment:
+        busy, stolen = _processor_seconds(self._root)
+        return _Moment(
+            time.monotonic(), busy, stolen, self._own_seconds(), _heat_throttles(self._root), self._gpu()
+        )
+
+
+def _processor_seconds(root: Path) -> tuple[float, float]:
+    """Return busy and stolen seconds of all processors since boot (proc(5), /proc/stat)."""
+    try:
+        line = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0]
+        user, nice, system, _, _, interrupt, soft, stolen = (int(cell) for cell in line.split()[1:9])
+    except (OSError, ValueError):
+        return nan, nan
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + interrupt + soft) / ticks, stolen / ticks
+
+
+def _heat_throttles(root: Path) -> int:
+    """Return how often a core was throttled for heat since boot; 0 where unknown."""
+    counts = 0
+    for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+        try:
+            counts += int(path.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+    return counts
+
+
+# fp32 lanes of a register and bf16 products per fp32 product, by a flag of /proc/cpuinfo, widest first.
+_LANES: Mapping[str, int] = MappingProxyType({"avx512f": 16, "avx2": 8, "avx": 8, "sse2": 4, "asimd": 4})
+_BF16_GAIN: Mapping[str, int] = MappingProxyType({"amx_bf16": 16, "avx512_bf16": 2})
+# Server cores since 2017 start two multiply-adds a cycle; each counts two operations.
+_UNITS = 2
+_FLOP_PER_LANE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Description of a CPU by the operating system: clock in Hz, sizes in bytes, nan where unknown."""
+
+    model: str
+    cores: int
+    lanes: int = 0
+    clock_hz: float = nan
+    memory_bytes: float = nan
+    l3_bytes: float = nan
+    l1_bytes: float = nan
+    bf16_gain: int = 1
+
+    def device_name(self, threads: int) -> str:
+        """Return the name of the CPU with that number of threads; other numbers count as other devices.
+
+        >>> Processor("AMD EPYC", 2).device_name(1)
+        'AMD EPYC, 1 thread'
+        """
+        return f"{self.model}, {threads} thread{'' if threads == 1 else 's'}"
+
+    def peak_flop_per_s(self, threads: int) -> float:
+        """Return the peak fp32 rate, cores x lanes x units x clock, FLOP/s; nan where one is unknown."""
+        lanes = min(threads, self.cores) * self.lanes * _UNITS
+        return lanes * _FLOP_PER_LANE * self.clock_hz if lanes else nan
+
+    def gpu_row(self, threads: int, measured_flop_per_s: float, copy_byte_per_s: float) -> dict[str, object]:
+        """Return the CPU as a row of the GPU schema, from its description and measured rates.
+
+        The peak is the theoretical one, or the measured one where that is higher (the clock can exceed its
+        stated value).
+        """
+        stated = self.peak_flop_per_s(threads)
+        peak = stated if stated >= measured_flop_per_s else measured_flop_per_s
+        lanes = min(threads, self.cores) * (self.lanes or 4) * _UNITS
+        origin = "cores x lanes x 2 units x clock" if peak == stated else "measured products and convolutions"
+        name = self.device_name(threads)
+        return {
+            "gpu": name,
+            "generation": "CPU",
+            "device": "CPU",
+            "gpu_group": name,
+            "sm_count": min(threads, self.cores),
+            "core_count": lanes,
+            "boost_clock_hz": peak / lanes / _FLOP_PER_LANE,
+            "base_clock_hz": min(self.clock_hz, peak / lanes / _FLOP_PER_LANE),
+            "peak_fp32_flop_per_s": peak,
+            # On a CPU the only 16-bit floats in use are bf16, also under autocast.
+            "peak_fp16_flop_per_s": peak * self.bf16_gain,
+            "peak_bf16_flop_per_s": peak * self.bf16_gain,
+            "memory_bytes": self.memory_bytes,
+            "bandwidth_byte_per_s": copy_byte_per_s,
+            "l2_bytes": self.l3_bytes,
+            "l1_bytes_per_sm": self.l1_bytes,
+            "source": "trainlaw profile on this machine",
+            "remark": f"peak by {origin}; bandwidth by a measured copy",
+        }
+
+
+def read_processor(root: Path = Path("/"), cores: int | None = None) -> Processor:
+    """Read the description of the CPU from the Linux files under `root`; on other systems less is known.
+
+    cores : those that this process may use (None: as the operating system states).
+    """
+    fields = _cpuinfo(_text(root / "proc/cpuinfo"))
+    flags = set((fields.get("flags") or fields.get("Features") or "").split())
+    cpu = root / "sys/devices/system/cpu/cpu0"
+    # The highest clock of the governor, in kHz, or the one of the moment, in MHz.
+    limit = _number(_text(cpu / "cpufreq/cpuinfo_max_freq")) * 1e3
+    return Processor(
+        model=_name(fields.get("model name") or platform.processor() or platform.machine()),
+        cores=cores or usable_cores(),
+        lanes=next((lanes for flag, lanes in _LANES.items() if flag in flags), 0),
+        clock_hz=_number(fields.get("cpu MHz", "")) * 1e6 if isnan(limit) else limit,
+        memory_bytes=_number(_after(_text(root / "proc/meminfo"), "MemTotal:")) * 1024,
+        l3_bytes=_number(_text(cpu / "cache/index3/size")) * 1024,
+        l1_bytes=_number(_text(cpu / "cache/index0/size")) * 1024,
+        bf16_gain=next((gain for flag, gain in _BF16_GAIN.items() if flag in flags), 1),
+    )
+
+
+def usable_cores() -> int:
+    """Return the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def available_memory_bytes(root: Path = Path("/")) -> float:
+    """Return the bytes that a program may take without swapping, nan where unknown."""
+    return _number(_after(_text(root / "proc/meminfo"), "MemAvailable:")) * 1024
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _cpuinfo(text: str) -> dict[str, str]:
+    """Return the fields of the first processor listed."""
+    lines = text.partition("\n\n")[0].splitlines()
+    parts = [line.partition(":") for line in lines]
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _after(text: str, word: str) -> str:
+    return text.partition(word)[2].partition("\n")[0]
+
+
+def _number(text: str) -> float:
+    """Return the number that a text begins with (512 of "512K"); nan where there is none ("[N/A]")."""
+    digits = "".join(character for character in text.strip().partition(" ")[0] if character in "0123456789.")
+    return float(digits) if digits else nan
+
+
+def _name(text: str) -> str:
+    """Return a name that is valid in a cell of a table."""
+    words = " ".join(text.replace("(R)", "").replace("(TM)", "").split())
+    return words.lstrip("=+-@ ")[:80] or "CPU"
