@@ -14,6 +14,16 @@ RUN_FEATURES: tuple[Feature, ...] = (
         "has_input_copy", "h", "1", "1 where the time includes copying the input to the GPU", high=1
     ),
     column_feature("is_tensor_precision", "q", "1", "1 where the precision uses tensor cores", high=1),
+    column_feature(
+        "is_channels_last", "y", "1", "1 where activations are stored with the channels last", high=1
+    ),
+    column_feature("is_tuned", "v", "1", "1 in a vendor's container with fused kernels", high=1),
+    column_feature(
+        "host_launch_s",
+        "a_0",
+        "s",
+        "time that the host needs to launch the kernels of one layer; 150 us where it was not measured",
+    ),
     column_feature("n_gpus", "n", "1", "number of GPUs", low=1),
     column_feature("n_nodes", "N", "1", "number of nodes", low=1),
 )
@@ -38,6 +48,14 @@ GPU_FEATURES: tuple[Feature, ...] = (
     column_feature("core_count", "c", "1", "fp32 lanes"),
     column_feature("boost_clock_hz", "f_1", "1/s", "boost clock"),
     column_feature("base_clock_hz", "f_0", "1/s", "base clock; the boost clock where unknown"),
+    column_feature(
+        "comparable_fp32_flop_per_s",
+        "P_1",
+        "FLOP/s",
+        "fp32 rate of lanes that do one operation per clock whatever else runs",
+    ),
+    column_feature("last_level_cache_bytes", "L_3", "B", "cache beyond level 2; 0 without one"),
+    column_feature("is_amd", "amd", "1", "1 for a GPU of AMD", high=1),
     derived_feature(
         "clock_ratio",
         "rho",
@@ -69,6 +87,32 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "level 1 cache of one multiprocessor over 64 KiB: how much of a product's tiles stays on the chip",
         "l1_bytes_per_sm / 65536",
     ),
+    derived_feature(
+        "cache_per_lane",
+        "lambda",
+        "1",
+        "level 1 cache per fp32 lane over 2 KiB, at most 1",
+        "min(l1_bytes_per_sm * sm_count / core_count / 2048, 1)",
+        high=1,
+    ),
+    derived_feature(
+        "dual_issue",
+        "delta",
+        "1",
+        "peak fp32 rate over the rate of one operation per clock: 2 where lanes issue two",
+        "peak_fp32_flop_per_s / comparable_fp32_flop_per_s",
+    ),
+    derived_feature(
+        "matrix_flop_per_s",
+        "P_m",
+        "FLOP/s",
+        "peak rate of the precision used; in fp32 that of one operation per clock",
+        "peak_flop_per_s / (1 + (1 - is_tensor_precision) * (dual_issue - 1))",
+    ),
+    derived_feature(
+        "matrix_number", "pi", "1", "that peak rate over 20 TFLOP/s", "matrix_flop_per_s / 2e13"
+    ),
+    derived_feature("clock_number", "phi", "1", "boost clock over 1.5 GHz", "boost_clock_hz / 1.5e9"),
     derived_feature(
         "tensor_ratio",
         "tau",

@@ -36,6 +36,120 @@ def _memory(name: str, symbol: str, amount: str, meaning: str) -> Feature:
     return derived_feature(name, symbol, "s", f"b e x {meaning} / bandwidth", definition)
 
 
+def _matrix(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"6 * batch_per_gpu * {amount} / matrix_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate of the precision", definition)
+
+
+def _simt(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"6 * batch_per_gpu * {amount} / comparable_fp32_flop_per_s"
+    return derived_feature(name, symbol, "s", f"6 b x {meaning} / fp32 rate", definition)
+
+
+def _cached(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+    definition = f"cached_byte_cost * batch_per_gpu * bytes_per_element * {amount} / bandwidth_byte_per_s"
+    return derived_feature(
+        name, symbol, "s", f"b e x {meaning} / bandwidth, less what the level 2 cache holds", definition
+    )
+
+
+#: Times of the skeleton of a law: work at the rate of the precision, work outside tensor cores at the fp32
+#: rate, and bytes through the level 2 cache.
+SKELETON_FEATURES: tuple[Feature, ...] = (
+    _matrix("conv3x3_matrix_s", "x_3", "conv3x3_macs", "MACs of 3 x 3 convolutions of stride 1"),
+    _matrix(
+        "other_matrix_s",
+        "x_o",
+        "other_macs",
+        "MACs of all other ungrouped convolutions and of dense layers",
+    ),
+    _matrix("conv1x1_matrix_s", "x_1", "conv1x1_macs", "MACs of 1 x 1 convolutions"),
+    _matrix("im2col_matrix_s", "x_I", "im2col_elements", "elements of the unfolded images"),
+    _matrix("conv_output_matrix_s", "x_A", "conv_output_elements", "convolution outputs"),
+    derived_feature(
+        "conv_weight_matrix_s",
+        "x_W",
+        "s",
+        "6 x parameters of convolutions / peak rate of the precision",
+        "6 * conv_params / matrix_flop_per_s",
+    ),
+    _simt("im2col_simt_s", "z_I", "im2col_elements", "elements of the unfolded images"),
+    _simt("conv_input_simt_s", "z_i", "conv_input_elements", "convolution inputs"),
+    _simt("conv_output_simt_s", "z_A", "conv_output_elements", "convolution outputs"),
+    _simt("grouped_conv_simt_s", "z_g", "grouped_conv_macs", "MACs of grouped convolutions"),
+    derived_feature(
+        "grouped_channels_last_simt_s",
+        "z_y",
+        "s",
+        "6 b x MACs of grouped convolutions / fp32 rate, where the channels are last",
+        "is_channels_last * grouped_conv_simt_s",
+    ),
+    _simt("depthwise_simt_s", "z_dw", "depthwise_macs", "MACs of depthwise convolutions"),
+    derived_feature(
+        "conv_weight_simt_s",
+        "z_W",
+        "s",
+        "6 x parameters of convolutions / fp32 rate",
+        "6 * conv_params / comparable_fp32_flop_per_s",
+    ),
+    _cached("conv_output_cached_s", "h_c", "conv_output_elements", "convolution outputs"),
+    _cached("depthwise_output_cached_s", "h_dw", "depthwise_output_elements", "depthwise outputs"),
+    _cached("elementwise_cached_s", "h_ew", "elementwise_elements", "outputs of layers without MACs"),
+    _cached("batchnorm_cached_s", "h_bn", "batchnorm_output_elements", "normalisation outputs"),
+    _cached("concat_cached_s", "h_cat", "concat_elements", "outputs of layers that only move data"),
+    _cached("pool_cached_s", "h_p", "pool_elements", "inputs of pooling layers"),
+    derived_feature(
+        "cast_cached_s",
+        "h_16",
+        "s",
+        "what b x 4 B of convolution outputs cost beyond b e, where products use tensor cores",
+        "is_tensor_precision * (4 - bytes_per_element) / bytes_per_element * conv_output_cached_s",
+    ),
+    derived_feature("conv_kernel_s", "k_c", "s", "convolutions x 100 us", "(n_conv + n_depthwise) * 1e-4"),
+    derived_feature("host_s", "k_H", "s", "layers x the host's launch time", "n_layers * host_launch_s"),
+    derived_feature(
+        "least_time_s",
+        "t_0",
+        "s",
+        "least time that the peak rates allow: all MACs, Winograd's saving for 3 x 3 convolutions, "
+        "and one pass over the parameters",
+        # Winograd's F(4 x 4, 3 x 3) needs 2.25 times fewer products than F(2 x 2): the largest saving in use.
+        "max(6 * batch_per_gpu * (macs - 5 / 9 * conv3x3_macs) / peak_flop_per_s, parameter_memory_s)",
+    ),
+    derived_feature(
+        "other_macs",
+        "M_r",
+        "MAC/sample",
+        "MACs of ungrouped convolutions and dense layers other than 3 x 3 convolutions of stride 1",
+        "max(conv_macs - conv3x3_macs, 0) + dense_macs",
+    ),
+    derived_feature(
+        "mean_layer_elements",
+        "A_l",
+        "element/sample",
+        "mean outputs of a layer",
+        "activation_elements / n_layers",
+    ),
+    derived_feature(
+        "cached_byte_cost",
+        "eta",
+        "1",
+        "cost of a byte of activations over that of a byte from memory: 1/6 if all stay in the cache",
+        # A layer's input and output compete for level 2 and last-level cache, six times as fast as memory.
+        "(1 + 5 * (2 * batch_per_gpu * bytes_per_element * mean_layer_elements) / (2 * batch_per_gpu * "
+        "bytes_per_element * mean_layer_elements + (l2_bytes + last_level_cache_bytes))) / 6",
+        high=1,
+    ),
+    derived_feature(
+        "is_tuned_tensor",
+        "v_q",
+        "1",
+        "1 in a vendor's container with a precision on tensor cores",
+        "is_tuned * is_tensor_precision",
+        high=1,
+    ),
+)
+
 TIME_FEATURES: tuple[Feature, ...] = (
     _compute("total_compute_s", "c_M", "macs", "all MACs"),
     _compute("conv_compute_s", "c_c", "conv_macs", "MACs of ungrouped convolutions"),
@@ -109,7 +223,10 @@ TIME_FEATURES: tuple[Feature, ...] = (
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one training iteration", low=0.0)
 
-_ROWS = (*RUN_FEATURES, *GPU_FEATURES, *CNN_FEATURES, *LINK_FEATURES, *TIME_FEATURES, *COMMUNICATION_FEATURES)
+_ROWS = (
+    *RUN_FEATURES, *GPU_FEATURES, *CNN_FEATURES, *LINK_FEATURES, *TIME_FEATURES, *SKELETON_FEATURES,
+    *COMMUNICATION_FEATURES,
+)  # fmt: skip
 FEATURES: Mapping[str, Feature] = MappingProxyType(
     {row.spec.name: row for row in (*_ROWS, *SCALING_FEATURES)}
 )

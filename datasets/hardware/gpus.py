@@ -153,6 +153,11 @@ class Gpu:
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
+    def is_amd(self) -> float:
+        """1 for a GPU of AMD, whose libraries of kernels differ from those of NVIDIA; 0 for others."""
+        return float(self.vendor == "AMD")
+
+    @property
     def pcie_generation(self) -> float:
         """Generation of the PCIe link to the host, nan where there is none.
 
@@ -187,19 +192,27 @@ class Gpu:
     def number(self, column: str) -> float:
         """Return a number of the GPU as features use it, in the column's unit; nan where unknown.
 
-        An unknown base clock counts as the boost clock: a GPU whose maker states none keeps its clock.
+        An unknown base clock counts as the boost clock: a GPU whose maker states none keeps its clock. An
+        unknown comparable rate counts as the peak rate in fp32, an unknown last-level cache as none.
 
         >>> Gpu("mine", boost_clock_hz=1.5e9).number("base_clock_hz")
         1500000000.0
         """
         if column == "base_clock_hz" and isnan(self.base_clock_hz):
             return self.boost_clock_hz
+        if column == "comparable_fp32_flop_per_s" and isnan(self.comparable_fp32_flop_per_s):
+            return self.peak_fp32_flop_per_s
+        if column == "last_level_cache_bytes" and isnan(self.last_level_cache_bytes):
+            return 0.0
         return float(getattr(self, column))
 
 
 # Of tables of GPUs; units, limits and meanings.
 GPU_COLUMNS = shipped_schema("gpus")
-NUMBER_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
+#: Numbers that the table of GPUs states.
+STATED_NUMBERS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
+#: All numbers that features may use.
+NUMBER_COLUMNS = (*STATED_NUMBERS, "is_amd")
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
 # Columns with a source: not the names, the sources themselves and the remarks.
 FACT_COLUMNS = tuple(
@@ -307,7 +320,7 @@ def _likeness(key: str, other: str) -> float:
 
 def gpu_from_row(row: Mapping[str, object]) -> Gpu:
     """Return the GPU in one table row: numbers or nan, texts or "", aliases separated by semicolons."""
-    numbers = {name: float(row.get(name, nan)) for name in NUMBER_COLUMNS}  # type: ignore[arg-type]
+    numbers = {name: float(row.get(name, nan)) for name in STATED_NUMBERS}  # type: ignore[arg-type]
     texts = {name: str(row[name]) if isinstance(row.get(name), str) else "" for name in TEXT_COLUMNS}
     aliases = row.get("aliases")
     texts["device"] = texts["device"] or "GPU"

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.gpus import STATED_NUMBERS, Gpu, GpuCatalog, built_in_gpus
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 _CHANGE = re.compile(
@@ -75,9 +75,9 @@ def _changed(gpu: Gpu, change: str) -> dict[str, float]:
 
 def _facts(word: str) -> tuple[str, ...]:
     """Return the number columns that `word` names: the column itself, or all that begin with it."""
-    if word in NUMBER_COLUMNS:
+    if word in STATED_NUMBERS:
         return (word,)
-    beginning = tuple(name for name in NUMBER_COLUMNS if name.startswith(word))
+    beginning = tuple(name for name in STATED_NUMBERS if name.startswith(word))
     if not beginning:
-        raise unknown_name("specification of a GPU", word, NUMBER_COLUMNS)
+        raise unknown_name("specification of a GPU", word, STATED_NUMBERS)
     return beginning

@@ -5,7 +5,7 @@ from math import isnan
 import pytest
 from trainlaw.datasets import built_in_gpus, find_gpu
 from trainlaw.datasets.files.storage import read_data_table
-from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, NUMBER_COLUMNS
+from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, STATED_NUMBERS
 from trainlaw.formulas import UnknownNameError
 
 GPUS = built_in_gpus().gpus
@@ -78,7 +78,7 @@ def test_sources_of_figures_from_sheets_are_named():
     assert find_gpu("T4").source_of("gpu_link") == "unknown"
     with pytest.raises(UnknownNameError, match="bandwidth_byte_per_s"):
         find_gpu("T4").source_of("bandwidth_byte_per_second")
-    assert len(NUMBER_COLUMNS) >= 15
+    assert len(STATED_NUMBERS) >= 15
 
 
 def test_a_link_has_a_source_for_each_figure():
