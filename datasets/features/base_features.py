@@ -15,7 +15,7 @@ RUN_FEATURES: tuple[Feature, ...] = (
     ),
     column_feature("is_tensor_precision", "q", "1", "1 where the precision uses tensor cores", high=1),
     column_feature(
-        "is_channels_last", "y", "1", "1 where activations are stored with the channels last", high=1
+        "is_channels_last", "chi", "1", "1 where activations are stored with the channels last", high=1
     ),
     column_feature("is_tuned", "v", "1", "1 in a vendor's container with fused kernels", high=1),
     column_feature(
@@ -101,16 +101,6 @@ GPU_FEATURES: tuple[Feature, ...] = (
         "1",
         "peak fp32 rate over the rate of one operation per clock: 2 where lanes issue two",
         "peak_fp32_flop_per_s / comparable_fp32_flop_per_s",
-    ),
-    derived_feature(
-        "matrix_flop_per_s",
-        "P_m",
-        "FLOP/s",
-        "peak rate of the precision used; in fp32 that of one operation per clock",
-        "peak_flop_per_s / (1 + (1 - is_tensor_precision) * (dual_issue - 1))",
-    ),
-    derived_feature(
-        "matrix_number", "pi", "1", "that peak rate over 20 TFLOP/s", "matrix_flop_per_s / 2e13"
     ),
     derived_feature("clock_number", "phi", "1", "boost clock over 1.5 GHz", "boost_clock_hz / 1.5e9"),
     derived_feature(

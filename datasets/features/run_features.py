@@ -117,6 +117,14 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
         "max(6 * batch_per_gpu * (macs - 5 / 9 * conv3x3_macs) / peak_flop_per_s, parameter_memory_s)",
     ),
     derived_feature(
+        "matrix_flop_per_s",
+        "P_m",
+        "FLOP/s",
+        "peak rate of the precision used; in fp32 that of one operation per clock",
+        "peak_flop_per_s / (1 + (1 - is_tensor_precision) * (dual_issue - 1))",
+    ),
+    derived_feature("matrix_number", "pi", "1", "that peak rate over 20 TFLOP/s", "matrix_flop_per_s / 2e13"),
+    derived_feature(
         "other_macs",
         "M_r",
         "MAC/sample",
