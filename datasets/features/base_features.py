@@ -97,7 +97,7 @@ GPU_FEATURES: tuple[Feature, ...] = (
     ),
     derived_feature(
         "dual_issue",
-        "delta",
+        "iota",
         "1",
         "peak fp32 rate over the rate of one operation per clock: 2 where lanes issue two",
         "peak_fp32_flop_per_s / comparable_fp32_flop_per_s",
