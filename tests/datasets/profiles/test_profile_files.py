@@ -279,14 +279,14 @@ def test_mutated_files_are_read_or_refused(tmp_path, name, text):
 
 def read_or_refused(path):
     """Whether the file was read; fails where neither read nor refused by one line, in time."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     try:
         profiles = read_profiles(path)
     except TrainlawError as error:
         assert "\n" not in str(error) and len(str(error)) < 2000
         return False
     finally:
-        assert time.perf_counter() - begun < 5.0
+        assert time.process_time() - begun < 5.0
     for profile in profiles:
         assert profile.total_s > 0 and all(value >= 0 for value in profile.device.values())
         named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}

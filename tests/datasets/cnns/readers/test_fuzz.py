@@ -64,7 +64,7 @@ def mutated(data: bytes, source: random.Random) -> bytes:
 
 
 def read_or_refused(path: Path) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         cnn = read_cnn(path)
         assert isinstance(cnn, Cnn)
@@ -73,7 +73,7 @@ def read_or_refused(path: Path) -> None:
     except TrainlawError as error:
         assert "\n" not in str(error)
         assert len(str(error)) < 2000
-    assert time.perf_counter() - started < LIMIT_SECONDS
+    assert time.process_time() - started < LIMIT_SECONDS
 
 
 @pytest.mark.parametrize("part", range(4))
