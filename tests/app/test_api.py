@@ -56,6 +56,7 @@ def test_export_writes_the_file_and_refuses_to_replace_it(formula, tmp_path):
         trainlaw.export(formula, path)
 
 
+@pytest.mark.slow
 def test_study_writes_a_run_folder(tmp_path):
     options = {"folds": 2, "evaluations": 100, "against": ("null_compute",)}
     outcome = trainlaw.study("default", into=tmp_path / "run", workers=1, **options)

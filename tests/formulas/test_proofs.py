@@ -54,6 +54,7 @@ def test_sign(text, sign, status):
         assert sign * value[0] < 0
 
 
+@pytest.mark.slow
 def test_a_simpler_form_decides_what_intervals_alone_do_not():
     saturating, touching = parse_text("m / (m + y)"), parse_text("x^2 - 2 * x + 1")
     assert prove_monotone(saturating, "m", BOX, simplify_seconds=0) == Proof("undecided")
@@ -73,6 +74,7 @@ def test_box_is_checked():
         prove_monotone(parse_text("x"), "q", {"x": (0, 1)})
 
 
+@pytest.mark.slow
 def test_no_proof_is_contradicted_by_samples(random_expressions):
     generator = np.random.default_rng(5)
     proved = 0

@@ -28,6 +28,7 @@ def test_known():
     assert [to_text(item) for item in found] == list(KNOWN.values())
 
 
+@pytest.mark.slow
 def test_keeps_values_and_is_no_more_complex(random_expressions):
     expressions = random_expressions(30, seed=11)
     points = {name: np.random.default_rng(seed).normal(size=80) * 3 for seed, name in enumerate("xyz")}
@@ -39,6 +40,7 @@ def test_keeps_values_and_is_no_more_complex(random_expressions):
         np.testing.assert_allclose(others[valid], values[valid], rtol=1.0001e-9, atol=0)
 
 
+@pytest.mark.slow
 def test_same_result_every_time_and_in_any_company():
     texts = list(KNOWN)[:2]
     alone = [simplify(parse_text(text), POSITIVE, PATIENT) for text in texts]
@@ -87,6 +89,7 @@ def test_sign_of_a_root_is_kept():
     assert evaluate(found, columns)[0].tolist() == [3, 2]
 
 
+@pytest.mark.slow
 def test_inside_a_spawned_worker_process():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply_async(simplify, (parse_text("(x * y + x * z) / x"), None, PATIENT)).get(

@@ -59,12 +59,14 @@ class MedianTime:
 
 # A hash of few labels agrees with some feature by chance, here by up to a quarter over three hashes; a leak
 # of the key would leave less than a third of the error, as the next test shows.
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["gpu", "cnn", "both", "source", "generation"])
 def test_a_hash_of_the_held_out_key_cannot_be_predicted(few_runs, scheme):
     assert better_than_the_median(few_runs, scheme, BASELINES, range(3)) == {}
 
 
 # With about ten labels chance does more, so more hashes are averaged, for the baselines that fit at once.
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["cnn-family", "harness", "newest"])
 def test_a_hash_of_few_labels_cannot_be_predicted(few_runs, scheme):
     quick = {name: factory for name, factory in BASELINES.items() if name not in SLOW}
@@ -138,6 +140,7 @@ def other_tables():
     )
 
 
+@pytest.mark.slow
 def test_the_other_baselines_are_blind_to_the_held_out_rows():
     for baselines, (X, seconds, labels), held_out in other_tables():
         split = grouped_k_fold(labels[held_out], 3)[0]

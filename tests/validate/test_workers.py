@@ -13,6 +13,7 @@ from trainlaw.formulas import TrainlawError
 from trainlaw.validate.workers import run_tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_task_is_done_once(workers):
     assert sorted(run_tasks(factorial, range(7), workers)) == [factorial(n) for n in range(7)]
@@ -45,6 +46,7 @@ def test_tasks_are_made_only_as_they_are_needed():
         running.close()
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_reported():
     with pytest.raises(TrainlawError, match="worker process died"):
         list(run_tasks(os._exit, [3], workers=2))
@@ -63,6 +65,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_workers_at_once(start_process, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)

@@ -60,6 +60,7 @@ def test_validate_takes_own_devices(machine):
     assert set(formula.provenance["own_files_sha256"]) == {"runs-machine.csv"}
 
 
+@pytest.mark.slow
 def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(machine)
     options = ["--gpu-file", "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]

@@ -95,6 +95,7 @@ def test_baselines_are_those_of_the_built_in_study(table):
         assert baseline(name).scope == "run"
 
 
+@pytest.mark.slow
 def test_refit_fits_inside_each_fold(table):
     text = "9 * macs * batch / peak + 30 * bytes * batch * activations / bandwidth"
     definition = StudyDefinition(against=AGAINST)
@@ -107,6 +108,7 @@ def test_refit_fits_inside_each_fold(table):
     assert "nothing was fitted" in given.formula.errors["protocol"]
 
 
+@pytest.mark.slow
 def test_command_prints_the_report_and_writes_the_folder(tmp_path):
     folder = tmp_path / "mine"
     result = run("--formula", f"{COMPUTE} / 0.4 + 0.001", "--folds", 3, "--into", folder)

@@ -70,6 +70,7 @@ def test_features_of_a_user_have_words_too():
     assert words_of_terms(mine)[0].sentence == "3 times mine (my own)."
 
 
+@pytest.mark.slow
 def test_forms_agree_and_the_shortest_is_first(built_in):
     forms = equivalent_forms(built_in)
     assert len(forms) >= 2
@@ -145,6 +146,7 @@ def test_what_is_proved_holds(built_in):
     assert proved_trends(replace(built_in, ranges={})) == (False, [])
 
 
+@pytest.mark.slow
 def test_show_says_all_of_it(built_in):
     run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=32)
     text = formula_text(built_in, "origin", run)

@@ -47,6 +47,7 @@ def rows_of(text):
     )
 
 
+@pytest.mark.slow
 def test_the_table_of_predictions_is_what_predict_says(formula):
     rows = rows_of(prediction_csv(formula))
     assert len(rows) > 20_000

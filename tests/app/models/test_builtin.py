@@ -37,6 +37,7 @@ def test_the_readme_states_its_errors():
     assert f"| {' | '.join(shown)} |" in readme
 
 
+@pytest.mark.slow
 def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
     arguments = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"]
     result = CliRunner().invoke(app, arguments)

@@ -77,6 +77,7 @@ def test_terms_shares_and_sensitivity_are_of_the_sum(law):
     assert "peak_flop_per_s" in variables(in_raw_columns(law))
 
 
+@pytest.mark.slow
 def test_commands_take_a_law_of_layers(law, in_empty_folder):
     save_formula(law, in_empty_folder / "law.json")
     asked = ["--formula", "law.json", "--cnn", "resnet50", "--batch", "64", "--json"]

@@ -77,6 +77,7 @@ def test_each_kind_has_a_name_and_a_table_and_known_baselines():
         assert set(kind.platform_baselines) <= set(kind.baselines)
 
 
+@pytest.mark.slow
 def test_the_study_is_of_runs_with_a_time_on_one_gpu(outcome):
     assert outcome.definition.table == "multi" and outcome.definition.split == "gpu"
     assert (outcome.result.predictions["nodes"].nunique(), outcome.definition.of) == (2, "multi")

@@ -232,6 +232,7 @@ def test_file_with_many_profiles_asks_which(tmp_path):
     assert found.anchor_time_s == 0.08 and found.workload == Workload("vgg16", 8, 224)
 
 
+@pytest.mark.slow
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"
     options = [

@@ -50,6 +50,7 @@ def finished(small_table, tmp_path_factory):
     return folder, done
 
 
+@pytest.mark.slow
 def test_run_folder_is_complete(finished):
     folder, _ = finished
     assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
@@ -59,6 +60,7 @@ def test_run_folder_is_complete(finished):
     assert set(provenance["sha256"]) == set(RUN_FILES) - {"provenance.json"}
 
 
+@pytest.mark.slow
 def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
     _, done = finished
     for text in (
@@ -77,6 +79,7 @@ def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_formula_is_in_seconds_and_carries_its_errors(finished):
     folder, _ = finished
     formula = load_formula(folder / "formula.json")
@@ -90,6 +93,7 @@ def test_formula_is_in_seconds_and_carries_its_errors(finished):
     )
 
 
+@pytest.mark.slow
 def test_errors_csv_agrees_with_the_formula(finished):
     folder, _ = finished
     with (folder / "errors.csv").open() as file:
@@ -100,6 +104,7 @@ def test_errors_csv_agrees_with_the_formula(finished):
     assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base", "source", "precision", "batch"}
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes_with_one_worker(finished, small_table, tmp_path):
     folder, _ = finished
     done = run_study(tmp_path / "two", small_table, "--workers", "1", "--seed", "5")
@@ -116,6 +121,7 @@ def test_same_seed_gives_the_same_bytes_with_one_worker(finished, small_table, t
         assert (tmp_path / "two" / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_commands_find_the_newest_run(finished, monkeypatch):
     folder, _ = finished
     monkeypatch.chdir(folder.parent)
@@ -175,6 +181,7 @@ class InterruptAfterFirstFold:
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_finished_folds_survive_an_interrupt(small_table):
     from trainlaw.app.inputs.tables import find_table
 

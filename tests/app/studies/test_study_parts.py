@@ -67,6 +67,7 @@ def run_folder(outcome, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_levels_of_calibration_are_in_results(outcome):
     names = [level.level for level in outcome.levels]
     assert names[0].startswith("0") and names[1].startswith("1") and len(names) == 5
@@ -103,6 +104,7 @@ def test_every_figure_has_an_interval(outcome):
             assert summary[name][metric] <= high + 1e-6
 
 
+@pytest.mark.slow
 def test_matrix_of_platforms(outcome, run_folder):
     matrix = outcome.matrices["source"]
     assert {"trainlaw", "cf9", "null_compute"} == set(matrix["estimator"])

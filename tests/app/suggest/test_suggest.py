@@ -187,6 +187,7 @@ def replay():
     return replayed(runs, (runs.frame["source"] == "mxnet-docs").to_numpy(), settings)
 
 
+@pytest.mark.slow
 def test_a_replay_pairs_every_strategy_with_random_choice(replay):
     table = replay.differences()
     assert set(table["size"]) == {0, 3, 6}

@@ -11,6 +11,7 @@ def run(*arguments, width=100):
     return CliRunner().invoke(app, ["data", *map(str, arguments)], env={"COLUMNS": str(width)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["gpu,precision,layout", "generation,cnn_family", "source", "gpu,bench_year"])
 def test_coverage_fits_and_counts_every_run(by):
     result = run("coverage", "atlas", "--by", by)
@@ -58,6 +59,7 @@ def test_what_was_measured_on_a_gpu_is_one_command():
     assert "unknown GPU in default" in refused.output
 
 
+@pytest.mark.slow
 def test_noise_lists_pairs_of_harnesses():
     text = run("noise", "atlas").stdout
     assert max(map(len, text.splitlines())) <= 100

@@ -506,6 +506,7 @@ def test_a_term_that_no_cell_holds_is_split(folder):
     assert value_of(book, "equal", "Provenance") is True
 
 
+@pytest.mark.slow
 def test_same_formula_gives_the_same_bytes(formula, data, small):
     assert workbook_bytes(formula) == data
     assert xlsx_bytes(small_plan(formula)) == xlsx_bytes(small)

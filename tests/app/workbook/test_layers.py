@@ -172,6 +172,7 @@ def test_changed_constants_and_networks_that_a_person_adds(law, plan, folder):
     )
 
 
+@pytest.mark.slow
 def test_every_sheet_and_what_it_says(plan):
     assert [sheet.name for sheet in plan.sheets] == SHEETS
     predict = plan.sheets[0]
@@ -183,6 +184,7 @@ def test_every_sheet_and_what_it_says(plan):
     assert max(sizes) <= SLOTS
 
 
+@pytest.mark.slow
 def test_size_bytes_and_other_forms(law, plan):
     few = {cnn_label(*FIRST_CNN)}
     assert xlsx_bytes(small(plan, few)) == xlsx_bytes(small(workbook_plan(law), few))

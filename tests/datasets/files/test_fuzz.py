@@ -1,4 +1,4 @@
-"""Broken input: an error of ours or a correct read; never another exception, a gigabyte or five CPU seconds."""
+"""Broken input: an error of ours or a correct read; never another exception, 5 CPU seconds or a gigabyte."""
 
 import io
 import resource
@@ -105,6 +105,7 @@ def correct_runs(path):
     assert np.isfinite(runs.matrix(["conv_compute_s", "communication_s"])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "frame", "name", "read", "count"),
     [
@@ -143,6 +144,7 @@ def test_any_bytes_are_refused(tmp_path, content):
     assert not read_or_refused(import_runs, path)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.lists(st.tuples(*[st.text(max_size=20)] * 4), min_size=1, max_size=5))
 def test_any_texts_in_four_columns(tmp_path, rows):

@@ -243,6 +243,7 @@ def test_numbers_in_text_columns_stay_text(write):
     assert import_runs(path).frame["framework_version"].item() == "1.10"
 
 
+@pytest.mark.slow
 def test_a_large_table_is_read_and_turned_into_features(tmp_path):
     """A twentieth of the million rows that must pass in 20 s and 3 GiB; memory is that of the columns."""
     frame = load("precisions").frame

@@ -34,6 +34,7 @@ def build(sources, folder):
     return ctypes.CDLL(str(folder / "all.so"))
 
 
+@pytest.mark.slow
 def test_printed_functions_compute_the_same(many_expressions, points, judge, tmp_path):
     sources = [print_c_function(item, name=f"f{index}") for index, item in enumerate(many_expressions)]
     library = build(sources, tmp_path)

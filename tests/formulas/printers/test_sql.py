@@ -28,6 +28,7 @@ def duckdb_with(points):
     return connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("connect", [sqlite_with, duckdb_with])
 def test_printed_queries_compute_the_same(connect, many_expressions, points, judge):
     connection = connect(points)
@@ -92,6 +93,7 @@ END $body$ LANGUAGE plpgsql;
 """
 
 
+@pytest.mark.slow
 def test_printed_queries_compute_the_same_in_postgresql(postgres, many_expressions, points, judge):
     columns = zip(*points.values(), strict=True)
     rows = ", ".join(str((place, *map(float, row))) for place, row in enumerate(columns))

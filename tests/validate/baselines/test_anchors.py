@@ -18,6 +18,7 @@ def two_pairs():
     return table.where((frame["anchor_gpu"].isin(gpus) & frame["target_gpu"].isin(gpus)).to_numpy())
 
 
+@pytest.mark.slow
 def test_the_cheap_legs_by_pair(two_pairs):
     cheap = named_baselines("anchor_ratio", "profet_line", "operations_nonnegative")
     result = run_pair_study(two_pairs, cheap)

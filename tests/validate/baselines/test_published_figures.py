@@ -43,6 +43,8 @@ ESTIMATORS = {
         for name in ("cf5", "cf9", "cf21")
     },
 }
+pytestmark = pytest.mark.slow
+
 COLUMNS = ["mape_percent", "median_ape_percent", "macro_gpu_group_mape_percent"]
 
 

@@ -46,6 +46,7 @@ def test_a_time_on_one_gpu_is_not_read_where_it_is_to_be_predicted(many_gpus):
     np.testing.assert_array_equal(predicted, model.predict(X.assign(single_gpu_time_s=1.0)))
 
 
+@pytest.mark.slow
 def test_more_knowledge_of_communication_lowers_the_error(many_gpus):
     splits = splits_by_name("source", many_gpus[2])
     table = run_study(*many_gpus, splits, SEVERAL_GPUS).summary().set_index("estimator")
