@@ -99,3 +99,39 @@ def test_rank_correlation_of_a_constant_is_undefined_without_a_warning(constant)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert math.isnan(spearman(*constant))
+
+
+@pytest.mark.parametrize("band", [10, 25, 50])
+def test_bands_are_those_of_their_names(band):
+    exact, near = 1.0 + band / 100.0, 1.0 + (band + 0.5) / 100.0
+    share = METRICS[f"within_{band}_percent"]
+    # A power of two as the measured time keeps the quotient exact.
+    assert share([4.0, 4.0], [4.0 * (2.0 - exact), 4.0 * (2.0 - near)]) == 50.0
+    assert share([4.0, 4.0], [4.0, 4.0 * near]) == 50.0
+
+
+def test_every_metric_has_the_name_of_what_it_computes():
+    measured, predicted = [1.0, 2.0, 4.0], [1.5, 1.0, 3.0]
+    found = {name: metric(measured, predicted) for name, metric in METRICS.items()}
+    assert found == pytest.approx(
+        {
+            "mape_percent": 125.0 / 3.0,
+            "median_ape_percent": 50.0,
+            "within_10_percent": 0.0,
+            "within_25_percent": 100.0 / 3.0,
+            "within_50_percent": 100.0,
+            "log_bias": math.log(1.5 * 0.5 * 0.75) / 3.0,
+            "rmse_s": math.sqrt((0.25 + 1.0 + 1.0) / 3.0),
+            "spearman": 0.5,
+            "invalid_rows": 0.0,
+        }
+    )
+
+
+def test_two_rows_have_a_rank_correlation():
+    assert spearman([1.0, 2.0], [5.0, 4.0]) == -1.0
+
+
+def test_one_group_label_per_row():
+    with pytest.raises(InputError, match="one group label per run"):
+        by_group(mape_percent, [1.0], [1.0], ["a", "b"])
