@@ -119,8 +119,9 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
         "group_weight_power": 0.35, "evaluations": 50_000, "limit_seconds": None, "population": 300,
         "islands": 1, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
         "max_constants": 24, "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
-        "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3, "template": None, "group_shrinkage": 1e-3, "random_seed": 0,
-        "threads": 1, "checkpoint": None, "checkpoint_seconds": 10.0,
+        "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
+        "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1, "checkpoint": None,
+        "checkpoint_seconds": 10.0,
     }  # fmt: skip
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected
