@@ -17,6 +17,7 @@ from trainlaw.formulas import InputError
 SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
 
 
+@pytest.mark.slow
 def test_scikit_learn_accepts_the_estimator():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     checks.check_estimator(FormulaRegressor(settings=SMALL), on_skip=None)

@@ -23,6 +23,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 def test_known():
     found = simplify_all([parse_text(text) for text in KNOWN], POSITIVE, PATIENT)
     assert [to_text(item) for item in found] == list(KNOWN.values())

@@ -89,6 +89,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc which processes run")
 def test_no_worker_outlives_a_parent_that_is_killed(start_process, tmp_path):
     script = tmp_path / "script.py"

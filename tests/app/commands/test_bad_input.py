@@ -282,6 +282,7 @@ def test_usage_errors_exit_2_without_a_traceback():
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_real_process_fails_the_same_way(tmp_path):
     command = [
         sys.executable,
@@ -303,6 +304,7 @@ def test_a_real_process_fails_the_same_way(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error():
     command = f'"{sys.executable}" -m trainlaw cnn list | head -n 1; exit ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

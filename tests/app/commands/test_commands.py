@@ -131,6 +131,7 @@ def test_undefined_prediction_is_null(formula, tmp_path):
     assert "not defined" in output(*arguments)
 
 
+@pytest.mark.slow
 def test_show_reads_the_formula_term_by_term(formula_file):
     text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32)
     shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
@@ -198,6 +199,7 @@ def test_examples_of_the_readme_are_commands(formula_file):
         assert "Usage" in output(command, "--help")
 
 
+@pytest.mark.slow
 def test_csv_and_json_say_the_same(formula_file, tmp_path):
     arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--batch", 32, "--all-gpus")
     rows = json.loads(output(*arguments, "--format", "json"))

@@ -89,6 +89,7 @@ def test_page_holds_names_as_text(name, tmp_path):
     assert text.count("<script>") == text.count("</script>") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_cells_hold_names_as_text(tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, which is not installed")

@@ -51,6 +51,7 @@ def test_a_processor_counts_as_one_and_a_card_does_not(machine):
     assert (find_gpu("EPYC 7742").device, find_gpu("T4").device) == ("CPU", "GPU")
 
 
+@pytest.mark.slow
 def test_validate_takes_own_devices(machine):
     own = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
     done = run("validate", machine / "runs.csv", *own, "--formula", LAW, "--into", machine / "scored")

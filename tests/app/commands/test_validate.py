@@ -75,6 +75,7 @@ def test_units_that_do_not_agree_are_told():
     assert "warning: units do not agree" in run("--formula", "macs + batch").stdout
 
 
+@pytest.mark.slow
 def test_error_of_a_given_formula_is_what_its_predictions_say(table):
     outcome = score_formula(read_formula(COMPUTE), table, StudyDefinition(against=AGAINST))
     X = table.features(["macs", "batch_per_gpu", "peak_flop_per_s"])
@@ -125,6 +126,7 @@ def test_command_prints_the_report_and_writes_the_folder(tmp_path):
     assert run("--formula", COMPUTE, "--into", folder).exit_code == 2
 
 
+@pytest.mark.slow
 def test_formula_of_a_file_is_scored(formula_file):
     result = run("--formula", formula_file, "--split", "cnn", "--against", "roofline")
     assert result.exit_code == 0, result.output

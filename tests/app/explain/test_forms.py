@@ -84,6 +84,7 @@ def test_forms_agree_and_the_shortest_is_first(built_in):
         np.testing.assert_allclose(values, truth, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_products_are_written_shorter_where_that_is_possible():
     forms = equivalent_forms(law("conv_compute_s * clock_ratio + conv_output_memory_s * clock_ratio"))
     assert forms[0].complexity < max(form.complexity for form in forms)

@@ -16,6 +16,8 @@ from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def values(formula):

@@ -37,6 +37,8 @@ from trainlaw.formulas import SECOND, InputError, infer_unit, load_formula
 from trainlaw.validate import leave_one_group_out
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow
+
 RUN = {"cnn": "vgg16", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
 MEASURED_ALGORITHMS = ("data_parallel", "mpi", "parameter_server", "ring")
 
@@ -77,7 +79,6 @@ def test_each_kind_has_a_name_and_a_table_and_known_baselines():
         assert set(kind.platform_baselines) <= set(kind.baselines)
 
 
-@pytest.mark.slow
 def test_the_study_is_of_runs_with_a_time_on_one_gpu(outcome):
     assert outcome.definition.table == "multi" and outcome.definition.split == "gpu"
     assert (outcome.result.predictions["nodes"].nunique(), outcome.definition.of) == (2, "multi")

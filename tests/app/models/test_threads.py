@@ -49,6 +49,7 @@ def definition(runs):
     return asked_definition(None, options)
 
 
+@pytest.mark.slow
 def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
     kind = STUDY_KINDS["runs"]
     table = kind.rows(read_study_table(definition))

@@ -14,6 +14,7 @@ def test_page_is_one_small_file(formula, parsed_html):
     assert "script-src 'sha256-" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["predict", "--cnn", "lenet5", "--gpu", "T4", "--batch", "8"]]
 )

@@ -23,6 +23,8 @@ from trainlaw.formulas.printers import (
 )
 from trainlaw.validate.baselines import baseline
 
+pytestmark = pytest.mark.slow
+
 ROWS = 50
 CLOSE = {"rtol": 1e-9, "atol": 0.0}
 

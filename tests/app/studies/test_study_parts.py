@@ -20,6 +20,8 @@ from trainlaw.formulas import Formula, InputError, parse_text
 from trainlaw.validate.applicability import jointly_outside
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
 
@@ -67,7 +69,6 @@ def run_folder(outcome, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_levels_of_calibration_are_in_results(outcome):
     names = [level.level for level in outcome.levels]
     assert names[0].startswith("0") and names[1].startswith("1") and len(names) == 5
@@ -104,7 +105,6 @@ def test_every_figure_has_an_interval(outcome):
             assert summary[name][metric] <= high + 1e-6
 
 
-@pytest.mark.slow
 def test_matrix_of_platforms(outcome, run_folder):
     matrix = outcome.matrices["source"]
     assert {"trainlaw", "cf9", "null_compute"} == set(matrix["estimator"])

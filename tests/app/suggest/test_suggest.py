@@ -15,6 +15,8 @@ from trainlaw.datasets.profiler import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow
+
 NETWORKS = "resnet18,vgg11,alexnet_mx,squeezenet1_1,mobilenet_v2"
 
 
@@ -187,7 +189,6 @@ def replay():
     return replayed(runs, (runs.frame["source"] == "mxnet-docs").to_numpy(), settings)
 
 
-@pytest.mark.slow
 def test_a_replay_pairs_every_strategy_with_random_choice(replay):
     table = replay.differences()
     assert set(table["size"]) == {0, 3, 6}

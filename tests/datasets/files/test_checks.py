@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
-from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column, table_schema
+from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column
 from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults, refuse
 from trainlaw.formulas.errors import InputError
 
@@ -100,16 +100,6 @@ def test_a_cell_has_one_fault():
     first, other, same = Fault(1, "a", 0, "x"), Fault(1, "b", 0, "x"), Fault(1, "a", 0, "y")
     assert merged_faults([first], [same, other]) == [first, other]
     assert str(Fault(None, "", None, "a table")) == "expected a table"
-
-
-def test_the_table_schema_states_bounds_choices_and_units():
-    schema = table_schema([COUNT, TIME, NAME, KIND], "Runs")
-    assert schema["title"] == "Runs" and schema["missingValues"] == [""]
-    count, time, name, kind = schema["fields"]
-    assert count["constraints"] == {"required": True, "minimum": 1, "maximum": 10} and "unit" not in count
-    assert time["constraints"]["required"] is False and time["unit"] == "s"
-    assert (name["type"], name["constraints"]) == ("string", {"required": True})
-    assert kind["constraints"]["enum"] == ["a", "b"]
 
 
 def test_what_is_expected_names_only_the_bounds_that_there_are():

@@ -47,6 +47,7 @@ def test_errors_of_the_memory_estimate():
         assert f"| {title} | {shown} |" in TEXT
 
 
+@pytest.mark.slow
 def test_a_line_of_noise_is_current():
     from trainlaw.datasets.measurements.inspection import noise_between_sources
 

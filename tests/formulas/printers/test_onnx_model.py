@@ -17,6 +17,7 @@ def run(content, inputs):
         return ReferenceEvaluator(onnx.load_from_string(content)).run(None, inputs)[0]
 
 
+@pytest.mark.slow
 def test_printed_models_compute_the_same(many_expressions, points, judge):
     compared = []
     for item in many_expressions:
