@@ -11,11 +11,10 @@ from trainlaw.datasets.features.pair_features import PAIR_FEATURES
 from trainlaw.datasets.features.run_features import FEATURES, STUDY_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
 from trainlaw.datasets.hardware.links import find_link, link_table
-from trainlaw.datasets.measurements.configurations import configuration
 from trainlaw.datasets.measurements.inspection import coverage, outliers
 from trainlaw.datasets.measurements.layers import LayerTable
 from trainlaw.datasets.measurements.pairs import PairTable
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import RunTable, configuration
 from trainlaw.datasets.profiles.profile_files import read_profiles
 from trainlaw.datasets.sources.catalog import DATASETS, load
 from trainlaw.datasets.sources.dataset import Dataset

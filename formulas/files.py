@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trainlaw.formulas.errors import InputError
@@ -92,6 +93,15 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected TOML in {path}: {error}") from None
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as a CSV table of these columns: "" where a row lacks one, without its other entries."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def read_csv(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:

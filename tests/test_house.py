@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,20 @@ def test_no_public_function_bears_its_modules_name(path):
     assert path.stem not in {
         node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)
     }
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_no_name_of_a_module_is_bound_twice(path):
+    # The later value would silently serve the functions above it, too.
+    bound = Counter(
+        name.id
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    )
+    assert [name for name, times in bound.items() if times > 1 and name != "_"] == []
 
 
 def test_no_path_of_a_machine_in_tracked_files():

@@ -224,7 +224,7 @@ PUBLISHED = (
 )
 
 
-_LEFT, _RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
+_LANES_LEFT, _LANES_RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
 _GAP = 3.0
 _LEAST_LABELLED = 26.0  # user units that a layer's name needs
 # Group of layers -> class; all others share one.
@@ -348,12 +348,14 @@ def gantt_svg(plan: StreamPlan) -> str:
     """
     schedule, critical = plan.chosen, set(plan.critical)
     bottom = _TOP + schedule.streams * (_LANE + _GAP)
-    across = svg.LinearAxis(0.0, max(schedule.makespan_s, 1e-12), _LEFT, _RIGHT)
-    parts = [svg.text(_LEFT, 12, _title(plan)), *_legend(24)]
+    across = svg.LinearAxis(0.0, max(schedule.makespan_s, 1e-12), _LANES_LEFT, _LANES_RIGHT)
+    parts = [svg.text(_LANES_LEFT, 12, _title(plan)), *_legend(24)]
     for stream in range(schedule.streams):
         top = _TOP + stream * (_LANE + _GAP)
-        parts.append(svg.box((_LEFT, top), (_RIGHT - _LEFT, _LANE), "lane", f"stream {stream + 1}"))
-        parts.append(svg.text(_LEFT - 4, top + 13, f"stream {stream + 1}", "end", "tick"))
+        parts.append(
+            svg.box((_LANES_LEFT, top), (_LANES_RIGHT - _LANES_LEFT, _LANE), "lane", f"stream {stream + 1}")
+        )
+        parts.append(svg.text(_LANES_LEFT - 4, top + 13, f"stream {stream + 1}", "end", "tick"))
     for task in range(len(plan.layers)):
         parts += _task(plan, task, across, task in critical)
     for tick in across.ticks(6):

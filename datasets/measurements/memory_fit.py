@@ -43,7 +43,7 @@ def memory_warnings(table: RunTable) -> list[str]:
 
     The warning also states where the estimate is rough because the layers of the CNN are not known.
 
-    >>> from trainlaw.datasets.measurements.configurations import configuration
+    >>> from trainlaw.datasets.measurements.runs import configuration
     >>> memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
     ['cannot fit: the step keeps 38.6 GB at least, the device has 17.2 GB']
     """

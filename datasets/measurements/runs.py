@@ -1,5 +1,6 @@
-"""Measured runs: one iteration time per configuration, its schema, features and labels."""
+"""Runs: their schema, features and labels, measured with an iteration time or wanted without one."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,10 +8,18 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
+from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.features.run_features import feature_frame
 from trainlaw.datasets.files.columns import shipped_schema
+from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.links import find_link, links
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
+from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 RUN_COLUMNS = shipped_schema("runs")
 TIMED_PARTS = next(column.allowed for column in RUN_COLUMNS if column.name == "timed_parts")
@@ -106,3 +115,120 @@ class RunTable(MeasuredTable):
         facts = Facts(gpus, (*self.facts.cnns, *other.facts.cnns))
         rows = pd.concat([self._rows, other._rows], ignore_index=True)
         return RunTable(f"{self.name}+{other.name}", rows, facts)
+
+
+def configuration(
+    *,
+    cnn: str | Cnn | CnnCounts,
+    gpu: str | Gpu,
+    batch_per_gpu: int,
+    precision: str = "fp32",
+    input_size_px: int | None = None,
+    n_classes: int | None = None,
+    n_gpus: int = 1,
+    n_nodes: int = 1,
+    link: str | None = None,
+    network: str | None = None,
+    algorithm: str | None = None,
+    timed_parts: str = "forward+backward+optimizer",
+    gpus: GpuCatalog | None = None,
+) -> RunTable:
+    """Return the run table of one unmeasured configuration; its `time_s` is nan.
+
+    Parameters
+    ----------
+    cnn : str, Cnn or CnnCounts
+        A name of the zoo, a graph or its counts.
+    gpu : str or Gpu
+        A name in `gpus`, a name with overrides ("T4 with 2x bandwidth"), or a GPU.
+    batch_per_gpu : int
+        Images per iteration and GPU.
+    precision : str
+        One of `PRECISIONS`.
+    input_size_px, n_classes : int, optional
+        Side of the square image in pixels, and classes; those usual for the CNN by default.
+    n_gpus, n_nodes : int
+        Numbers of GPUs and of nodes; the first is a multiple of the second.
+    link, network : str, optional
+        Link within a node, by default that of the GPU, which the beginning of its name also selects
+        ("nvlink2" on a V100); fabric between nodes, by default 10 Gbit/s Ethernet.
+    algorithm : str, optional
+        Collective algorithm; a ring by default.
+    timed_parts : str
+        Phases that the time includes, one of `TIMED_PARTS`.
+    gpus : GpuCatalog, optional
+        Known GPUs; the shipped ones by default.
+
+    Returns
+    -------
+    RunTable, one row
+
+    Raises
+    ------
+    UnknownNameError
+        A name is not known.
+    InputError
+        A number is out of range.
+
+    Examples
+    --------
+
+    >>> configuration(cnn="resnet50", gpu="Tesla T4", batch_per_gpu=64).matrix(["macs"])
+    array([[4.08918426e+09]])
+    """
+    catalog = gpus or built_in_gpus()
+    chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
+    known = _counted(cnn, input_size_px, n_classes)
+    _check_counts(batch_per_gpu, n_gpus, n_nodes)
+    _check_known("precision", precision, PRECISIONS)
+    _check_known("algorithm", algorithm or "ring", ALGORITHMS)
+    _check_known("timed parts", timed_parts, TIMED_PARTS)
+    used_link = "none" if n_gpus == n_nodes else _link_name(chosen, link)
+    used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
+    row = {
+        "gpu": chosen.gpu,
+        "cnn": known.cnn,
+        "input_size_px": known.input_size_px,
+        "n_classes": known.n_classes,
+        "batch_per_gpu": batch_per_gpu,
+        "n_gpus": n_gpus,
+        "n_nodes": n_nodes,
+        "link": find_link(used_link).link,
+        "network": find_link(used_network).link,
+        "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
+        "precision_stated": precision,
+        "precision": precision,
+        "timed_parts": timed_parts,
+        "time_s": math.nan,
+        "n_repeats": 0,
+        "source": "configuration",
+    }
+    facts = Facts(catalog.with_gpu(chosen), (known,))
+    return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
+
+
+def _link_name(gpu: Gpu, link: str | None) -> str:
+    """Return the name of a link; "nvlink2" selects that of the GPU if it is one, such as nvlink2-x6."""
+    own = gpu.gpu_link or gpu.host_link or "pcie3-x16"
+    if link is None or link in links():
+        return link or own
+    return own if own.startswith(f"{link.strip().lower()}-") else link
+
+
+def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: int | None) -> CnnCounts:
+    if isinstance(cnn, CnnCounts):
+        return cnn
+    return find_cnn_counts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnCounts.of(cnn)
+
+
+def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise unknown_name(kind, name, known)
+
+
+def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:
+    for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
+        if not isinstance(value, int) or not 1 <= value <= 10_000_000:
+            raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
+    if n_gpus % n_nodes:
+        raise InputError(f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes")

@@ -52,21 +52,15 @@ _OPERATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 _OTHER = ("Other", "OtherGrad", "OtherGrad")
 _UPDATE = "ResourceApplyGradientDescent"
 _LOSS = "SoftmaxCrossEntropyWithLogits"
-_WORKLOAD = (
-    "gpu",
-    "cnn",
-    "input_size_px",
-    "n_classes",
-    "batch_per_gpu",
+_KEY = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "threads")
+OPERATION_FILE_COLUMNS = (
+    *_KEY[:5],
     "time_s",
     "precision",
     "framework",
     "harness",
     "timed_parts",
     "threads",
-)
-OPERATION_FILE_COLUMNS = (
-    *_WORKLOAD,
     *(
         f"device_{name}_s"
         for name in sorted({name for row in _OPERATIONS.values() for name in row} | {*_OTHER, _UPDATE, _LOSS})
@@ -80,31 +74,22 @@ LAYER_FILE_COLUMNS = (
     "layer",
     "threads",
 )
-DETAIL_FILE_COLUMNS = (
-    "gpu",
-    "cnn",
-    "input_size_px",
-    "n_classes",
-    "batch_per_gpu",
-    "precision",
-    "threads",
-    "position",
-    "layer",
-    "kind",
-    "in_channels",
-    "out_channels",
-    "out_height_px",
-    "out_width_px",
-    "kernel_height_px",
-    "kernel_width_px",
-    "stride_px",
-    "groups",
-    "forward_s",
-    "backward_input_s",
-    "backward_weights_s",
-    "update_s",
-    "n_repeats",
+# Columns of a layer's kind and sizes, by its attributes.
+_SIZES: Mapping[str, str] = MappingProxyType(
+    {
+        "kind": "kind",
+        "in_channels": "in_channels",
+        "out_channels": "out_channels",
+        "out_height": "out_height_px",
+        "out_width": "out_width_px",
+        "kernel_height": "kernel_height_px",
+        "kernel_width": "kernel_width_px",
+        "stride": "stride_px",
+        "groups": "groups",
+    }
 )
+_TIMES = ("forward_s", "backward_input_s", "backward_weights_s", "update_s", "n_repeats")
+DETAIL_FILE_COLUMNS = (*_KEY, "position", "layer", *_SIZES.values(), *_TIMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +116,13 @@ def detail_rows(
 ) -> list[dict[str, object]]:
     """Return one row per layer of any kind, times in seconds."""
     shared = key_columns(configuration, gpu)
-    return [
-        {
-            **shared,
-            "position": time.position,
-            "layer": cnn.layers[time.position].name,
-            **_sizes(cnn.layers[time.position]),
-            "forward_s": time.forward_s,
-            "backward_input_s": time.backward_input_s,
-            "backward_weights_s": time.backward_weights_s,
-            "update_s": time.update_s,
-            "n_repeats": time.n_repeats,
-        }
-        for time in times
-    ]
+    rows = []
+    for time in times:
+        layer = cnn.layers[time.position]
+        sizes = {column: getattr(layer, name) for name, column in _SIZES.items()}
+        measured = {name: getattr(time, name) for name in _TIMES}
+        rows.append({**shared, "position": time.position, "layer": layer.name, **sizes, **measured})
+    return rows
 
 
 def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
@@ -157,20 +135,6 @@ def key_columns(configuration: Configuration, gpu: str) -> dict[str, object]:
         "batch_per_gpu": configuration.batch,
         "precision": configuration.precision,
         "threads": configuration.threads,
-    }
-
-
-def _sizes(layer: Layer) -> dict[str, object]:
-    return {
-        "kind": layer.kind,
-        "in_channels": layer.in_channels,
-        "out_channels": layer.out_channels,
-        "out_height_px": layer.out_height,
-        "out_width_px": layer.out_width,
-        "kernel_height_px": layer.kernel_height,
-        "kernel_width_px": layer.kernel_width,
-        "stride_px": layer.stride,
-        "groups": layer.groups,
     }
 
 
@@ -270,9 +234,6 @@ def operation_row(
         **absent,
         **{f"device_{name}_s": seconds for name, seconds in totals.items()},
     }
-
-
-_KEY = ("gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "threads")
 
 
 class LayerFiles:

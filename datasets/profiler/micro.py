@@ -1,7 +1,5 @@
 """Micro-benchmarks: operations and sizes, and the table of achieved rates."""
 
-import csv
-import io
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from trainlaw.datasets.profiler.setup import (
 )
 from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files import csv_text, write_text_atomically
 
 # Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
 MATRIX_SIDES = (128, 256, 512, 1024, 2048)
@@ -273,11 +271,7 @@ def _check_precisions(device: str, precisions: Sequence[str]) -> None:
 def _write_rates(rows: Sequence[Mapping[str, str]], path: Path) -> None:
     """Write the newest row of each device and precision, with the columns of a table of rates."""
     newest = {(row["gpu"], row["precision"]): row for row in rows}
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, RATE_COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(newest.values())
-    write_text_atomically(path, text.getvalue())
+    write_text_atomically(path, csv_text(RATE_COLUMNS, newest.values()))
 
 
 def _all_reduce(device: str, processes: int, nodes: int, setup: Setup) -> list[MicroTime]:

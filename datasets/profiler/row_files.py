@@ -9,7 +9,13 @@ from pathlib import Path
 
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files import read_csv, read_text, write_bytes_atomically, write_text_atomically
+from trainlaw.formulas.files import (
+    csv_text,
+    read_csv,
+    read_text,
+    write_bytes_atomically,
+    write_text_atomically,
+)
 
 _MAX_BYTES = 512 * 2**20
 
@@ -121,11 +127,7 @@ class MachineFile:
         """Add a device, replacing one of the same name, and write the file."""
         cells = {name: "" if _is_unknown(value) else str(value) for name, value in row.items()}
         self._rows[cells["gpu"]] = cells
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, _COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self._rows.values())
-        write_text_atomically(self.path, text.getvalue())
+        write_text_atomically(self.path, csv_text(_COLUMNS, self._rows.values()))
 
 
 def _is_unknown(value: object) -> bool:

@@ -175,19 +175,13 @@ def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
     return {**cells, "reason": reason, "measured_at": now_text()}
 
 
+# Columns of the run file that are not called as the fields of a configuration.
+_IN_RUNS = {"processes": "n_gpus", "batch": "batch_per_gpu", "nodes": "n_nodes"}
+
+
 def configuration_from_run(row: Mapping[str, str]) -> Configuration:
     """Return the configuration of a row of the run file (texts)."""
-    return Configuration(
-        row["device"],
-        int(row["n_gpus"]),
-        int(row["threads"]),
-        row["precision"],
-        row["cnn"],
-        int(row["input_size_px"]),
-        int(row["n_classes"]),
-        int(row["batch_per_gpu"]),
-        int(row["n_nodes"]),
-    )
+    return configuration_from_failure({name: row[_IN_RUNS.get(name, name)] for name in CONFIGURATION_COLUMNS})
 
 
 def configuration_from_failure(row: Mapping[str, str]) -> Configuration:

@@ -2,7 +2,7 @@
 
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula, GroupedConstant
-from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
@@ -21,20 +21,13 @@ def string_literal(text: str) -> str:
 
 C = Language(
     forms={
+        **calls("sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", "step"),
         "abs": "fabs({a})",
-        "sqrt": "sqrt({a})",
-        "cbrt": "cbrt({a})",
         "square": "power({a}, 2.0)",
         "cube": "power({a}, 3.0)",
-        "exp": "exp({a})",
-        "log": "log({a})",
         "pow": "power({a}, {b})",
         "min": "smaller({a}, {b})",
         "max": "larger({a}, {b})",
-        "sin": "sin({a})",
-        "cos": "cos({a})",
-        "tanh": "tanh({a})",
-        "step": "step({a})",
     },
     number=plain_number(repr),
     finite="finite_or_nan({a})",

@@ -4,7 +4,7 @@ import json
 
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
@@ -20,19 +20,12 @@ def string_literal(text: str) -> str:
 
 JAVASCRIPT = Language(
     forms={
-        "abs": "Math.abs({a})",
-        "sqrt": "Math.sqrt({a})",
-        "cbrt": "Math.cbrt({a})",
+        **calls("abs", "sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", prefix="Math."),
         "square": "power({a}, 2)",
         "cube": "power({a}, 3)",
-        "exp": "Math.exp({a})",
-        "log": "Math.log({a})",
         "pow": "power({a}, {b})",
         "min": "Math.min({a}, {b})",
         "max": "Math.max({a}, {b})",
-        "sin": "Math.sin({a})",
-        "cos": "Math.cos({a})",
-        "tanh": "Math.tanh({a})",
         "step": "(0.5 * (Math.sign({a}) + 1))",
     },
     number=plain_number(repr),

@@ -36,6 +36,15 @@ def plain_number(write: Callable[[float], str]) -> Callable[[float], Piece]:
     return lambda value: Piece(write(value), SIGNED if math.copysign(1.0, value) < 0 else ATOM)
 
 
+def calls(*names: str, prefix: str = "") -> dict[str, str]:
+    """Return the forms of functions of one argument that a language has under our names, after a prefix.
+
+    >>> calls("sin", prefix="math.")
+    {'sin': 'math.sin({a})'}
+    """
+    return {name: f"{prefix}{name}({{a}})" for name in names}
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """How one language writes formulas.

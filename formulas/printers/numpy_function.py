@@ -6,25 +6,17 @@ from dataclasses import replace
 
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import Language, known_constants, plain_number
+from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
 NUMPY = Language(
     forms={
-        "abs": "np.abs({a})",
-        "sqrt": "np.sqrt({a})",
-        "cbrt": "np.cbrt({a})",
-        "square": "np.square({a})",
+        **calls("abs", "sqrt", "cbrt", "square", "exp", "log", "sin", "cos", "tanh", prefix="np."),
         "cube": "np.power({a}, 3)",
-        "exp": "np.exp({a})",
-        "log": "np.log({a})",
         "pow": "power({a}, {b})",
         "min": "np.minimum({a}, {b})",
         "max": "np.maximum({a}, {b})",
-        "sin": "np.sin({a})",
-        "cos": "np.cos({a})",
-        "tanh": "np.tanh({a})",
         "step": "np.heaviside({a}, 0.5)",
     },
     finite="finite({a})",

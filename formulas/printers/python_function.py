@@ -4,25 +4,19 @@ import keyword
 
 from trainlaw.formulas.expression import Expression
 from trainlaw.formulas.formula import Formula
-from trainlaw.formulas.printers.language import Language, plain_number
+from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
 PYTHON = Language(
     forms={
+        **calls("sqrt", "cbrt", "exp", "log", "sin", "cos", "tanh", prefix="math."),
         "abs": "abs({a})",
-        "sqrt": "math.sqrt({a})",
-        "cbrt": "math.cbrt({a})",
         "square": "math.pow({a}, 2)",
         "cube": "math.pow({a}, 3)",
-        "exp": "math.exp({a})",
-        "log": "math.log({a})",
         "pow": "math.pow({a}, {b})",
         "min": "min({a}, {b})",
         "max": "max({a}, {b})",
-        "sin": "math.sin({a})",
-        "cos": "math.cos({a})",
-        "tanh": "math.tanh({a})",
         "step": "step({a})",
     },
     number=plain_number(repr),

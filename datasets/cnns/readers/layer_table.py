@@ -12,7 +12,7 @@ from typing import Any
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import read_json, read_text, write_text_atomically
+from trainlaw.formulas.files import csv_text, read_json, read_text, write_text_atomically
 
 _FIELDS = {field.name: field for field in fields(Layer)}
 _REQUIRED = tuple(
@@ -76,11 +76,8 @@ def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
         facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
         write_text_atomically(path, json.dumps({**facts, "layers": rows}, indent=1) + "\n")
         return
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(_FIELDS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**row, "inputs": " ".join(map(str, row["inputs"]))} for row in rows)
-    write_text_atomically(path, text.getvalue())
+    lines = ({**row, "inputs": " ".join(map(str, row["inputs"]))} for row in rows)
+    write_text_atomically(path, csv_text(list(_FIELDS), lines))
 
 
 def layer_records(cnn: Cnn) -> list[dict[str, Any]]:

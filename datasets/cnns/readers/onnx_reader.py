@@ -1,16 +1,374 @@
 """CNNs from `.onnx` files (operators of https://onnx.ai/onnx/operators)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
+from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
-from trainlaw.datasets.cnns.readers.onnx_operations import OPERATIONS
-from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result
-from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
+from trainlaw.datasets.cnns.readers.tensors import MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
+
+Argument = Tensor | ConstantTensor | None
+Arguments = Sequence[Argument]
+Operation = Callable[[GraphTracer, Node, Arguments], Argument | tuple[Tensor, ...]]
+
+
+def _data(arguments: Arguments, position: int = 0) -> Tensor:
+    value = arguments[position]
+    if not isinstance(value, Tensor):
+        raise InputError(f"expected data as input {position}, got a constant")
+    return value
+
+
+def _weight(arguments: Arguments, rank: int) -> tuple[int, ...]:
+    """Return the shape of the weight, which is the second input."""
+    weight = arguments[1]
+    if not isinstance(weight, ConstantTensor):
+        raise InputError("expected a constant weight, got one that depends on the input")
+    if len(weight.shape) != rank:
+        raise InputError(f"expected a weight with {rank} axes, got shape {weight.shape}")
+    return weight.shape
+
+
+def _given(arguments: Arguments, position: int) -> ConstantTensor | None:
+    """Return a constant optional input, or None."""
+    value = arguments[position] if position < len(arguments) else None
+    if isinstance(value, Tensor):
+        raise InputError(f"expected a constant as input {position}, got one that depends on the input")
+    return value
+
+
+# The exporter of torch gives convolutions without a bias a computed bias of zeros: only stored ones count.
+def _learned(arguments: Arguments, *positions: int) -> int:
+    """Return the learned elements of the optional inputs at these positions."""
+    constants = [_given(arguments, position) for position in positions]
+    return sum(prod(constant.shape) for constant in constants if constant is not None and constant.learned)
+
+
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    first, second = values
+    return int(first), int(second)
+
+
+def _padding(node: Node) -> Padding:
+    automatic = node.attributes.get("auto_pad", "NOTSET")
+    # Whether the odd pixel is at the end or the beginning affects neither counts nor sizes.
+    if automatic in {"SAME_UPPER", "SAME_LOWER"}:
+        return "same"
+    top, left, bottom, right = node.attributes.get("pads", (0, 0, 0, 0))
+    if not all(0 <= side <= MAX_SIDE_PX for side in (top, left, bottom, right)):
+        raise InputError(f"expected pads of 0 to {MAX_SIDE_PX}, got {(top, left, bottom, right)}")
+    return "valid" if automatic == "VALID" else ((top, bottom), (left, right))
+
+
+def _sliding(node: Node) -> dict[str, Padding]:
+    return {
+        "stride": _pair(node.attributes.get("strides", (1, 1))),
+        "padding": _padding(node),
+    }
+
+
+def _conv(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    channels, entering, *kernel = _weight(arguments, 4)
+    groups = node.attributes.get("group", 1)
+    x = _data(arguments)
+    if len(x.shape) != 4 or x.shape[1] != entering * groups:
+        raise InputError(f"expected {entering * groups} channels, got shape {x.shape}")
+    return tracer.conv(
+        x,
+        channels,
+        _pair(kernel),
+        **_sliding(node),
+        groups=groups,
+        dilation=_pair(node.attributes.get("dilations", (1, 1))),
+        bias=_learned(arguments, 2) > 0,
+    )
+
+
+def _conv_transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    _, per_group, *kernel = _weight(arguments, 4)
+    if "output_shape" in node.attributes:
+        raise InputError("output_shape is not supported; export with pads and output_padding")
+    groups = node.attributes.get("group", 1)
+    return tracer.conv_transpose(
+        _data(arguments),
+        per_group * groups,
+        _pair(kernel),
+        **_sliding(node),
+        output_padding=_pair(node.attributes.get("output_padding", (0, 0))),
+        groups=groups,
+        dilation=_pair(node.attributes.get("dilations", (1, 1))),
+        bias=_learned(arguments, 2) > 0,
+    )
+
+
+def _pool(kind: str) -> Operation:
+    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+        options = _sliding(node) | {"ceil": bool(node.attributes.get("ceil_mode", 0))}
+        if any(step != 1 for step in node.attributes.get("dilations", ())):
+            raise InputError("dilated pooling is not supported")
+        return tracer.pool(_data(arguments), kind, _pair(node.attributes["kernel_shape"]), **options)
+
+    return operation
+
+
+def _global_pool(kind: str) -> Operation:
+    return lambda tracer, node, arguments: tracer.global_pool(_data(arguments), kind)
+
+
+def _reduce(kind: str) -> Operation:
+    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+        x, listed = _data(arguments), _given(arguments, 1)
+        axes = listed.integers() if listed else node.attributes.get("axes", range(len(x.shape)))
+        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
+        if {axis % len(x.shape) for axis in axes} != image or len(x.shape) != 4:
+            raise InputError(f"expected a mean over height and width, got axes {list(axes)} of {x.shape}")
+        return tracer.global_pool(x, kind, keep=bool(node.attributes.get("keepdims", 1)))
+
+    return operation
+
+
+def _gemm(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    shape = _weight(arguments, 2)
+    if node.attributes.get("transA", 0):
+        raise InputError("transA is not supported")
+    leaving, entering = shape if node.attributes.get("transB", 0) else shape[::-1]
+    return _dense(tracer, _data(arguments), entering, leaving, bias=_learned(arguments, 2) > 0)
+
+
+def _matmul(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    entering, leaving = _weight(arguments, 2)
+    return _dense(tracer, _data(arguments), entering, leaving, bias=False)
+
+
+def _dense(tracer: GraphTracer, x: Tensor, entering: int, leaving: int, bias: bool) -> Tensor:
+    if x.shape[-1] != entering:
+        raise InputError(f"expected {entering} features, got shape {x.shape}")
+    return tracer.dense(x, leaving, bias)
+
+
+def _elementwise(kind: str) -> Operation:
+    return lambda tracer, node, arguments: tracer.elementwise(_data(arguments), kind)
+
+
+def _with_parameters(kind: str) -> Operation:
+    """Return an operation whose second and third inputs are learned, such as a normalisation."""
+
+    return lambda tracer, node, arguments: tracer.elementwise(
+        _data(arguments), kind, _learned(arguments, 1, 2)
+    )
+
+
+def _arithmetic(kind: str, adds: bool) -> Operation:
+    def operation(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+        tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+        constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
+        if kind == "multiply" and not constants and len(tensors) == 2:
+            fused = _fused_gate(tracer, *tensors)
+            if fused is not None:
+                return fused
+        x = tracer.merge(kind, tensors)
+        for constant in constants:
+            x = _with_constant(tracer, x, constant, adds)
+        return x
+
+    return operation
+
+
+# Exports split an activation into several operations; a framework trains it as one.
+_GATED = MappingProxyType(
+    {
+        ("sigmoid",): "silu",
+        ("hardsigmoid",): "hardswish",
+        ("softplus", "tanh"): "mish",
+        ("scale", "tanh", "scale"): "gelu",
+    }
+)
+
+
+def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | None:
+    """Return the activation that equals the product of a tensor with a function of it, if there is one."""
+    layers = tracer.builder.layers
+    x = min(left, right, key=lambda tensor: tensor.layer)
+    for kinds, activation in _GATED.items():
+        chain = layers[-len(kinds) :]
+        positions = range(len(layers) - len(kinds), len(layers))
+        sources = [x.layer, *positions[:-1]]
+        newest = max(left.layer, right.layer) == len(layers) - 1
+        if newest and [layer.kind for layer in chain] == list(kinds):
+            if all(layer.inputs == (source,) for layer, source in zip(chain, sources, strict=True)):
+                return Tensor(tracer.builder.fuse_last(len(kinds), activation), x.shape, x.channel_axis)
+    return None
+
+
+def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
+    # The exact GELU ends in a factor of one half, which its single layer includes.
+    halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
+    if halves and not adds and tracer.builder.layers[x.layer].kind == "gelu":
+        return x
+    return tracer.with_constant(x, constant.shape, adds)
+
+
+def _concat(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    tensors = [_data(arguments, position) for position in range(len(arguments))]
+    return tracer.concat(tensors, node.attributes["axis"])
+
+
+def _slice(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    x = _data(arguments)
+    given = [_given(arguments, position) for position in range(1, len(arguments))]
+    constants = [constant for constant in given if constant is not None]
+    shape = list(x.shape)
+    for axis, first, last, step in slices(node, [ConstantTensor(x.shape), *constants], len(shape)):
+        shape[axis] = len(range(*slice(first, last, step).indices(shape[axis])))
+    return tracer.slice(x, shape)
+
+
+def _split(tracer: GraphTracer, node: Node, arguments: Arguments) -> tuple[Tensor, ...]:
+    x, listed, axis = _data(arguments), _given(arguments, 1), node.attributes.get("axis", 0)
+    parts = listed.integers() if listed else node.attributes.get("split")
+    if parts is None:
+        # Since version 18 equal parts, the last one smaller.
+        whole, count = x.shape[axis], len(node.outputs)
+        size = -(-whole // count)
+        parts = [min(size, whole - size * i) for i in range(count)]
+    if sum(parts) != x.shape[axis] or len(parts) != len(node.outputs):
+        raise InputError(
+            f"expected parts of {x.shape[axis]} for {len(node.outputs)} outputs, got {list(parts)}"
+        )
+    return tracer.split(x, axis, parts)
+
+
+def _pad(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    x, listed = _data(arguments), _given(arguments, 1)
+    pads = listed.integers() if listed else list(node.attributes["pads"])
+    half = len(pads) // 2
+    axes = _given(arguments, 3)
+    chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
+    before, after = dict(zip(chosen, pads[:half], strict=True)), dict(zip(chosen, pads[half:], strict=True))
+    if any(side for axis, side in (*before.items(), *after.items()) if axis not in {2, 3}):
+        raise InputError(f"expected a padding of height and width only, got {pads}")
+    return tracer.pad(x, [before.get(2, 0), before.get(3, 0), after.get(2, 0), after.get(3, 0)])
+
+
+def _resize(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    x = _data(arguments)
+    given = [
+        constant
+        for constant in (_given(arguments, i) for i in (3, 2, 1))
+        if constant and prod(constant.shape)
+    ]
+    if "scales" in node.attributes:
+        scales = list(node.attributes["scales"])
+    elif len(arguments) > 3 and given and given[0] is arguments[3]:
+        return tracer.resize(x, *given[0].integers()[2:])
+    else:
+        scales = given[0].numbers()
+    height, width = (int(side * scale) for side, scale in zip(x.shape[2:], scales[2:], strict=True))
+    return tracer.resize(x, height, width)
+
+
+def _reshape(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    target = _given(arguments, 1)
+    return tracer.reshape(_data(arguments), target.integers() if target else node.attributes["shape"])
+
+
+def _flatten(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    return tracer.flatten(_data(arguments), node.attributes.get("axis", 1))
+
+
+def _squeeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    x, listed = _data(arguments), _given(arguments, 1)
+    axes = listed.integers() if listed else node.attributes.get("axes", [])
+    gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
+    return tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
+
+
+def _unsqueeze(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    x, listed = _data(arguments), _given(arguments, 1)
+    axes = listed.integers() if listed else node.attributes["axes"]
+    shape = list(x.shape)
+    for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
+        shape.insert(axis, 1)
+    return tracer.reshape(x, shape)
+
+
+def _transpose(tracer: GraphTracer, node: Node, arguments: Arguments) -> Tensor:
+    return tracer.transpose(_data(arguments), node.attributes["perm"])
+
+
+def _same(tracer: GraphTracer, node: Node, arguments: Arguments) -> Argument:
+    return arguments[0]
+
+
+OPERATIONS: Mapping[str, Operation] = MappingProxyType(
+    {
+        "Conv": _conv,
+        "ConvTranspose": _conv_transpose,
+        "Gemm": _gemm,
+        "MatMul": _matmul,
+        "MaxPool": _pool("max_pool"),
+        "AveragePool": _pool("average_pool"),
+        "GlobalMaxPool": _global_pool("max_pool"),
+        "GlobalAveragePool": _global_pool("average_pool"),
+        "ReduceMean": _reduce("average_pool"),
+        "ReduceMax": _reduce("max_pool"),
+        "BatchNormalization": _with_parameters("batchnorm"),
+        "InstanceNormalization": _with_parameters("instancenorm"),
+        "LayerNormalization": _with_parameters("layernorm"),
+        "GroupNormalization": _with_parameters("groupnorm"),
+        "PRelu": _with_parameters("prelu"),
+        "Relu": _elementwise("relu"),
+        "LeakyRelu": _elementwise("leaky_relu"),
+        "Elu": _elementwise("elu"),
+        "Celu": _elementwise("elu"),
+        "Selu": _elementwise("selu"),
+        "Gelu": _elementwise("gelu"),
+        "Swish": _elementwise("silu"),
+        "Mish": _elementwise("mish"),
+        "HardSwish": _elementwise("hardswish"),
+        "Sigmoid": _elementwise("sigmoid"),
+        "HardSigmoid": _elementwise("hardsigmoid"),
+        "Tanh": _elementwise("tanh"),
+        "Erf": _elementwise("tanh"),
+        "Softplus": _elementwise("softplus"),
+        "Softmax": _elementwise("softmax"),
+        "LogSoftmax": _elementwise("softmax"),
+        "LRN": _elementwise("lrn"),
+        "Dropout": _elementwise("dropout"),
+        "Neg": _elementwise("scale"),
+        "Abs": _elementwise("scale"),
+        "Sqrt": _elementwise("scale"),
+        "Exp": _elementwise("scale"),
+        "Clip": _elementwise("relu6"),
+        "Add": _arithmetic("add", adds=True),
+        "Sub": _arithmetic("add", adds=True),
+        "Sum": _arithmetic("add", adds=True),
+        "Mul": _arithmetic("multiply", adds=False),
+        "Div": _arithmetic("multiply", adds=False),
+        "Concat": _concat,
+        "Slice": _slice,
+        "Split": _split,
+        "Pad": _pad,
+        "Resize": _resize,
+        "Upsample": _resize,
+        "Reshape": _reshape,
+        "Flatten": _flatten,
+        "Squeeze": _squeeze,
+        "Unsqueeze": _unsqueeze,
+        "Transpose": _transpose,
+        "Identity": _same,
+        "Cast": _same,
+        "CastLike": _same,
+        "Expand": _same,
+    }
+)
 
 
 def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:

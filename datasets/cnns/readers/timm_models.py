@@ -7,14 +7,12 @@ Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12 
 those of its published benchmarks (results/benchmark-train-*.csv).
 """
 
-import csv
 import gzip
 import importlib
-import io
 import lzma
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -35,6 +33,7 @@ from trainlaw.datasets.cnns.timm_tables import (
     timm_table,
 )
 from trainlaw.formulas.errors import InputError, MissingDependencyError, optional_package
+from trainlaw.formulas.files import csv_text
 
 TIMM_VERSION = "0.6.12"
 # What timm imports for data loading and drawing, which building a CNN does not need; one of its transformers
@@ -280,7 +279,7 @@ def derived_tables(keys: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
             blocks.setdefault(general or text, []).append(f"{PREFIX}{name}@{scope}")
     text = "".join(f"# {' '.join(dict.fromkeys(names))}\n{lines}\n" for lines, names in blocks.items())
     return {
-        COUNTS_FILE: gzip.compress(_csv_text(rows).encode(), 9, mtime=0),
+        COUNTS_FILE: gzip.compress(csv_text(list(rows[0]), rows).encode(), 9, mtime=0),
         ARCHITECTURES_FILE: lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME),
     }
 
@@ -326,14 +325,6 @@ def _gives(text: str, cnn: Cnn) -> bool:
     except InputError:
         return False
     return without_names(layers) == without_names(cnn.layers)
-
-
-def _csv_text(rows: Sequence[Mapping[str, object]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def main(folder: str) -> None:

@@ -1,9 +1,10 @@
+import numpy as np
 import pytest
-from trainlaw.datasets import FEATURES, RunTable, load
+from trainlaw.datasets import FEATURES, RunTable, configuration, find_cnn, find_cnn_counts, load
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
-from trainlaw.formulas.errors import UnknownNameError
+from trainlaw.formulas.errors import InputError, UnknownNameError
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,70 @@ def test_a_run_of_an_unknown_gpu_or_network_is_told(runs):
         RunTable("bad", frame.assign(precision="fp31")).features(["peak_flop_per_s"])
     with pytest.raises(UnknownNameError, match="unknown algorithm 'rings'"):
         RunTable("bad", frame.assign(algorithm="rings")).features(["communication_s"])
+
+
+def test_a_configuration_has_the_features_of_the_run():
+    runs = load("default").where(gpu="T4", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128)
+    wanted = configuration(
+        cnn="vgg16_profet",
+        gpu="Tesla T4",
+        batch_per_gpu=32,
+        input_size_px=128,
+        n_classes=100,
+        timed_parts="forward+backward+optimizer+copy",
+    )
+    assert (wanted.features().to_numpy() == runs.features().to_numpy()).all()
+    assert np.isnan(wanted.seconds).all()
+
+
+def test_defaults_are_the_usual_ones():
+    frame = configuration(cnn="inception_v3", gpu="T4", batch_per_gpu=1).frame
+    assert frame["input_size_px"].item() == 299
+    assert frame["n_classes"].item() == 1000
+    assert frame[["link", "network", "algorithm"]].iloc[0].tolist() == ["none"] * 3
+
+
+def test_links_default_to_the_gpus_own():
+    run = configuration(cnn="resnet18", gpu="A100-SXM4-40GB", batch_per_gpu=1, n_gpus=8)
+    assert run.frame[["link", "algorithm"]].iloc[0].tolist() == ["nvswitch3", "ring"]
+    spread = configuration(
+        cnn="resnet18", gpu="T4", batch_per_gpu=1, n_gpus=4, n_nodes=4, network="infiniband-edr"
+    )
+    assert spread.frame[["link", "network"]].iloc[0].tolist() == ["none", "infiniband-edr"]
+
+
+def test_a_network_of_ones_own_is_counted():
+    own = find_cnn("resnet18", 64, 7)
+    run = configuration(cnn=own, gpu="T4", batch_per_gpu=4)
+    assert run.matrix(["params"]).item() == 11_180_103
+    assert run.features().shape == (1, len(FEATURES) - len(SCALING_FEATURES))
+
+
+def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
+    small = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=4, input_size_px=160, n_classes=10)
+    large = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=4, input_size_px=320, n_classes=10)
+    ratio = (large.matrix(["conv_macs"]) / small.matrix(["conv_macs"])).item()
+    assert ratio == pytest.approx(4, rel=0.01)
+    assert find_cnn_counts("resnet50", 160, 10).counts["params"] == 25557032 - 990 * 2049
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"gpu": "T5"}, UnknownNameError, "GPU 'T5'"),
+        ({"cnn": "resnet51"}, UnknownNameError, "resnet50"),
+        ({"precision": "fp31"}, UnknownNameError, "fp32"),
+        ({"algorithm": "rings", "n_gpus": 2}, UnknownNameError, "ring"),
+        ({"link": "nvlink9", "n_gpus": 2}, UnknownNameError, "link"),
+        ({"batch_per_gpu": 0}, InputError, "batch_per_gpu"),
+        ({"batch_per_gpu": 1.5}, InputError, "batch_per_gpu"),
+        ({"n_gpus": 3, "n_nodes": 2}, InputError, "multiple"),
+        ({"input_size_px": 0}, InputError, "expected"),
+        ({"timed_parts": "everything"}, UnknownNameError, "forward"),
+    ],
+)
+def test_bad_configurations_are_refused(change, error, message):
+    given = {"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 8} | change
+    with pytest.raises(error, match=message) as caught:
+        configuration(**given)
+    assert "\n" not in str(caught.value)

@@ -2,9 +2,9 @@ from collections import Counter
 
 import pandas as pd
 import pytest
+from trainlaw.app.inputs import contributions as module
+from trainlaw.app.inputs.contributions import anonymous, check_source, contribution
 from trainlaw.datasets import load
-from trainlaw.datasets.measurements import contribution as module
-from trainlaw.datasets.measurements.contribution import anonymous, check_source, contribution
 from trainlaw.formulas import InputError
 
 
