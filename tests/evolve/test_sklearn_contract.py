@@ -171,3 +171,11 @@ def test_errors_are_of_scikit_learn_only_where_it_is_installed(monkeypatch):
     assert isinstance(not_fitted(FormulaRegressor()), InputError)
     with pytest.warns(UserWarning, match="column-vector"):
         target_vector(np.ones((3, 1)), 3)
+
+
+def test_scikit_learn_is_told_what_kind_of_estimator_it_is():
+    tags = FormulaRegressor().__sklearn_tags__()
+    assert tags.estimator_type == "regressor"
+    assert tags.target_tags.required and tags.regressor_tags.poor_score
+    # Same seed, same formula.
+    assert tags.non_deterministic is False

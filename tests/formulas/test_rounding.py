@@ -120,3 +120,13 @@ def test_errors_of_sums_are_those_of_the_observations():
     assert constants(result.expression) == (2.0, 0.1)
     plain = round_constants(formula, columns, evaluate(formula, columns)[0], 1e-9)
     assert constants(plain.expression) == (2.0, 0.123)
+
+
+def test_the_limit_counts_from_the_error_of_the_exact_constants():
+    formula = parse_text("1.2345678 * x")
+    target = 1.1 * evaluate(formula, COLUMNS)[0]
+    # 9.1 % too low before; 1.2 is 11.6 % too low, 2.5 points more.
+    assert constants(round_constants(formula, COLUMNS, target, 2.6).expression) == (1.2,)
+    assert constants(round_constants(formula, COLUMNS, target, 2.5).expression) == (1.23,)
+    result = round_constants(formula, COLUMNS, target, 2.6)
+    assert result.exact_error_percent == pytest.approx(100 * (1 - 1 / 1.1))

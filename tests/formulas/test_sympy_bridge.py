@@ -58,3 +58,9 @@ def test_refuses_what_the_table_cannot_write():
 
 def test_positive_names():
     assert to_sympy(parse_text("sqrt(x^2)"), ["x"]) == sympy.Symbol("x", positive=True)
+
+
+def test_a_number_with_arguments_is_computed_as_it_is_written():
+    assert to_text(from_sympy(sympy.sqrt(2) * sympy.Symbol("x"))) == "x * sqrt(2)"
+    assert from_sympy(sympy.pi).value == pytest.approx(np.pi, rel=1e-15)
+    assert from_sympy(sympy.Rational(1, 3)) == Constant(1 / 3)

@@ -121,3 +121,14 @@ def test_many_candidates_are_represented_by_some_of_them():
 def test_measured_runs_represent_themselves():
     found = Representation.of(np.eye(2), np.eye(2))
     assert found.share([0]) == 0.0
+
+
+def test_greedy_takes_the_best_candidate_first_and_each_once():
+    generator = np.random.default_rng(9)
+    found = Representation.of(generator.normal(size=(2, 2)), generator.normal(size=(12, 2)))
+    shares = [found.share([row]) for row in range(12)]
+    assert found.greedy(1) == [int(np.argmax(shares))]
+    second = [found.share([*found.greedy(1), row]) for row in range(12)]
+    assert found.greedy(2)[1] == int(np.argmax(second))
+    assert sorted(found.greedy(20)) == list(range(12))
+    assert found.greedy(0) == []

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from trainlaw.datasets import CnnCounts, cnn_table, find_cnn, find_cnn_counts
-from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, shipped_counts
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, rough_memory, shipped_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.cnns.zoo import zoo_names
@@ -63,3 +63,9 @@ def test_unknown_names_are_refused_with_near_ones(text, near):
 def test_bad_sizes_are_refused():
     with pytest.raises(InputError, match="too small"):
         find_cnn("vgg16", 2)
+
+
+def test_memory_without_layers_keeps_all_outputs_and_two_of_the_largest():
+    counted = {"activation_elements": 11.0, "max_layer_elements": 3.0, "im2col_elements": 5.0}
+    rough = dict(zip(MEMORY_COLUMNS, rough_memory(counted), strict=True))
+    assert tuple(rough.values()) == (11.0, 0.0, 6.0, 5.0)

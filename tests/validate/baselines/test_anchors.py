@@ -91,3 +91,13 @@ def test_a_line_through_the_anchor_times_is_recovered():
     fitted = AnchorLine().fit(X, np.array([0.25, 0.45, 0.85]), np.zeros(3))
     assert fitted.constants_ == pytest.approx([0.05, 2.0])
     assert fitted.predict(pd.DataFrame({"anchor_time_s": [1.0]})) == pytest.approx([2.05])
+
+
+def test_runs_that_grow_by_one_percent_say_nothing_about_the_bend():
+    X = pd.DataFrame({"low_time_s": [1.0, 1.0], "high_time_s": [1.01, 1.5], "position": [0.5, 0.5]})
+    # Half-way the second run has 80 % of its growth; the first would say that there is no bend.
+    fitted = PolynomialScaler().fit(X, np.array([1.005, 1.4]), np.array(["a", "b"]))
+    assert fitted.bend_ == pytest.approx((0.8 - 0.5) / 0.25)
+    X = X.assign(high_time_s=[1.02, 1.5])
+    fitted = PolynomialScaler().fit(X, np.array([1.01, 1.4]), np.array(["a", "b"]))
+    assert fitted.bend_ == pytest.approx((0.8 - 0.5) / 0.25 / 2)
