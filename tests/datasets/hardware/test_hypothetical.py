@@ -47,6 +47,7 @@ def test_prediction_sees_the_changed_fact():
         ("T4 with 0x bandwidth", InputError, "positive"),
         ("T4 with bandwidth=1e300, l2=1e308", InputError, "positive"),
         ("T4", InputError, "with overrides"),
+        ("T4 with 2x bandwidth with 2x peak", InputError, "expected an override"),
         ("T40 with 2x bandwidth", UnknownNameError, "did you mean"),
         ("T4 with " + "2x bandwidth," * 100, InputError, "with overrides"),
     ],

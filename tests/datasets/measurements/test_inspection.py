@@ -164,3 +164,28 @@ def test_every_dimension_labels_and_counts_every_run(name):
 def test_unknown_dimension_suggests_a_near_one():
     with pytest.raises(UnknownNameError, match="layout"):
         coverage_by(load("default"), ["layuot"])
+
+
+def test_pairs_of_harnesses_with_the_most_configurations_are_first():
+    rows = [
+        {"harness": harness, "source": harness, "time_s": 0.1, "batch_per_gpu": batch}
+        for harness, batches in (("a", (1, 2)), ("b", (1,)), ("c", (1, 2)))
+        for batch in batches
+    ]
+    found = noise_between_sources(table_of(*rows))
+    assert found["configurations"].tolist() == [2, 1, 1]
+    assert found[["first", "second"]].to_numpy().tolist() == [["a", "c"], ["a", "b"], ["b", "c"]]
+
+
+def test_the_noise_of_a_pair_is_the_median_and_its_tail_the_ninth_decile():
+    rows = [
+        {"harness": harness, "source": harness, "time_s": time, "batch_per_gpu": batch}
+        for batch, slower in enumerate((1.1, 1.2, 0.5, 1.0, 1.3), start=1)
+        for harness, time in (("a", 0.1), ("b", 0.1 * slower))
+    ]
+    (row,) = noise_between_sources(table_of(*rows)).to_dict("records")
+    sizes = np.abs(np.log([1.1, 1.2, 0.5, 1.0, 1.3]))
+    assert (row["configurations"], row["gpus"]) == (5, 1)
+    assert row["median"] == pytest.approx(np.median(sizes))
+    assert row["p90"] == pytest.approx(np.quantile(sizes, 0.9))
+    assert row["ratio"] == pytest.approx(1.1)

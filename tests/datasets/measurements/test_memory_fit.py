@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.datasets import configuration, find_gpu, load
+from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets.measurements import memory_fit
+from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs, memory_ratios, memory_warnings
+
+
+def needs_of(batch, **options):
+    run = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=batch, **options)
+    (row,) = memory_needs(run).to_dict("records")
+    return row
+
+
+def test_more_images_need_more_memory_until_they_cannot_fit():
+    rows = [needs_of(batch) for batch in (1, 32, 160, 512)]
+    assert [row["fits"] for row in rows][:: len(rows) - 1] == [memory_fit.FITS, memory_fit.CANNOT_FIT]
+    least = [row["least_bytes"] for row in rows]
+    assert least == sorted(least) and all(row["usual_bytes"] > row["least_bytes"] for row in rows)
+    # Outputs scale with the batch, parameters do not.
+    assert 400 < least[3] / least[0] < 512
+
+
+HELD = 16 * 2**30  # a T4, sold as 16 GB
+
+
+@pytest.mark.parametrize(
+    ("least", "usual", "answer"),
+    [
+        (10, HELD, "FITS"),
+        (10, HELD + 1, "MAY_NOT_FIT"),
+        (HELD / MARGIN - 1, HELD + 1, "MAY_NOT_FIT"),
+        (HELD / MARGIN + 1, HELD + 1, "CANNOT_FIT"),
+    ],
+)
+def test_the_answer_changes_at_the_size_of_the_device(monkeypatch, least, usual, answer):
+    monkeypatch.setattr(memory_fit, "_needs", lambda facts, batch, precision: (least, usual))
+    row = needs_of(1)
+    assert (row["held_bytes"], row["fits"]) == (HELD, getattr(memory_fit, answer))
+
+
+def test_nothing_is_known_about_a_device_of_unknown_memory():
+    table = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=1)
+    gpu = replace(find_gpu("T4"), memory_bytes=np.nan)
+    unknown = replace(table, facts=replace(table.facts, gpus=table.facts.gpus.with_gpu(gpu)))
+    assert memory_needs(unknown)["fits"].tolist() == [memory_fit.NOT_KNOWN]
+    assert memory_warnings(unknown) == [""]
+
+
+def test_a_warning_says_how_much_is_missing():
+    (warning,) = memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=512))
+    assert warning.startswith("cannot fit") and "(rough" not in warning
+    assert memory_warnings(configuration(cnn="vgg16", gpu="T4", batch_per_gpu=1)) == [""]
+
+
+def test_sizes_are_shown_with_three_digits():
+    assert [gigabytes(size) for size in (0.0, 1e9, 1.2345e9, 99.96e9, 2e12)] == [
+        "0", "1", "1.23", "100", "2000",
+    ]  # fmt: skip
+
+
+def test_only_runs_that_state_their_memory_are_compared():
+    table = load("atlas")
+    stated = table.where(table.frame["memory_bytes"].notna().to_numpy())
+    found = memory_ratios(stated)
+    assert 0 < len(found) <= len(stated)
+    ratio = (found["estimated_bytes"] / found["measured_bytes"]).astype(float)
+    assert found["ratio"].to_numpy() == pytest.approx(ratio)
+    assert isinstance(found, pd.DataFrame) and len(memory_ratios(table)) == len(found)
