@@ -220,3 +220,29 @@ def test_the_true_formula_has_almost_no_loss(made, typed_rows, loss):
     fitted = problem.fit([tree], 200)[0]
     assert fitted.loss < 1e-9
     assert [node.constant for node in fitted if node.constant] == pytest.approx([2.0, 0.5], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss", "scale", "width"),
+    [
+        # The spread of the target makes squares dimensionless; other losses are of relative errors.
+        ("squares", [0.5, 0.5], 0.25),
+        ("relative_squares", [1.0, 0.2], 0.25),
+        ("absolute_percentage", [1.0, 0.2], 0.02),
+        ("soft_l1_log", [1.0, 0.2], 0.25),
+    ],
+)
+def test_residuals_are_scaled_by_the_loss(loss, scale, width, specs):
+    columns = np.ones((2, len(specs.features)))
+    columns[1, 0] = 2.0
+    settings = SearchSettings(loss=loss, held_out_selection=False)
+    rows = make_problem(columns, np.array([1.0, 5.0]), specs.features, specs.target, settings).rows
+    assert sorted(rows.scale.tolist(), reverse=True) == pytest.approx(scale)
+    assert rows.width == width
+
+
+def test_a_constant_target_has_the_scale_one(specs):
+    columns = np.ones((2, len(specs.features)))
+    settings = SearchSettings(loss="squares")
+    rows = make_problem(columns, np.array([3.0, 3.0]), specs.features, specs.target, settings).rows
+    assert set(rows.scale.tolist()) == {1.0}
