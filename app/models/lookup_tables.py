@@ -3,7 +3,6 @@
 from trainlaw.app.models.memory import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
-from trainlaw.datasets.cnns.names import written_name
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 
@@ -31,7 +30,7 @@ def cnn_label(cnn: str, input_size_px: int, n_classes: int) -> str:
 def cnn_rows() -> dict[str, dict[str, str | float]]:
     """Return names and counts of every CNN, per image and forward pass, by label."""
     # Under the name that `trainlaw predict --cnn` takes: a key of the tables may mean another CNN there.
-    table = cnn_table().assign(cnn=lambda frame: frame["cnn"].map(written_name))
+    table = cnn_table()
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     return {cnn_label(row["cnn"], row["input_size_px"], row["n_classes"]): row for row in rows}
 

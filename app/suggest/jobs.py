@@ -18,7 +18,6 @@ from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, load
-from trainlaw.datasets.cnns.names import written_name
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
@@ -171,7 +170,7 @@ def cnn_pool(
     if not named:
         raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
     targets = [wanted_gpu(name, gpus) for name in named]
-    known_names = cnns or [written_name(name) for name in zoo_names()]
+    known_names = cnns or list(zoo_names())
     counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
         raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")

@@ -19,7 +19,7 @@ from trainlaw.datasets import (
     find_link,
 )
 from trainlaw.datasets.cnns import Cnn, training_memory
-from trainlaw.datasets.cnns.names import cnn_entry, written_name
+from trainlaw.datasets.cnns.names import cnn_entry
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.cnns.zoo import dense_names
 from trainlaw.datasets.files.mapping import joined_name
@@ -202,8 +202,7 @@ def cnn_list_text(query: CnnQuery) -> str:
 def _known_cnns() -> pd.DataFrame:
     columns = ["cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes", "macs", "params"]
     others = pd.DataFrame([_row(find_cnn_counts(name)) for name in dense_names()])
-    table = pd.concat([cnn_table()[columns], others[columns], timm_table()[columns]], ignore_index=True)
-    return table.assign(written=table["cnn"].map(written_name))
+    return pd.concat([cnn_table()[columns], others[columns], timm_table()[columns]], ignore_index=True)
 
 
 def _row(known: CnnCounts) -> dict[str, object]:
@@ -225,10 +224,10 @@ def _at_usual_sizes(table: pd.DataFrame) -> pd.DataFrame:
 
 def _matches(table: pd.DataFrame, query: CnnQuery) -> list[bool]:
     text, joined = query.search.lower(), joined_name(query.search)
-    texts = (table["written"] + " " + table["cnn"] + " " + table["cnn_family"]).str.lower()
+    texts = (table["cnn"] + " " + table["cnn_family"]).str.lower()
     return [
         query.family in ("", family) and (text in row or (joined != "" and joined in joined_name(name)))
-        for row, name, family in zip(texts, table["written"], table["cnn_family"], strict=True)
+        for row, name, family in zip(texts, table["cnn"], table["cnn_family"], strict=True)
     ]
 
 
@@ -257,16 +256,16 @@ def _span(values: pd.Series) -> str:
 
 
 def _example(cnns: pd.DataFrame) -> str:
-    return str(min(cnns["written"], key=lambda name: (name.startswith("timm/"), len(name), name)))
+    return str(min(cnns["cnn"], key=lambda name: (name.startswith("timm/"), len(name), name)))
 
 
 def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
-    order = ["cnn_family", "written"] if query.sort == "name" else [query.sort, "written"]
+    order = ["cnn_family", "cnn"] if query.sort == "name" else [query.sort, "cnn"]
     found = found.sort_values([*order, "input_size_px"], kind="stable")
     limit = len(found) if query.everything else _MOST_CNNS
     rows = [
         [
-            row["written"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
+            row["cnn"], row["cnn_family"], f"{row['input_size_px']} px", row["n_classes"],
             *(show_with_prefix(float(row[count]), "") for count in ("macs", "params")),
         ]
         for row in found.head(limit).to_dict("records")

@@ -50,9 +50,7 @@ _TRANSFORMERS = frozenset(
     maxvit_t swin_b swin_s swin_t swin_v2_b swin_v2_s swin_v2_t vit_b_16 vit_b_32 vit_h_14 vit_l_16 vit_l_32
     """.split()
 )
-# Only torchvision writes these so; the authors' CNNs, which tables of runs hold under the same keys, are
-# found as `pycls/...`, the authors' package, and under timm's names.
-_ONLY_TORCHVISION = ("regnet_x_400mf", "regnet_y_800mf", "regnet_y_8gf")
+# The package of RegNet's authors; three of its CNNs differ from torchvision's of the same name.
 _AUTHORS = "pycls/"
 _PACKAGES = re.compile(
     r"^(?:hf[-_]hub:)?(torchvision(?:\.models)?|timm(?:\.models)?|pycls)[./:]", re.IGNORECASE
@@ -97,15 +95,6 @@ def build_cnn(name: str, input_size_px: int | None = None, n_classes: int | None
     return make(name, input_size_px, n_classes)
 
 
-def written_name(key: str) -> str:
-    """Return a name that `cnn_name` resolves to the CNN of a key.
-
-    >>> written_name("resnet50"), written_name("regnet_y_8gf")
-    ('resnet50', 'pycls/regnet_y_8gf')
-    """
-    return _AUTHORS + key if key in _ONLY_TORCHVISION else key
-
-
 def cnn_key(text: str) -> str:
     """Return the key that `text` is, or else that of the CNN it names: how tables of runs are read."""
     return text if text in cnn_names() else cnn_name(text)
@@ -139,8 +128,6 @@ def cnn_name(text: str) -> str:
     package = _PACKAGES.match(text)
     if package:
         return _of_package(package[1].lower(), text[package.end() :])
-    if text in _ONLY_TORCHVISION:
-        return _TORCHVISION[text]
     if text in _zoo_keys():
         return text
     if text in _TORCHVISION:
@@ -168,7 +155,8 @@ def _of_package(package: str, name: str) -> str:
         given = PREFIX + name
     elif package == "pycls":
         found = _authors_by_joined_name().get(_joined(name), "")
-        known, given = (_AUTHORS + key for key in _authors_by_joined_name().values()), _AUTHORS + name
+        keys = _authors_by_joined_name().values()
+        known, given = (_AUTHORS + key.removeprefix(_AUTHORS) for key in keys), _AUTHORS + name
     else:
         key = _joined(name)
         _refuse_transformer(name)
@@ -201,7 +189,11 @@ def _torchvision_by_joined_name() -> Mapping[str, str]:
 @cache
 def _authors_by_joined_name() -> Mapping[str, str]:
     return MappingProxyType(
-        {joined_name(name): name for name in zoo_names() if zoo_entry(name).base == "regnet"}
+        {
+            joined_name(name.removeprefix(_AUTHORS)): name
+            for name in zoo_names()
+            if zoo_entry(name).base == "regnet"
+        }
     )
 
 
@@ -214,8 +206,10 @@ def _by_joined_name() -> Mapping[str, tuple[str, ...]]:
     # Where the zoo has a name it is the one of papers and of torchvision.
     found.update({joined_name(name): (name,) for name in _zoo_keys()})
     found.setdefault("alexnet", (_TORCHVISION["alexnet"],))
-    for name in _ONLY_TORCHVISION:
-        found[joined_name(name)] = (name, _TORCHVISION[name])
+    for name in _zoo_keys():
+        if name.startswith(_AUTHORS):
+            bare = name.removeprefix(_AUTHORS)
+            found[joined_name(bare)] = (name, _TORCHVISION[bare])
     return MappingProxyType(found)
 
 
@@ -231,10 +225,10 @@ def _one(text: str, found: tuple[str, ...]) -> str:
     _refuse_transformer(text)
     found = found or _beginning_with(text)
     if len(found) > 1:
-        listed = ", ".join(written_name(key) for key in found[:_MOST_LISTED])
+        listed = ", ".join(found[:_MOST_LISTED])
         more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
         raise UnknownNameError(f"{shown(text)} may mean several CNNs: {listed}{more}; give one of them")
-    known = (*map(written_name, found), *map(written_name, sorted(_zoo_keys())), *sorted(_timm_bare()))
+    known = (*found, *sorted(_zoo_keys()), *sorted(_timm_bare()))
     raise unknown_name("CNN", text.lower(), dict.fromkeys(known))
 
 
@@ -245,6 +239,6 @@ def _beginning_with(text: str) -> tuple[str, ...]:
         return ()
     # A number that is cut off ("resnet5") is a slip rather than the beginning of a name.
     begins = re.compile(re.escape(key) + (r"(?!\d)" if key[-1].isdigit() else ""))
-    names = {name: joined_name(written_name(name).removeprefix(PREFIX)) for name in cnn_names()}
+    names = {name: joined_name(name.removeprefix(PREFIX)) for name in cnn_names()}
     begun = [name for name, joined in names.items() if begins.match(joined)]
     return tuple(sorted(begun, key=lambda name: (name.startswith(PREFIX), len(name), name)))

@@ -250,14 +250,16 @@ _REGNET_Y = MappingProxyType(
 def _regnet_entries(
     kind: str, table: Mapping[str, tuple[tuple[int, ...], tuple[int, ...], int]], squeeze: bool
 ) -> dict[str, Entry]:
-    return {
-        f"regnet_{kind}_{size}": Entry(
+    entries = {}
+    for size, (widths, depths, group_width) in table.items():
+        # Where torchvision has another CNN of the name, that of the authors names their package.
+        package = "pycls/" if f"{size}_torch" in table else ""
+        entries[f"{package}regnet_{kind}_{size}"] = Entry(
             partial(regnet, widths=widths, depths=depths, group_width=group_width, squeeze=squeeze),
             "regnet",
             "regnet",
         )
-        for size, (widths, depths, group_width) in table.items()
-    }
+    return entries
 
 
 # ConvNeXt (Liu et al. 2022, arXiv:2201.03545).

@@ -13,7 +13,7 @@ def test_lines_give_the_layers_back(name):
     assert without_names(layers) == without_names(cnn.layers)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "densenet121", "mobilenet_v3_small", "regnet_y_8gf"])
+@pytest.mark.parametrize("name", ["resnet18", "densenet121", "mobilenet_v3_small", "regnet_y_16gf"])
 def test_lines_hold_no_sizes(name):
     size = zoo_entry(name).input_size_px
     lines = architecture_lines(build(name, size, 10))

@@ -2,8 +2,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from trainlaw.datasets import cnn_table, find_cnn, find_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_entry, cnn_key, cnn_name, cnn_names, written_name
+from trainlaw.datasets import cnn_table, find_cnn, find_cnn_counts, load
+from trainlaw.datasets.cnns.names import cnn_entry, cnn_key, cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
@@ -73,7 +73,8 @@ def test_bare_names_of_torchvision_are_its_networks(row):
         ("torchvision/inception_v3", "inception_v3_auxiliary"),
         ("regnet_y_8gf", "regnet_y_8gf_torch"),
         ("regnety_080", "timm/regnety_080"),
-        ("pycls/RegNetY-8.0GF", "regnet_y_8gf"),
+        ("pycls/RegNetY-8.0GF", "pycls/regnet_y_8gf"),
+        ("pycls/RegNetY-16GF", "regnet_y_16gf"),
         ("RegNetX-1.6GF", "regnet_x_1_6gf"),
         ("RegNetX-4.0GF", "regnet_x_4gf"),
         ("ConvNeXt-Tiny", "convnext_tiny"),
@@ -129,17 +130,32 @@ def test_near_misses_are_suggested(text, near):
         cnn_name(text)
 
 
-def test_every_known_name_is_found_and_written_names_lead_back():
+def test_every_known_name_is_found_on_the_command_line_as_in_a_table():
     for name in cnn_names():
-        assert cnn_key(name) == name
-        assert cnn_name(written_name(name)) == name
+        assert cnn_key(name) == cnn_name(name) == name
         assert cnn_entry(name).input_size_px > 0
 
 
-def test_tables_of_runs_keep_the_networks_of_their_keys():
-    shipped = cnn_table().set_index("cnn")["params"].to_dict()
-    assert shipped["regnet_y_8gf"] == find_cnn_counts("pycls/regnet_y_8gf").counts["params"]
-    assert {cnn_key(name) for name in shipped} == set(zoo_names())
+@pytest.mark.parametrize(
+    ("name", "of_authors", "of_torchvision"),
+    [
+        ("regnet_x_400mf", 5_157_512, 5_495_976),
+        ("regnet_y_800mf", 6_263_168, 6_432_512),
+        ("regnet_y_8gf", 39_180_068, 39_381_472),
+    ],
+)
+def test_a_regnet_means_the_same_in_tables_and_on_the_command_line(name, of_authors, of_torchvision):
+    # A file of runs is read with `cnn_key`, a name on the command line with `cnn_name`.
+    assert cnn_key(name) == cnn_name(name) == f"{name}_torch"
+    assert find_cnn_counts(name).counts["params"] == of_torchvision
+    assert find_cnn_counts(f"pycls/{name}").counts["params"] == of_authors
+    # The runs of the authors are those of the authors' CNN.
+    runs = load("multi").where(source="pycls").frame
+    assert f"pycls/{name}" in set(runs["cnn"]) and name not in set(runs["cnn"])
+
+
+def test_shipped_counts_are_listed_under_the_names_of_the_zoo():
+    assert {cnn_key(name) for name in cnn_table()["cnn"]} == set(zoo_names())
 
 
 def test_a_cnn_of_timm_can_be_built_at_any_size():
