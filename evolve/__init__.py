@@ -2,6 +2,6 @@
 
 from trainlaw.evolve.regressor import FormulaRegressor
 from trainlaw.evolve.search.loop import Progress, SearchState
-from trainlaw.evolve.settings import Constraint, SearchSettings
+from trainlaw.evolve.settings import Bracket, Constraint, Factor, SearchSettings
 
-__all__ = ["Constraint", "FormulaRegressor", "Progress", "SearchSettings", "SearchState"]
+__all__ = ["Bracket", "Constraint", "Factor", "FormulaRegressor", "Progress", "SearchSettings", "SearchState"]

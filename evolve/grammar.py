@@ -8,7 +8,7 @@ A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times h
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
+from trainlaw.evolve.brackets import BracketTypes, bracket_types
 from trainlaw.evolve.leaves import (
     Leaf,
     Node,
@@ -28,6 +29,7 @@ from trainlaw.evolve.leaves import (
     make_share,
     within,
 )
+from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.settings import TYPED_OPERATORS, UNTYPED_OPERATORS, SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
 from trainlaw.formulas.errors import unknown_name
@@ -61,7 +63,7 @@ class Grammar:
     smallest tree. only_positive : whether no expression can be negative. positive : features that are
     positive on every row. silent : features that are excluded because they never change, with their value.
     levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
-    of each positive dimensionless feature.
+    of each positive dimensionless feature. brackets : by hole of the template, the types of its bracket.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -77,6 +79,16 @@ class Grammar:
     levels: Mapping[str, tuple[str, ...]]
     share: type
     shares: Mapping[str, Share]
+    brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
+
+    @property
+    def fixed(self) -> type | None:
+        """The type of nodes that variation must leave: outside the brackets, where there are any."""
+        return self.target if self.brackets else None
+
+    def factor_of(self, ret: type) -> type:
+        """Return the type of the factors of one type."""
+        return next((own.factor for own in self.brackets.values() if own.total is ret), self.number)
 
     def leaves(self, ret: type) -> list[Leaf]:
         """Return the leaves of one type."""
@@ -104,12 +116,15 @@ class Grammar:
     @cached_property
     def summable(self) -> frozenset[type]:
         """The types that can be added to themselves."""
-        return frozenset(cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
+        found = (cls for cls in self.least_depth if self.operation("add", cls, cls, cls))
+        return frozenset(found) - {self.fixed}
 
     @cached_property
     def scalable(self) -> frozenset[type]:
         """The types that can be multiplied by a dimensionless number."""
-        return frozenset(cls for cls in self.least_depth if self.operation("mul", cls, cls, self.number))
+        return frozenset(
+            cls for cls in self.least_depth if self.operation("mul", cls, cls, self.factor_of(cls))
+        )
 
     @cached_property
     def _growing(self) -> dict[tuple[type, int], list[Operation]]:
@@ -157,6 +172,8 @@ def make_grammar(
     observation. Raises InputError where no expression can have the target's unit, UnknownNameError for an
     unknown feature.
     """
+    if settings.brackets:
+        return _bracket_grammar(features, target, columns, settings)
     allowed, silent = _allowed_features(features, columns, settings)
     units = [type_unit(spec.unit) if settings.typed else DIMENSIONLESS for spec in features]
     goal = type_unit(target.unit) if settings.typed else DIMENSIONLESS
@@ -190,6 +207,40 @@ def make_grammar(
         primitive_set, types[goal], number, exponent, logarithm, depths, settings.typed, only_positive,
         positive, silent, levels, share, shares,
     )  # fmt: skip
+
+
+def _bracket_grammar(
+    features: tuple[FeatureSpec, ...],
+    target: FeatureSpec,
+    columns: NDArray[np.float64],
+    settings: SearchSettings,
+) -> Grammar:
+    """Return the grammar of brackets; outside them, features are added and compared without constants."""
+    goal, number, exponent = (type(name, (), {}) for name in (str(target.unit), "number", "exponent"))
+    places = {spec.name: place for place, spec in enumerate(features)}
+    brackets = {
+        bracket.hole: bracket_types(bracket, places, columns, settings.prior_weight)
+        for bracket in settings.brackets
+    }
+    bare = [
+        Leaf(VARIABLE + 256 * place, goal, name, name)
+        for name, place in places.items()
+        if features[place].unit == target.unit
+    ]
+    combining = [Operation(name, [goal, goal], goal) for name in ("add", "max", "min")]
+    nodes = [node for own in brackets.values() for node in own.nodes()]
+    primitive_set = _primitive_set(goal, *_split([*combining, *bare, *nodes]), settings)
+    return Grammar(
+        primitive_set, goal, number, exponent, number, _least_depths(primitive_set), True, True,
+        frozenset(places), {}, {}, number, {}, brackets,
+    )  # fmt: skip
+
+
+def _split(nodes: Iterable[Node]) -> tuple[list[Operation], list[Leaf]]:
+    """Return the operations and the leaves among nodes."""
+    found = list(nodes)
+    operations = [node for node in found if isinstance(node, Operation)]
+    return operations, [node for node in found if isinstance(node, Leaf)]
 
 
 def _check_reachable(depth: float, target: FeatureSpec) -> None:

@@ -23,13 +23,15 @@ MOST_LOG_EFFECT = 3.0
 class Rule(NamedTuple):
     """How a leaf's constant is fitted.
 
-    lower, upper : bounds. scaling : whether the target is proportional to it. pull : weight of its square.
+    lower, upper : bounds. scaling : whether the target is proportional to it. pull : weight of its squared
+    distance from `centre`.
     """
 
     lower: float = -np.inf
     upper: float = np.inf
     scaling: bool = False
     pull: float = 0.0
+    centre: float = 0.0
 
 
 FREE = Rule()

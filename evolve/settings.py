@@ -30,6 +30,7 @@ _LIMITS = (
     ("fit_steps", 0, 10_000),
     ("threads", 1, 1_024),
 )
+POWER, EXPONENTIAL = "power", "exponential"
 CHOICES = ("automatic", "one_standard_error", "validation", "description_length", "loss")
 
 
@@ -63,6 +64,66 @@ class Constraint:
         """Check the kind."""
         if self.kind not in CONSTRAINT_KINDS:
             raise unknown_name("kind of constraint", self.kind, CONSTRAINT_KINDS)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a bracket: feature ** c, or exp(c * feature), of a pure number.
+
+    Parameters
+    ----------
+    feature : str
+        Name of a dimensionless feature; positive on every row for a power.
+    low, high : float
+        Bounds of the exponent c.
+    expected : float
+        Value of c that is expected before any row is seen.
+    kind : {"power", "exponential"}
+        Form of the factor; "exponential" suits a feature that is 0 or 1.
+
+    Examples
+    --------
+    >>> Factor("clock_ratio", -1.0, 0.0, expected=-0.5).kind
+    'power'
+    """
+
+    feature: str
+    low: float
+    high: float
+    expected: float
+    kind: str = POWER
+
+    def __post_init__(self) -> None:
+        """Check kind and bounds."""
+        if self.kind not in (POWER, EXPONENTIAL):
+            raise unknown_name("kind of factor", self.kind, (POWER, EXPONENTIAL))
+        if not self.low <= self.expected <= self.high:
+            raise InputError(
+                f"expected low <= expected <= high for the factor of {self.feature}, "
+                f"got {self.low}, {self.expected}, {self.high}"
+            )
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """What one hole of a template may hold.
+
+    Parameters
+    ----------
+    hole : str
+        Name of the hole in the template.
+    terms : tuple of (str, float)
+        Features in the target's unit that may be added, with the weight expected of each.
+    factors : tuple of Factor
+        Factors that may multiply the sum or parts of it.
+    required : tuple of str
+        Features of terms and factors that every formula keeps, because work that exists costs time.
+    """
+
+    hole: str
+    terms: tuple[tuple[str, float], ...]
+    factors: tuple[Factor, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 # One flat list rather than nested groups: settings are stored field by field in the provenance of every
@@ -128,6 +189,11 @@ class SearchSettings:
     template : Expression, optional
         Expression with holes, which are variables called `hole`, `hole_1`, and so on: only the holes evolve,
         and the template's constants are fitted.
+    brackets : tuple of Bracket
+        What each hole of the template may hold; without any, a hole holds anything that the grammar allows.
+    prior_weight : float
+        Weight of a constant one standard deviation from the value that its bracket expects, against the mean
+        loss of the rows.
     nesting_limits : tuple of (str, str, int)
         Outer operator, inner operator, and how often the inner one may occur inside the outer one.
     constant_ranges : tuple of (str, float, float)
@@ -189,6 +255,8 @@ class SearchSettings:
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()
     template: Expression | None = None
+    brackets: tuple[Bracket, ...] = ()
+    prior_weight: float = 2e-3
     nesting_limits: tuple[tuple[str, str, int], ...] = ()
     constant_ranges: tuple[tuple[str, float, float], ...] = ()
     constraints: tuple[Constraint, ...] = ()

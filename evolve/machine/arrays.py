@@ -30,8 +30,9 @@ class Programs(NamedTuple):
 
     tokens : int64 (n_nodes,). offsets : int64 (n_programs + 1,), where each program begins in `tokens`.
     theta, lower, upper : float64 (n_constants,), constants and their bounds. scaling : bool (n_constants,),
-    those to which the whole value is proportional. pull : float64 (n_constants,), weight of a constant's
-    square in the fit, so that one which no row determines goes to zero. constant_offsets : int64
+    those to which the whole value is proportional. pull, centre : float64 (n_constants,), weight of the
+    squared distance of a constant from its centre in the fit, where one that no row determines ends.
+    constant_offsets : int64
     (n_programs + 1,), where each program begins in `theta`.
     """
 
@@ -42,6 +43,7 @@ class Programs(NamedTuple):
     upper: NDArray[np.float64]
     scaling: NDArray[np.bool_]
     pull: NDArray[np.float64]
+    centre: NDArray[np.float64]
     constant_offsets: NDArray[np.int64]
 
     @property
@@ -102,8 +104,8 @@ class Work(NamedTuple):
     first. holder, level : (constants,), the leaf of each constant and
     its level there, -1 for an ordinary one. effect : (constants,), the factor of each level. sizes : (2,),
     numbers of inner nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system :
-    (constants, constants). gradient, step, lower, upper, pull : (constants,). group_normal : (n_groups,
-    constants, constants). group_gradient : (n_groups, constants).
+    (constants, constants). gradient, step, lower, upper, pull, centre : (constants,).
+    group_normal : (n_groups, constants, constants). group_gradient : (n_groups, constants).
     """
 
     arena: np.ndarray
@@ -133,6 +135,7 @@ class Work(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
     pull: np.ndarray
+    centre: np.ndarray
     loss: np.ndarray
     group_normal: np.ndarray
     group_gradient: np.ndarray
@@ -168,6 +171,7 @@ def make_work(table: np.ndarray, groups: int) -> Work:
         np.zeros(2, np.int64),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
         np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
+        np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),
         np.zeros(CONSTANT_LIMIT),

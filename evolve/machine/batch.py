@@ -158,6 +158,7 @@ def fit_some(
         work.lower[: own.size] = programs.lower[begin:end]
         work.upper[: own.size] = programs.upper[begin:end]
         work.pull[: own.size] = programs.pull[begin:end]
+        work.centre[: own.size] = programs.centre[begin:end]
         for p in range(own.size):
             own[p] = min(max(own[p], work.lower[p]), work.upper[p])
         link(program, rows.levels, work)

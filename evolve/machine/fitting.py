@@ -68,8 +68,9 @@ def linearise(
     total = 0.0
     work.loss[0] = 0.0
     for p in range(theta.size):
-        total += work.pull[p] * theta[p] * theta[p]
-        work.gradient[p] = work.pull[p] * theta[p]
+        distance = theta[p] - work.centre[p]
+        total += work.pull[p] * distance * distance
+        work.gradient[p] = work.pull[p] * distance
         work.normal[p, p] = work.pull[p]
     slopes = work.gathered if rows.summed else work.jacobian
     for chunk in range(rows.chunk_start.size - 1):

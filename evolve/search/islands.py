@@ -72,6 +72,8 @@ def start_island(problem: Problem, number: int) -> Island:
         np.random.default_rng(seed if number == 0 else [seed, number]),
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
+    if settings.brackets:
+        seeds.append(problem.structure.whole(problem.grammar))
     with drawing_from(island.random_state) as current:
         first = [*seeds, *(_first_tree(problem) for _ in range(settings.population))]
         island.random_state = current()

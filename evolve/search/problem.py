@@ -4,9 +4,11 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
@@ -26,15 +28,22 @@ class Structure:
     """The structural requirements of one search.
 
     template : nodes in prefix order, holes as leaves named `hole...`, or empty. nesting : triples (outer,
-    inner, most), as in `SearchSettings.nesting_limits`.
+    inner, most), as in `SearchSettings.nesting_limits`. required : features that every tree keeps.
+    brackets : what the holes may hold, where that is limited.
     """
 
     template: tuple[Node, ...]
     nesting: tuple[tuple[str, str, int], ...]
+    required: frozenset[str] = frozenset()
+    brackets: tuple[BracketTypes, ...] = ()
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
         if self.template and not _follows(tree, self.template):
+            return False
+        if self.required and not self.required <= {node.feature for node in tree if node.arity == 0}:
+            return False
+        if self.brackets and repeats(tree, self.brackets):
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
@@ -42,8 +51,21 @@ class Structure:
         """Return the template with a small random tree in each hole."""
         nodes: list[Node] = []
         for node in self.template:
-            nodes += grammar.grow(node.ret, random.randint(1, 3)) if _is_hole(node) else [node]
+            nodes += _grown(node, grammar) if _is_hole(node) else [node]
         return Individual(nodes)
+
+    def whole(self, grammar: Grammar) -> Individual:
+        """Return the template with all that its brackets offer, at the expected constants."""
+        nodes: list[Node] = []
+        for node in self.template:
+            nodes += grammar.brackets[node.name].whole() if _is_hole(node) else [node]
+        return Individual(nodes)
+
+
+def _grown(hole: Node, grammar: Grammar) -> list[Node]:
+    """Return a random tree for a hole."""
+    bracket = grammar.brackets.get(hole.name)
+    return bracket.grow() if bracket else grammar.grow(hole.ret, random.randint(1, 3))
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
@@ -53,19 +75,26 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     """
     if settings.template is None:
         return Structure((), settings.nesting_limits)
-    if not any(name.startswith(HOLE) for name in variables(settings.template)):
+    holes = [name for name in variables(settings.template) if name.startswith(HOLE)]
+    if not holes:
         raise InputError("expected a template with a hole, got none: name a variable 'hole'")
-    nodes = nodes_of(settings.template, grammar.target, grammar, _hole)
+    if settings.brackets:
+        check_holes(settings.brackets, holes)
+    nodes = nodes_of(settings.template, grammar.target, grammar, partial(_hole, grammar))
     if nodes is None:
         raise InputError(
             "expected a template within the search's operators, features and units: add what it needs"
         )
-    return Structure(tuple(nodes), settings.nesting_limits)
+    required = frozenset().union(*(bracket.required for bracket in grammar.brackets.values()))
+    return Structure(tuple(nodes), settings.nesting_limits, required, tuple(grammar.brackets.values()))
 
 
-def _hole(name: str, ret: type) -> Leaf | None:
+def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:
     """Return the leaf of a hole: the negative token marks it, and no machine reads it."""
-    return Leaf(-1, ret, None, name) if name.startswith(HOLE) else None
+    if not name.startswith(HOLE):
+        return None
+    bracket = grammar.brackets.get(name)
+    return Leaf(-1, bracket.total if bracket else ret, None, name)
 
 
 def _is_hole(node: Node) -> bool:

@@ -41,7 +41,8 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
     widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
-    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64).reshape(-1, 4)
+    rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)
+    rules = rules.reshape(-1, len(Rule()))
     # Grouped constants are rare: the common case avoids a loop over all constants.
     if np.any(tokens & 255 == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
@@ -64,6 +65,7 @@ def encode(trees: Sequence[Individual], affine: bool) -> Programs:
         rules[:, 1].copy(),
         rules[:, 2] > 0.0,
         rules[:, 3].copy(),
+        rules[:, 4].copy(),
         np.concatenate([[0], np.cumsum(counts)]),
     )
 

@@ -58,17 +58,19 @@ def vary(first: Individual, second: Individual, grammar: Grammar, max_nodes: int
     """
     child = Individual(list(first))
     if len(first) > 1 and len(second) > 1 and random.random() < 0.4:
-        child = cross(child, second)
+        child = cross(child, second, grammar)
     else:
         for _ in range(1 if random.random() < 0.75 else 2):
             child = random.choices(MOVES, MOVE_WEIGHTS)[0](child, grammar)
     return child if len(child) <= max_nodes else Individual(list(first))
 
 
-def cross(tree: Individual, other: Individual) -> Individual:
+def cross(tree: Individual, other: Individual, grammar: Grammar) -> Individual:
     """Replace a proper subtree by one of the same type from `other`. Source: Koza, 1992."""
     begin = random.randrange(1, len(tree))
     ret = tree[begin].ret
+    if ret is grammar.fixed:
+        return tree
     places = [i for i, node in enumerate(other) if node.ret is ret and i > 0]
     if places:
         tree[tree.searchSubtree(begin)] = other[other.searchSubtree(random.choice(places))]
@@ -77,14 +79,16 @@ def cross(tree: Individual, other: Individual) -> Individual:
 
 def replace_subtree(tree: Individual, grammar: Grammar) -> Individual:
     """Replace a subtree by a small random one (DEAP's uniform mutation)."""
-    changed: Individual = gp.mutUniform(
-        tree, lambda pset, type_: grammar.grow(type_, random.randint(1, 3)), grammar.primitive_set
-    )[0]
-    return changed
+    begin = random.randrange(len(tree))
+    if tree[begin].ret is not grammar.fixed:
+        tree[tree.searchSubtree(begin)] = grammar.grow(tree[begin].ret, random.randint(1, 3))
+    return tree
 
 
 def replace_node(tree: Individual, grammar: Grammar) -> Individual:
     """Replace a node by another of the same signature (DEAP's node replacement)."""
+    if grammar.brackets:
+        return swap_leaf(tree, grammar)
     changed = gp.mutNodeReplacement(tree, grammar.primitive_set)[0]
     return Individual(
         [draw(node) if node.arity == 0 and _is_prototype(node, grammar) else node for node in changed]
@@ -100,6 +104,8 @@ def shrink(tree: Individual, grammar: Grammar) -> Individual:
 def hoist(tree: Individual, grammar: Grammar) -> Individual:
     """Replace the whole tree by a subtree of the target's type."""
     places = [i for i, node in enumerate(tree) if node.ret is grammar.target and i > 0]
+    if grammar.brackets:
+        return tree
     return Individual(tree[tree.searchSubtree(random.choice(places))]) if places else tree
 
 
@@ -117,7 +123,7 @@ def add_term(tree: Individual, grammar: Grammar) -> Individual:
 
 def drop_term(tree: Individual, grammar: Grammar) -> Individual:
     """Drop one side of a random sum, product, quotient or extremum whose other side has the same type."""
-    i = _place(tree, lambda node: node.arity == 2 and node.ret in node.args)
+    i = _place(tree, lambda node: node.arity == 2 and node.ret in node.args and node.ret is not grammar.fixed)
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
@@ -130,7 +136,8 @@ def drop_term(tree: Individual, grammar: Grammar) -> Individual:
 def swap_leaf(tree: Individual, grammar: Grammar) -> Individual:
     """Replace a leaf by another of the same type."""
     i = random.choice([i for i, node in enumerate(tree) if node.arity == 0])
-    tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)))
+    if tree[i].ret is not grammar.fixed:
+        tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)))
     return tree
 
 
@@ -157,7 +164,9 @@ def wrap(tree: Individual, grammar: Grammar) -> Individual:
     if by_share and random.random() < SHARE_OF_SHARES:
         tree[where] = [by_share, *tree[where], *make_share_of(grammar)]
         return tree
-    tree[where] = [grammar.operation("mul", ret, ret, grammar.number), *tree[where], *make_factor(grammar)]
+    factor = grammar.factor_of(ret)
+    body = grammar.grow(factor, 2) if grammar.brackets else make_factor(grammar)
+    tree[where] = [grammar.operation("mul", ret, ret, factor), *tree[where], *body]
     return tree
 
 

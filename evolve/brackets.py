@@ -1,0 +1,185 @@
+"""Brackets: the parts of a template that evolve, each a sum of its own terms times its own factors.
+
+A template such as `max(hole_device, hole_host) + hole_copy` fixes how parts of a law combine. A bracket says
+what one hole may hold: a sum of weighted amounts in the target's unit, where any part of the sum may be
+multiplied by factors of pure numbers, each a power or an exponential with an exponent between two bounds.
+There is no quotient and no product of two amounts, no pole and no negative term, so every formula is
+positive, and falls or rises with a quantity as the bounds of the exponents say.
+
+Each constant has a prior: the value that hardware and algorithms suggest. A constant that no row determines
+keeps it.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from trainlaw.evolve.leaves import Leaf, Node, Operation, Rule, draw
+from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.settings import POWER, Bracket, Factor
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import unknown_name
+
+# Standard deviation of the prior of a weight, as a share of its expected value, and of an exponent.
+WEIGHT_DEVIATION, EXPONENT_DEVIATION = 1.5, 0.3
+# Share of the factors of a bracket that a random first tree uses.
+FIRST_FACTORS = 0.7
+
+
+class BracketTypes(NamedTuple):
+    """The types and nodes of one bracket in a grammar.
+
+    total : type of its sums. factor : type of its factors. terms : weighted leaves. powers : the nodes of
+    each factor, in prefix order. required : features that every tree keeps.
+    """
+
+    total: type
+    factor: type
+    terms: tuple[Leaf, ...]
+    powers: tuple[tuple[Node, ...], ...]
+    required: frozenset[str]
+    add: Operation
+    scale: Operation
+
+    def nodes(self) -> Iterable[Node]:
+        """Yield every node that the primitive set needs."""
+        yield from (self.add, *self.terms)
+        # Without a factor, nothing could be scaled.
+        yield from (self.scale,) if self.powers else ()
+        for power in self.powers:
+            yield from power
+
+    def grow(self) -> list[Node]:
+        """Return a random sum of some of the terms, times some of the factors."""
+        kept = [leaf for leaf in self.terms if leaf.feature in self.required]
+        others = [leaf for leaf in self.terms if leaf.feature not in self.required]
+        chosen = kept + random.sample(others, random.randint(0 if kept else 1, len(others)))
+        tree: list[Node] = [self.add] * (len(chosen) - 1) + [draw(leaf) for leaf in chosen]
+        for power in self.powers:
+            if _feature(power) in self.required or random.random() < FIRST_FACTORS:
+                tree = [self.scale, *tree, *power]
+        return tree
+
+    def whole(self) -> list[Node]:
+        """Return the sum of all terms times all factors, at the expected constants."""
+        tree: list[Node] = [self.add] * (len(self.terms) - 1) + list(self.terms)
+        for power in self.powers:
+            tree = [self.scale, *tree, *power]
+        return tree
+
+
+def bracket_types(
+    bracket: Bracket,
+    places: Mapping[str, int],
+    columns: NDArray[np.float64],
+    prior_weight: float,
+) -> BracketTypes:
+    """Return the types and nodes of a bracket.
+
+    places : index of each feature in `columns` (n_features, n_rows). prior_weight : weight of a squared
+    deviation of one standard deviation, against the mean loss of the rows. A factor whose feature never
+    changes is left out. Raises UnknownNameError for an unknown feature.
+    """
+    for name in (*(name for name, _ in bracket.terms), *(factor.feature for factor in bracket.factors)):
+        if name not in places:
+            raise unknown_name(f"feature of the bracket {bracket.hole!r}", name, places)
+    total, factor = (type(f"{bracket.hole} {part}", (), {}) for part in ("sum", "factor"))
+    terms = tuple(
+        _term(name, expected, places[name], total, prior_weight) for name, expected in bracket.terms
+    )
+    powers = tuple(
+        _power(item, bracket.hole, places[item.feature], factor, prior_weight)
+        for item in bracket.factors
+        if np.ptp(columns[places[item.feature]]) > 0.0
+    )
+    return BracketTypes(
+        total,
+        factor,
+        terms,
+        powers,
+        frozenset(bracket.required) & {leaf.feature or "" for leaf in terms}
+        | frozenset(bracket.required) & {_feature(power) for power in powers},
+        Operation("add", [total, total], total),
+        Operation("mul", [total, factor], total),
+    )
+
+
+def _feature(power: Sequence[Node]) -> str:
+    """Return the feature of a factor."""
+    return next(node.feature for node in power if isinstance(node, Leaf) and node.feature)
+
+
+def _term(name: str, expected: float, place: int, total: type, prior_weight: float) -> Leaf:
+    deviation = WEIGHT_DEVIATION * expected
+    rule = Rule(0.0, np.inf, scaling=True, pull=prior_weight / deviation**2, centre=expected)
+    label = f"weighted_{name}"
+    return Leaf(WEIGHTED + 256 * place, total, name, label, constant=expected, rule=rule, start=expected)
+
+
+def _power(item: Factor, hole: str, place: int, factor: type, prior_weight: float) -> tuple[Node, ...]:
+    """Return the nodes of one factor: an operation, the feature, the exponent."""
+    rule = Rule(item.low, item.high, pull=prior_weight / EXPONENT_DEVIATION**2, centre=item.expected)
+    label = f"{hole} {item.kind} of {item.feature}"
+    base, exponent = (type(f"{label} {part}", (), {}) for part in ("base", "exponent"))
+    if item.kind == POWER:
+        return (
+            Operation("pow", [base, exponent], factor),
+            Leaf(VARIABLE + 256 * place, base, item.feature, f"{label} base"),
+            Leaf(CONSTANT, exponent, None, label, constant=item.expected, rule=rule, start=item.expected),
+        )
+    return (
+        Operation("exp", [exponent], factor),
+        Leaf(
+            WEIGHTED + 256 * place, exponent, item.feature, label, constant=item.expected, rule=rule,
+            start=item.expected,
+        ),
+    )  # fmt: skip
+
+
+def repeats(tree: Sequence[Node], brackets: Iterable[BracketTypes]) -> bool:
+    """Return whether a term occurs twice, or a factor twice on the way to one term.
+
+    Two equal factors would be one with a larger exponent than its bounds allow.
+    """
+    totals = {own.total for own in brackets}
+    terms = [node.feature for node in tree if node.arity == 0 and node.ret in totals]
+    return len(set(terms)) < len(terms) or _end_of(tree, 0, frozenset(), totals) < 0
+
+
+def _end_of(tree: Sequence[Node], begin: int, above: frozenset[str], totals: set[type]) -> int:
+    """Return the index after the subtree at `begin`; -1 where it repeats one of the factors `above` it."""
+    node, following = tree[begin], begin + 1
+    if node.name == "mul" and node.ret in totals:
+        factor = following + _length(tree[following:])
+        name = next(leaf.feature for leaf in tree[factor:] if leaf.arity == 0 and leaf.feature)
+        if name in above:
+            return -1
+        above |= {name}
+    for _ in range(node.arity):
+        following = _end_of(tree, following, above, totals)
+        if following < 0:
+            return -1
+    return following
+
+
+def _length(tree: Sequence[Node]) -> int:
+    """Return the number of nodes of the first subtree of `tree`."""
+    missing = 1
+    for count, node in enumerate(tree, start=1):
+        missing += node.arity - 1
+        if not missing:
+            return count
+    return len(tree)
+
+
+def check_holes(brackets: Sequence[Bracket], holes: Iterable[str]) -> None:
+    """Raise InputError where a hole of a template has no bracket, or a bracket no hole."""
+    named, wanted = {bracket.hole for bracket in brackets}, set(holes)
+    for kind, missing in (
+        ("a bracket for the hole", wanted - named),
+        ("a hole for the bracket", named - wanted),
+    ):
+        if missing:
+            raise InputError(f"expected {kind} {sorted(missing)[0]!r} of the template, got none")
