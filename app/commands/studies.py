@@ -30,7 +30,7 @@ def study_command(
     of: Annotated[
         str | None,
         typer.Option(
-            help="What to model: runs (default); layers, summed over each CNN; multi (several GPUs, from the "
+            help="What to model: runs (default), within the skeleton of a law; free-runs, without it; layers, summed over each CNN; multi (several GPUs, from the "
             "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
             "measured one by one); anchor (one GPU from a profile on another)."
         ),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from trainlaw.app.studies.kinds.kind import StudyRows
-from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
+from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, rows_of_runs
 from trainlaw.app.studies.search import LayerSearch
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.cnn_layer_features import LAYER_STUDY_FEATURES
@@ -27,7 +27,7 @@ def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], LayerSear
 
 # Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
 OF_LAYERS = replace(
-    OF_RUNS,
+    OF_FREE_RUNS,
     name="layers",
     scope=LAYER,
     title="layers, summed over each CNN",

@@ -1,15 +1,23 @@
-"""Formulas of whole iterations on one GPU: the default kind of study."""
+"""Formulas of whole iterations on one GPU: within the skeleton of a law, or free."""
 
 from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import evolved
+from trainlaw.app.studies.search import Evolution, evolved
+from trainlaw.app.studies.skeleton import (
+    SKELETON_EVALUATIONS,
+    SKELETON_NAMES,
+    SkeletonSearch,
+    fits_skeleton,
+)
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
-from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines import baselines_for
+
+FREE_RUNS = "free-runs"
 
 
 def rows_of_runs(table: RunTable) -> StudyRows:
@@ -21,22 +29,46 @@ def rows_of_runs(table: RunTable) -> StudyRows:
 CPU_FEATURES = ("sm_count",)
 
 
-def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], FormulaRegressor]:
+def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
     """The number of threads is a feature only where the runs are on CPUs and differ in it."""
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
     return partial(evolved, feature_specs(names), TARGET, settings)
 
 
+def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
+    """Within the skeleton on GPUs; a CPU has no level 1 cache per lane, and no tensor cores."""
+    on_gpus = set(rows.labels["device"]) == {"GPU"}
+    return (
+        partial(SkeletonSearch, settings)
+        if on_gpus and fits_skeleton(rows.X)
+        else _free_search(rows, settings)
+    )
+
+
+OF_FREE_RUNS = StudyKind(
+    name=FREE_RUNS,
+    scope=RUN,
+    title="whole runs on one GPU, without a skeleton",
+    read=find_table,
+    rows=rows_of_runs,
+    features=STUDY_FEATURES + CPU_FEATURES,
+    search=_free_search,
+    baselines={**baselines_for("run"), **baselines_for("run", "engine")},
+    defaults={"table": "fp32-2026"},
+    has_levels=True,
+    platform_baselines=("null_compute", "cf9"),
+)
 OF_RUNS = StudyKind(
     name=RUNS,
     scope=RUN,
     title="whole runs on one GPU",
     read=find_table,
     rows=rows_of_runs,
-    features=STUDY_FEATURES + CPU_FEATURES,
+    features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
     search=_search,
-    baselines={**baselines_for("run"), **baselines_for("run", "engine")},
+    baselines=OF_FREE_RUNS.baselines,
+    defaults={"evaluations": SKELETON_EVALUATIONS},
     has_levels=True,
-    platform_baselines=("null_compute", "cf9"),
+    platform_baselines=OF_FREE_RUNS.platform_baselines,
 )

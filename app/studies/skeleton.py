@@ -1,0 +1,169 @@
+"""The skeleton of a law of whole iterations: which parts add up, and what each of them may hold.
+
+    time = max(compute + fp32 lanes + memory + depthwise + kernels, host, least) + copy
+
+The device's work takes a sum of times: products at the peak rate of the precision, work outside tensor cores
+at the fp32 rate, bytes through the level 2 cache, depthwise convolutions, and a time per kernel. The host
+launches meanwhile, so the longer of the two counts, and never less than the peak rates allow.
+
+Expected constants are round figures from hardware and algorithms: one pass over all products is 1, Winograd
+halves 3 x 3 convolutions, an output is written and read about ten times in an iteration, pageable copies run
+at 2.5 GB/s. What was tuned on which runs is said in docs/decisions/0008-what-was-tuned-on-what.md.
+"""
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.evolve import Bracket, Factor, SearchSettings
+from trainlaw.evolve.settings import EXPONENTIAL
+from trainlaw.formulas.text import parse_text
+
+_TEMPLATE = parse_text(
+    "max(max((((hole_compute + hole_simt) + hole_memory) + hole_depthwise) + hole_kernels, hole_host), "
+    "least_time_s) + hole_copy"
+)
+_TUNED = Factor("is_tuned_tensor", -1.0, 0.0, expected=-0.2, kind=EXPONENTIAL)
+# Peak rates are stated at the boost clock; the base clock is nearer to what a long run keeps. Rates that
+# only tensor cores reach are used less well, the higher they are.
+_COMPUTE = Bracket(
+    "hole_compute",
+    (
+        ("other_matrix_s", 1.0), ("conv3x3_matrix_s", 0.5), ("im2col_matrix_s", 10.0),
+        ("conv1x1_matrix_s", 0.3), ("conv_output_matrix_s", 50.0),
+    ),
+    (
+        Factor("matrix_number", 0.0, 0.9, expected=0.3),
+        Factor("clock_ratio", -1.0, 0.0, expected=-0.6),
+        _TUNED,
+        Factor("is_channels_last", -1.0, 0.0, expected=-0.1, kind=EXPONENTIAL),
+    ),
+    (
+        "other_matrix_s", "conv3x3_matrix_s", "im2col_matrix_s", "matrix_number", "clock_ratio",
+        "is_tuned_tensor",
+    ),
+)  # fmt: skip
+_SIMT = Bracket(
+    "hole_simt",
+    (
+        ("im2col_simt_s", 10.0), ("conv_input_simt_s", 50.0), ("grouped_conv_simt_s", 1.0),
+        ("grouped_channels_last_simt_s", 5.0), ("conv_weight_simt_s", 100.0), ("conv_output_simt_s", 30.0),
+    ),
+    (
+        Factor("dual_issue", -1.0, 0.0, expected=-0.5),
+        Factor("cache_per_lane", -1.0, 0.0, expected=-0.8),
+        _TUNED,
+    ),
+    (
+        "im2col_simt_s", "conv_input_simt_s", "grouped_conv_simt_s", "grouped_channels_last_simt_s",
+        "conv_weight_simt_s", "dual_issue", "cache_per_lane",
+    ),
+)  # fmt: skip
+_MEMORY = Bracket(
+    "hole_memory",
+    (
+        ("conv_output_cached_s", 10.0), ("elementwise_cached_s", 5.0), ("parameter_memory_s", 5.0),
+        ("pool_cached_s", 3.0), ("batchnorm_cached_s", 3.0), ("concat_cached_s", 3.0),
+        ("cast_cached_s", 3.0), ("optimizer_memory_s", 3.0),
+    ),
+    (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL),),
+    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "pool_cached_s", "is_amd"),
+)  # fmt: skip
+_DEPTHWISE = Bracket(
+    "hole_depthwise",
+    (("depthwise_output_cached_s", 40.0), ("depthwise_simt_s", 4.0)),
+    (
+        Factor("is_amd", 0.0, 2.5, expected=1.2, kind=EXPONENTIAL),
+        Factor("cache_per_lane", -1.0, 0.0, expected=-0.1),
+    ),
+    ("depthwise_output_cached_s", "depthwise_simt_s", "is_amd"),
+)
+_KERNELS = Bracket(
+    "hole_kernels",
+    (("conv_kernel_s", 2.0), ("iteration_overhead_s", 1.0)),
+    (Factor("clock_number", -3.0, 0.0, expected=-1.0),),
+    ("conv_kernel_s", "iteration_overhead_s", "clock_number"),
+)
+_HOST = Bracket("hole_host", (("host_s", 0.9),), (), ("host_s",))
+_COPY = Bracket("hole_copy", (("input_copy_s", 4.0),), (), ("input_copy_s",))
+BRACKETS = (_COMPUTE, _SIMT, _MEMORY, _DEPTHWISE, _KERNELS, _HOST, _COPY)
+SKELETON_NAMES: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        [
+            *(name for bracket in BRACKETS for name, _ in bracket.terms),
+            *(factor.feature for bracket in BRACKETS for factor in bracket.factors),
+            "least_time_s",
+        ]
+    )
+)
+#: Formulas tried by a search that fills the skeleton: all that is required is there from the start.
+SKELETON_EVALUATIONS = 1_000
+# Rows of one GPU group beyond this number are left out of a search; they say the same once more.
+_MOST_ROWS_PER_GROUP = 400
+# As for GPU groups: a class of precisions with many rows must not outvote the others.
+_PRECISION_POWER = 0.35
+
+
+class SkeletonSearch:
+    """Evolves a law within the skeleton.
+
+    settings : of the search; budget and random seed are kept, the rest is set here. After `fit`: `formula_`,
+    `front_`.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings."""
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        settings = replace(
+            self.settings,
+            template=_TEMPLATE,
+            brackets=BRACKETS,
+            islands=1,
+            population=100,
+            max_nodes=150,
+            max_constants=40,
+            choice="one_standard_error",
+        )
+        rows = rows_of_groups(groups, _MOST_ROWS_PER_GROUP)
+        search = evolved(feature_specs(SKELETON_NAMES), TARGET, settings)
+        search.fit(
+            X[list(SKELETON_NAMES)].iloc[rows],
+            y[rows],
+            groups[rows],
+            sample_weight=precision_weights(X.iloc[rows]),
+        )
+        self.formula_, self.front_ = search.formula_, search.front_
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return predicted_seconds(self.formula_, X)
+
+
+def fits_skeleton(X: pd.DataFrame) -> bool:
+    """Return whether all quantities of the skeleton are known for every run of X, (n_runs, k)."""
+    return set(SKELETON_NAMES) <= set(X) and bool(np.isfinite(X[list(SKELETON_NAMES)].to_numpy()).all())
+
+
+def rows_of_groups(groups: np.ndarray, most: int) -> np.ndarray:
+    """Return the rows of each group, at most `most` of them drawn at random; int, in their order."""
+    generator, found = np.random.default_rng(0), []
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        found.append(rows if len(rows) <= most else generator.permutation(rows)[:most])
+    return np.sort(np.concatenate(found))
+
+
+def precision_weights(X: pd.DataFrame) -> np.ndarray:
+    """Return a weight per row, (n_rows,): the number of rows of its class of precisions to a power.
+
+    Classes are told apart by bytes per element and the use of tensor cores.
+    """
+    classes = X.groupby(["bytes_per_element", "is_tensor_precision"])["bytes_per_element"]
+    return np.asarray(classes.transform("size"), dtype=float) ** -_PRECISION_POWER
