@@ -30,9 +30,10 @@ def study_command(
     of: Annotated[
         str | None,
         typer.Option(
-            help="What to model: runs (default), within the skeleton of a law; free-runs, without it; layers, summed over each CNN; multi (several GPUs, from the "
-            "time on one); multi-end-to-end (several GPUs, from specifications alone); layer-times (layers "
-            "measured one by one); anchor (one GPU from a profile on another)."
+            help="What to model: runs (default), within the skeleton of a law; free-runs, without it; "
+            "layers, summed over each CNN; multi (several GPUs, from the time on one); multi-end-to-end "
+            "(several GPUs, from specifications alone); layer-times (layers measured one by one); anchor "
+            "(one GPU from a profile on another)."
         ),
     ] = None,
     seed: Annotated[
@@ -67,6 +68,10 @@ def study_command(
     repeats: Annotated[
         int | None,
         typer.Option(help="Further searches with other seeds, for the selection frequency of terms.", min=0),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Searches with different seeds in each fold; the error is their mean.", min=1),
     ] = None,
     rates: Annotated[
         Path | None, typer.Option(help="CSV or JSON file of achieved rates of GPUs, for calibration level 1.")
@@ -103,6 +108,7 @@ def study_command(
     options = {
         "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,
         "evaluations": evaluations, "against": against, "by": by, "repeats": repeats, "rates": rates,
+        "seeds": seeds,
         "search_by_platform": search_by_platform or None, "gpu_file": gpu_file, "cnn_file": cnn_file,
     }  # fmt: skip
     wanted = asked_definition(definition, options)

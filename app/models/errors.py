@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyResult
+from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
@@ -17,7 +19,11 @@ OVERALL = "all"
 BY_GPU = "gpu_group"
 BY_CNN = "cnn_base"
 #: Further labels whose groups get their own errors, where a study has them.
-ALSO_BY = ("source", "precision", "batch", "algorithm", "nodes")
+ALSO_BY = ("source", "precision", "generation", "layout", "batch", "algorithm", "nodes")
+#: Levels whose errors a formula keeps, next to those by GPU group and architecture.
+KEPT = ("precision", "generation", "layout")
+#: Begins the name of the same search with another random seed.
+SEED = f"{OURS} seed "
 MACRO = "macro_gpu_group_mape_percent"
 # Metrics of a summary that are shown, in percent; errors.csv has all.
 METRIC_TITLES: Mapping[str, str] = {
@@ -77,28 +83,61 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     parts = [summary.assign(level=OVERALL)]
     for level in (BY_GPU, BY_CNN, *(name for name in ALSO_BY if name in result.predictions)):
         parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
-    frame = pd.concat(parts, ignore_index=True)
+    frame = _mean_over_seeds(pd.concat(parts, ignore_index=True))
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
+def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines with those of the searches with other seeds merged into ours: their mean.
+
+    The lines of single seeds stay for all runs together.
+    """
+    seeded = frame["estimator"].str.startswith(SEED)
+    if not seeded.any():
+        return frame
+    ours = frame[seeded | (frame["estimator"] == OURS)]
+    means = ours.drop(columns="estimator").groupby(["level", "name"], sort=False).mean().reset_index()
+    single = frame[seeded & (frame["level"] == OVERALL)]
+    others = frame[~seeded & (frame["estimator"] != OURS)]
+    merged = pd.concat([means.assign(estimator=OURS), single, others], ignore_index=True)
+    places = {
+        key: place for place, key in enumerate(dict.fromkeys(zip(frame["level"], frame["name"], strict=True)))
+    }
+    names = {name: place for place, name in enumerate(dict.fromkeys(frame["estimator"]))}
+    order = [
+        (places[level, name], names[estimator])
+        for level, name, estimator in zip(merged["level"], merged["name"], merged["estimator"], strict=True)
+    ]
+    merged = merged.iloc[sorted(range(len(order)), key=order.__getitem__)].reset_index(drop=True)
+    return merged.astype({"n_rows": int})
+
+
 def errors_json(
-    result: StudyResult, protocol: str, unit: str = BY_GPU, levels: Sequence[LevelError] = ()
+    result: StudyResult,
+    protocol: str,
+    unit: str = BY_GPU,
+    levels: Sequence[LevelError] = (),
+    new_generations: StudyResult | None = None,
 ) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
     unit : label column of the groups that were held out whole; intervals are for a new one of these.
-    levels : the error by what is known of the target GPU.
+    levels : the error by what is known of the target GPU. new_generations : predictions of generations that
+    were held out whole, None where there are none.
     Without a finished fold the result is an empty dictionary.
     """
     if not len(result.predictions):
         return {}
     frame = errors_frame(result)
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
+    named = tuple(name for name in result.estimators if not name.startswith(SEED))
     return {
         "protocol": protocol,
         "missing": list(result.missing_splits),
         "interval": _interval_json(result, unit),
-        "estimators": list(result.estimators),
+        **_class_intervals_json(result, unit, new_generations),
+        **_seeds_json(frame),
+        "estimators": list(named),
         "summary": {
             str(name): {str(metric): _number(value) for metric, value in row.items()}
             for name, row in overall.iterrows()
@@ -111,9 +150,84 @@ def errors_json(
             }
             for level in levels
         ],
-        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], result.estimators, _members(result)),
-        BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], result.estimators, {}),
+        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], named, _members(result)),
+        BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], named, {}),
+        **{
+            level: _lines_json(frame[frame["level"] == level], named, {})
+            for level in KEPT
+            if (frame["level"] == level).any()
+        },
     }
+
+
+def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:
+    """Return the class of each run for its interval, text (n_runs,): the vendor AMD, or precision and layout.
+
+    The few runs on AMD's GPUs differ more from each other than from precision to precision.
+    """
+    layouts = np.where(layout == "channels_last", ", channels last", "")
+    return np.where(vendor == "AMD", "AMD", np.char.add(precision.astype(str), layouts))
+
+
+def _class_intervals_json(
+    result: StudyResult, unit: str, new_generations: StudyResult | None
+) -> dict[str, Any]:
+    """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
+    if not {"precision", "layout", "vendor"} <= set(result.predictions) or unit != BY_GPU:
+        return {}
+    found = {"interval_by_class": _class_intervals(result).to_json()}
+    if new_generations is not None and len(new_generations.predictions):
+        found["interval_of_new_generation"] = _class_intervals(new_generations).to_json()
+    return found
+
+
+def _class_intervals(result: StudyResult) -> ClassIntervals:
+    classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
+    return ClassIntervals.fit(
+        result.measured_s, result.predicted_s(OURS), result.labels(BY_GPU), classes, LEVEL
+    )
+
+
+def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
+    """The error of each seed, where there are several."""
+    single = frame[frame["estimator"].str.startswith(SEED) & (frame["level"] == OVERALL)]
+    if single.empty:
+        return {}
+    of_others = single[MACRO].tolist()
+    mean = float(frame[(frame["estimator"] == OURS) & (frame["level"] == OVERALL)][MACRO].iloc[0])
+    of_first = mean * (len(of_others) + 1) - sum(of_others)
+    return {"seeds": {MACRO: [_number(value) for value in (of_first, *of_others)]}}
+
+
+def seed_errors(formula: Formula) -> tuple[float, ...]:
+    """Return the macro error of each seed in percent; empty where the formula carries that of one search."""
+    return tuple(float(value) for value in formula.errors.get("seeds", {}).get(MACRO, ()))
+
+
+def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
+    """Return the factor of the interval of each run, (n_runs,); nan where there is none.
+
+    By the run's class, and for a GPU of a generation without training runs by the errors on generations that
+    were held out whole.
+    """
+    overall = interval_of(formula) or math.nan
+    stored = formula.errors.get("interval_by_class")
+    if not stored:
+        return np.full(len(runs), overall)
+    known = ClassIntervals.from_json(stored)
+    new = ClassIntervals.from_json(formula.errors.get("interval_of_new_generation", stored))
+    gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
+    generations = formula.provenance.get("generations")
+    classes = run_classes(
+        runs.frame["precision"].to_numpy(str),
+        runs.frame["layout"].to_numpy(str),
+        np.array([gpu.vendor for gpu in gpus], dtype=str),
+    )
+    factors = [
+        (known if generations is None or gpu.generation in generations else new).factor(kind)
+        for gpu, kind in zip(gpus, classes.tolist(), strict=True)
+    ]
+    return np.where(np.isfinite(factors), factors, np.nan)
 
 
 def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:

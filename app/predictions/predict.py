@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
-from trainlaw.app.models.errors import interval_of
+from trainlaw.app.models.errors import interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
     ASSUMPTION,
@@ -91,10 +91,10 @@ def predict_runs(
     check_predictable(formula)
     if measured_s is None:
         single = formula_rows(formula, runs).predict(formula)
-        factor = interval_of(formula)
+        factors = interval_factors(formula, runs)
     else:
         single = np.full(len(runs), measured_s)
-        factor = interval_of(_covering(scaling, runs))
+        factors = np.full(len(runs), interval_of(_covering(scaling, runs)) or np.nan)
     exchange = exchange_seconds(formula, runs, scaling, single)
     seconds = multi_gpu_seconds(single, exchange)
     warnings_of_runs = (
@@ -102,7 +102,7 @@ def predict_runs(
         if measured_s is None
         else _warnings_of_measured(runs, single, scaling)
     )
-    numbers = zip(seconds.tolist(), exchange.tolist(), warnings_of_runs, strict=True)
+    numbers = zip(seconds.tolist(), exchange.tolist(), factors.tolist(), warnings_of_runs, strict=True)
     memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
     described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
     return [
@@ -110,14 +110,14 @@ def predict_runs(
             **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, texts, strict=True)},
             time_s=time_s,
             exchange_s=exchange_s,
-            low_s=time_s / factor if factor else None,
-            high_s=time_s * factor if factor else None,
+            low_s=time_s / factor if math.isfinite(factor) else None,
+            high_s=time_s * factor if math.isfinite(factor) else None,
             memory_least_bytes=least,
             memory_usual_bytes=usual,
             fits_in_memory=fits,
             warnings=warnings,
         )
-        for texts, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
+        for texts, (time_s, exchange_s, factor, warnings), (least, usual, fits) in zip(
             described, numbers, memory, strict=True
         )
     ]
@@ -148,6 +148,8 @@ def _warnings(
     for row, precision in enumerate(runs.frame["precision"]):
         if precision not in formula.provenance.get("precisions", [precision]):
             found[row].append(f"no training run used {precision}")
+    for row, text in enumerate(_unseen_generations(formula, runs)):
+        found[row] += [text] if text else []
     for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))).tolist():
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
@@ -159,6 +161,23 @@ def _warnings(
     for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
+
+
+def _unseen_generations(formula: Formula, runs: RunTable) -> list[str]:
+    """A warning per run on a GPU of a generation, or a vendor, without training runs; "" for others."""
+    seen = formula.provenance.get("generations")
+    if seen is None:
+        return [""] * len(runs)
+    gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
+    vendors = formula.provenance.get("vendors", [])
+    return [
+        ""
+        if gpu.generation in seen
+        else f"no training run is on a GPU of {gpu.vendor or 'its vendor'}"
+        if gpu.vendor not in vendors
+        else f"no training run is on a GPU of the generation {gpu.generation or 'unknown'}"
+        for gpu in gpus
+    ]
 
 
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:

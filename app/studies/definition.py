@@ -29,7 +29,13 @@ _SPLIT_ALIASES = {
     "newest-gpus-out": "newest",
 }
 _PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
-_LIMITS = {"seed": (0, 2**32 - 1), "folds": (2, 1000), "evaluations": (100, 10**9), "repeats": (0, 100)}
+_LIMITS = {
+    "seed": (0, 2**32 - 1),
+    "folds": (2, 1000),
+    "evaluations": (100, 10**9),
+    "repeats": (0, 100),
+    "seeds": (1, 20),
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class StudyDefinition:
     table : built-in name or a path. of : the kind of study, one of `STUDY_KINDS`. split : one of its splits.
     folds : number of parts of the groups, for the splits `gpu-folds` and `cnn-folds`. held_out : path of a
     list of what is held out, for the split `list`. seed. evaluations : formulas tried per search.
+    seeds : searches with different random seeds in each fold; the stated error is their mean.
     repeats : further searches on all rows with other seeds, for the selection frequency of each term.
     against : baselines by name, or `all`. by : platforms for a matrix of train-on x test-on.
     search_by_platform : also rerun the search on each platform, next to fitting the same formula there.
@@ -54,6 +61,7 @@ class StudyDefinition:
     seed: int = 0
     evaluations: int = EVALUATIONS
     repeats: int = 0
+    seeds: int = 1
     against: tuple[str, ...] = BASELINES
     by: tuple[str, ...] = ()
     search_by_platform: bool = False

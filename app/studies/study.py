@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import BY_GPU, OURS, errors_json
+from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
@@ -58,6 +58,7 @@ from trainlaw.validate import (
 from trainlaw.validate.applicability import KEY
 from trainlaw.validate.metrics import mape_percent
 
+_LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 _SIMPLIFY_SECONDS = 30.0  # far more than it takes, so that a busy machine does not change the result
 
 
@@ -147,6 +148,7 @@ class _Found:
     levels: tuple[LevelError, ...] = ()
     repeats: tuple[Formula, ...] = ()
     cut_short: bool = False
+    new_generations: StudyResult | None = None
 
 
 def study_table(
@@ -221,13 +223,17 @@ class _Searched:
     repeats: tuple[Formula, ...]
     result: StudyResult
     cut_short: bool
+    new_generations: StudyResult | None = None
 
 
 def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit) -> _Searched:
     definition, rows = material.definition, material.rows
-    estimators = {OURS: _estimator(material, definition.seed), **material.baselines}
+    others = {f"{SEED}{seed}": _estimator(material, seed) for seed in _other_seeds(definition)}
+    estimators = {OURS: _estimator(material, definition.seed), **others, **material.baselines}
+    generations = _generation_splits(material)
+    searches = len(material.splits) * definition.seeds + len(generations) + 1 + definition.repeats
     with search_pool(workers) as (pool, signals):
-        on_start(signals, definition.evaluations * (len(material.splits) + 1 + definition.repeats))
+        on_start(signals, definition.evaluations * searches)
         on_all_rows, *repeated = (
             pool.submit(
                 search_all_rows,
@@ -248,9 +254,33 @@ def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit)
             executor=pool,
             progress=on_fit,
         )
+        by_generation = None
+        if generations and not result.missing_splits:
+            ours = {OURS: estimators[OURS]}
+            by_generation = run_study(
+                rows.X, rows.seconds, rows.labels, generations, ours, workers=workers, executor=pool
+            )
         (formula, front), cut_short = _finish(on_all_rows, signals, bool(result.missing_splits))
         repeats = () if cut_short else tuple(_result(future)[0] for future in repeated)
-    return _Searched(formula, front, repeats, result, cut_short)
+    return _Searched(formula, front, repeats, result, cut_short, by_generation)
+
+
+def _other_seeds(definition: StudyDefinition) -> range:
+    """The random seeds of a study beyond its first."""
+    return range(definition.seed + 1, definition.seed + definition.seeds)
+
+
+def _generation_splits(material: _Material) -> tuple[Split, ...]:
+    """The splits that hold out generations whole, for the interval of a GPU of a new one; none if too few."""
+    labels, kind = material.rows.labels, material.kind
+    if not kind.has_levels or held_out_unit(material.definition) != BY_GPU or "layout" not in labels:
+        return ()
+    if labels["generation"].nunique() < _LEAST_GENERATIONS:
+        return ()
+    wanted = replace(material.definition, split="generation", held_out="")
+    return evaluated_splits(
+        defined_splits(wanted, labels, material.table.name), material.rows.evaluated, labels
+    )
 
 
 def _finish(
@@ -292,6 +322,7 @@ def _evolved(searched: _Searched, material: _Material) -> _Found:
         levels=_levels(searched.result, material),
         repeats=searched.repeats,
         cut_short=searched.cut_short,
+        new_generations=searched.new_generations,
     )
 
 
@@ -378,7 +409,13 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
     names = [spec.name for spec in found.formula.used_features]
     own_rows = feature_rows(rows.X, names, rows.cnn_layers)
     facts = {**found.origin, **_facts(material, found.facts)}
-    errors = errors_json(found.result, _protocol(found, material), held_out_unit(definition), found.levels)
+    errors = errors_json(
+        found.result,
+        _protocol(found, material),
+        held_out_unit(definition),
+        found.levels,
+        found.new_generations,
+    )
     if material.kind.has_joint_range:
         used = {name: own_rows.columns[name] for name in names}
         errors = {**errors, KEY: JointRange.fit(used, rows.groups).to_json()}
@@ -424,6 +461,11 @@ def _facts(material: _Material, further: Mapping[str, object]) -> dict[str, obje
         "folds": len(material.splits),
         **further,
         **({"precisions": precisions} if precisions else {}),
+        **{
+            name: sorted(set(labels[label].astype(str)))
+            for name, label in (("generations", "generation"), ("vendors", "vendor"))
+            if label in labels
+        },
         **({"algorithms": sorted(set(labels["algorithm"]) - {"none"})} if "algorithm" in labels else {}),
         **user_files_json(definition),
     }
@@ -454,7 +496,8 @@ def _protocol(found: _Found, material: _Material) -> str:
     split = material.definition.split
     # Only what is evolved here was tuned here.
     tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}"
+    seeds = f", {material.definition.seeds} seeds" if material.definition.seeds > 1 else ""
+    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}{seeds}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 

@@ -68,7 +68,7 @@ OF_RUNS = StudyKind(
     features=tuple(dict.fromkeys((*SKELETON_NAMES, *STUDY_FEATURES, *CPU_FEATURES))),
     search=_search,
     baselines=OF_FREE_RUNS.baselines,
-    defaults={"evaluations": SKELETON_EVALUATIONS},
+    defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3},
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,
 )

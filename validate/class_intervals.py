@@ -1,0 +1,137 @@
+"""Prediction intervals by class: a precision with larger held-out errors gets a wider interval.
+
+The scores of `ConformalInterval` are divided by the typical score of their class, the interval is calibrated
+on all classes together, and each class gets it times its own score (normalised conformal prediction:
+Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression conformal prediction",
+2008). The score of a class with few groups is shrunk towards that of all.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from trainlaw.formulas.errors import InputError
+from trainlaw.validate.conformal import ConformalInterval
+
+# A class with this many groups has its own score to one half; below the least number it has none.
+_HALF_GROUPS = 3
+LEAST_GROUPS = 2
+
+
+@dataclass(frozen=True)
+class ClassIntervals:
+    """A factor in both directions per class of runs, and one for classes that are not known.
+
+    Attributes
+    ----------
+    factors : mapping of str to float
+        By class; infinite where too few groups were held out for any interval.
+    groups : mapping of str to int
+        Number of held-out groups with runs of the class.
+    level : float
+        Intended share of covered runs, as a mean over new groups.
+    """
+
+    factors: Mapping[str, float]
+    groups: Mapping[str, int]
+    level: float
+
+    @classmethod
+    def fit(
+        cls,
+        measured_s: npt.ArrayLike,
+        predicted_s: npt.ArrayLike,
+        groups: npt.ArrayLike,
+        classes: npt.ArrayLike,
+        level: float = 0.9,
+    ) -> Self:
+        """Return the intervals calibrated on held-out predictions.
+
+        Parameters
+        ----------
+        measured_s, predicted_s : array_like, shape (n_runs,)
+            Seconds.
+        groups, classes : array_like, shape (n_runs,)
+            Held-out group and class of each run.
+        level : float
+            Intended coverage, between 0 and 1.
+
+        Returns
+        -------
+        ClassIntervals
+            The calibrated factors.
+
+        Examples
+        --------
+        >>> groups, measured = list("abcdefghijkl") * 2, [1.0] * 24
+        >>> predicted, classes = [1.1] * 12 + [1.5] * 12, ["fp32"] * 12 + ["amp"] * 12
+        >>> found = ClassIntervals.fit(measured, predicted, groups, classes).factors
+        >>> found["fp32"] < found["amp"]
+        True
+        """
+        measured, predicted = np.asarray(measured_s, float), np.asarray(predicted_s, float)
+        owners, kinds = np.asarray(groups, str), np.asarray(classes, str)
+        with np.errstate(all="ignore"):
+            scores = np.abs(np.log(predicted / measured))
+        overall = _typical(scores, owners, level)
+        counts = {kind: len(np.unique(owners[kinds == kind])) for kind in np.unique(kinds).tolist()}
+        ratios = {
+            kind: _ratio(scores[kinds == kind], owners[kinds == kind], overall, level)
+            if count >= LEAST_GROUPS
+            else math.nan
+            for kind, count in counts.items()
+        }
+        widest = float(np.nanmax([1.0, *ratios.values()]))
+        ratios = {kind: widest if math.isnan(ratio) else ratio for kind, ratio in ratios.items()}
+        scaled = np.exp(scores / np.array([ratios[kind] for kind in kinds]))
+        common = math.log(ConformalInterval.fit(np.ones_like(scaled), scaled, owners, level).factor)
+        return cls({kind: math.exp(common * ratio) for kind, ratio in ratios.items()}, counts, level)
+
+    def factor(self, kind: str) -> float:
+        """Return the factor of a class; the widest of all for one without held-out runs."""
+        return self.factors.get(kind, max(self.factors.values(), default=math.inf))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values; an infinite factor is None."""
+        return {
+            "level": self.level,
+            "factors": {
+                kind: round(factor, 6) if math.isfinite(factor) else None
+                for kind, factor in self.factors.items()
+            },
+            "groups": dict(self.groups),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the intervals that `to_json` wrote; InputError where a part is missing or out of range."""
+        try:
+            factors = {
+                str(kind): math.inf if factor is None else float(factor)
+                for kind, factor in value["factors"].items()
+            }
+            groups = {str(kind): int(count) for kind, count in value["groups"].items()}
+            level = float(value["level"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"expected intervals by class, got {type(error).__name__} {error}") from None
+        if not all(factor >= 1 for factor in factors.values()) or not 0 < level < 1:
+            raise InputError("expected intervals by class with factors of at least 1 and a level in (0, 1)")
+        return cls(factors, groups, level)
+
+
+def _typical(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
+    """Return the quantile of the scores at `level`, each group with the same weight."""
+    _, owner, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = np.argsort(scores, kind="stable")
+    covered = np.cumsum(1.0 / sizes[owner[order]]) / len(sizes)
+    return float(scores[order][min(int(np.searchsorted(covered, level - 1e-12)), len(scores) - 1)])
+
+
+def _ratio(scores: np.ndarray, groups: np.ndarray, overall: float, level: float) -> float:
+    """Return the typical score of a class over that of all, shrunk towards 1 where groups are few."""
+    count = len(np.unique(groups))
+    own = max(_typical(scores, groups, level), 1e-9) / max(overall, 1e-9)
+    return float(own ** (count / (count + _HALF_GROUPS)))
