@@ -215,6 +215,7 @@ def _label_table(outcome: StudyOutcome, label: str) -> Table:
     result = outcome.result
     frame = errors_frame(result)
     part = frame[frame["level"] == label]
+    compared = [name for name in estimators(outcome.formula) if name != OURS]
     values = part.pivot(index="name", columns="estimator", values="mape_percent")
     counts = part.groupby("name")["n_rows"].first()
     interval = _interval_of(outcome, label, BY_GPU)
@@ -222,9 +223,9 @@ def _label_table(outcome: StudyOutcome, label: str) -> Table:
     for name in sorted(values.index, key=_numbers_first):
         low, high = interval(name)
         ends = _range(low, high) if math.isfinite(low) else "one GPU group"
-        others = [show_percent(values.loc[name, other]) for other in result.estimators[1:]]
+        others = [show_percent(values.loc[name, other]) for other in compared]
         rows.append([name, counts[name], show_percent(values.loc[name, OURS]), ends, *others])
-    return _numbers([label, "runs", OURS, "90 % interval", *map(title_of, result.estimators[1:])], rows)
+    return _numbers([label, "runs", OURS, "90 % interval", *map(title_of, compared)], rows)
 
 
 def _range(low: float, high: float) -> str:
