@@ -15,7 +15,7 @@ from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import finite_json, null_for_nan, text_table
 from trainlaw.datasets.measurements.memory_fit import gigabytes
 from trainlaw.formulas import Formula
 
@@ -31,8 +31,8 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
     names = [field.name for field in fields(Prediction)]
     rows = [
         [
-            *("" if _null_for_nan(value) is None else value for value in astuple(row)[:-1]),
-            _null_for_nan(row.samples_per_second) or "",
+            *("" if null_for_nan(value) is None else value for value in astuple(row)[:-1]),
+            null_for_nan(row.samples_per_second) or "",
             "; ".join(row.warnings),
         ]
         for row in predictions
@@ -46,12 +46,7 @@ def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str
         {**asdict(prediction), "samples_per_second": prediction.samples_per_second, "interval_level": LEVEL}
         for prediction in predictions
     ]
-    finite = [{key: _null_for_nan(value) for key, value in row.items()} for row in rows]
-    return json.dumps(finite, indent=2, allow_nan=False)
-
-
-def _null_for_nan(value: object) -> object:
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return finite_json(rows)
 
 
 def _one(prediction: Prediction) -> str:
