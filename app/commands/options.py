@@ -78,10 +78,12 @@ def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Cal
     """Write a text to `out`, or print it; draw the picture where one is wanted, and name the files."""
     from trainlaw.formulas.files import write_text_atomically
 
-    for path, content in ((out, lambda: text + "\n"), (picture, drawn)):
-        if path is not None:
-            write_text_atomically(path, content())
-            print(f"{path} written")
+    if out is not None:
+        write_text_atomically(out, text + "\n")
+        print(f"{out} written")
+    if picture is not None:
+        write_text_atomically(picture, drawn())
+        print(f"{picture} written")
     if out is None:
         print(text)
 

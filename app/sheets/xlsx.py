@@ -45,7 +45,7 @@ def xlsx_bytes(plan: BookPlan) -> bytes:
         book.set_properties({"title": plan.title, "comments": plan.comment, "created": datetime(2000, 1, 1)})
         book.set_calc_mode("auto")
         common = {"font_name": FONT, "font_size": 11, "valign": "top"}
-        styles = {name: book.add_format(common | options) for name, options in STYLES.items()}
+        styles = {name: book.add_format({**common, **options}) for name, options in STYLES.items()}
         for sheet in plan.sheets:
             _write_sheet(book, book.add_worksheet(sheet.name, _PlainSheet), sheet, styles)
         for name, place in plan.names.items():

@@ -40,16 +40,14 @@ class KerasLayer:
         return _activated(self.tracer, x, self.config.get("activation"))
 
 
-_ACTIVATIONS = MappingProxyType(
-    {
-        **{name: name for name in COMMON_ACTIVATIONS},
-        "swish": "silu",
-        "hard_swish": "hardswish",
-        "hard_silu": "hardswish",
-        "hard_sigmoid": "hardsigmoid",
-        "log_softmax": "softmax",
-    }
-)
+_ACTIVATIONS: Mapping[str, str] = {
+    **{name: name for name in COMMON_ACTIVATIONS},
+    "swish": "silu",
+    "hard_swish": "hardswish",
+    "hard_silu": "hardswish",
+    "hard_sigmoid": "hardsigmoid",
+    "log_softmax": "softmax",
+}
 
 
 def _activated(tracer: GraphTracer, x: Tensor, activation: Any) -> Tensor:

@@ -279,21 +279,19 @@ CREATORS = frozenset(
         *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
     }
 )
-_ACTIVATIONS = MappingProxyType(
-    {
-        **{name: name for name in COMMON_ACTIVATIONS},
-        "hardtanh": "relu6",
-        "clamp": "relu6",
-        "celu": "elu",
-        "hardswish": "hardswish",
-        "logsigmoid": "sigmoid",
-        "hardsigmoid": "hardsigmoid",
-        "log_softmax": "softmax",
-        "local_response_norm": "lrn",
-        **dict.fromkeys(("dropout", "dropout2d", "alpha_dropout", "feature_dropout"), "dropout"),
-        **dict.fromkeys(("neg", "abs", "sqrt", "exp", "pow"), "scale"),
-    }
-)
+_ACTIVATIONS: Mapping[str, str] = {
+    **{name: name for name in COMMON_ACTIVATIONS},
+    "hardtanh": "relu6",
+    "clamp": "relu6",
+    "celu": "elu",
+    "hardswish": "hardswish",
+    "logsigmoid": "sigmoid",
+    "hardsigmoid": "hardsigmoid",
+    "log_softmax": "softmax",
+    "local_response_norm": "lrn",
+    **dict.fromkeys(("dropout", "dropout2d", "alpha_dropout", "feature_dropout"), "dropout"),
+    **dict.fromkeys(("neg", "abs", "sqrt", "exp", "pow"), "scale"),
+}
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
