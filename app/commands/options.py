@@ -1,6 +1,6 @@
 """Options that several commands have, each written once, and what they share to print or write."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -83,6 +83,20 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and path.exists():
             raise InputError(f"{path} exists; choose another name")
+
+
+def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:
+    """Write a text to `out`, or print it; draw the picture where one is wanted, and name the files."""
+    from trainlaw.formulas.files import write_text_atomically
+
+    if out is not None:
+        write_text_atomically(out, text + "\n")
+        print(f"{out} written")
+    if picture is not None:
+        write_text_atomically(picture, drawn())
+        print(f"{picture} written")
+    if out is None:
+        print(text)
 
 
 def print_or_write(text: str, out: Path | None, contents: str) -> None:

@@ -23,6 +23,7 @@ from trainlaw.app.commands.options import (
     Tuned,
     check_new_files,
     print_or_write,
+    write_or_print,
 )
 
 if TYPE_CHECKING:
@@ -254,7 +255,6 @@ def scaling_command(
         ways_text,
     )
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-    from trainlaw.formulas.files import write_text_atomically
 
     check_new_files([out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
@@ -275,12 +275,7 @@ def scaling_command(
         OutputFormat.csv: lambda: scaling_csv(points),
         OutputFormat.json: lambda: scaling_json(points),
     }[form]().rstrip("\n")
-    for path, content in ((out, text + "\n"), (plot, scaling_svg(title, points))):
-        if path is not None:
-            write_text_atomically(path, content)
-            print(f"{path} written")
-    if out is None:
-        print(text)
+    write_or_print(text, out, plot, lambda: scaling_svg(title, points))
 
 
 class Phase(StrEnum):
@@ -333,33 +328,20 @@ def schedule_command(
     from trainlaw.app.terminal.predictions import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
     from trainlaw.formulas import load_formula
-    from trainlaw.formulas.files import write_text_atomically
 
     check_new_files([out, gantt])
     layer_formula = load_formula(formula or LAYER_FORMULA)
     target = wanted_gpu(gpu, known_gpus(gpu_file))
+    counts = named_cnn(cnn, pixels)
     plan = plan_streams(
-        named_cnn(cnn, pixels),
-        target,
-        batch,
-        streams,
-        phase=phase.value,
-        event_s=event,
-        formula=layer_formula,
+        counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
     text = {
         OutputFormat.table: lambda: plan_text(plan, layer_formula),
         OutputFormat.csv: lambda: plan_csv(plan),
         OutputFormat.json: lambda: plan_json(plan),
     }[form]().rstrip("\n")
-    if gantt is not None:
-        write_text_atomically(gantt, gantt_svg(plan))
-    if out is not None:
-        write_text_atomically(out, text + "\n")
-    for path in filter(None, (out, gantt)):
-        print(f"{path} written")
-    if out is None:
-        print(text)
+    write_or_print(text, out, gantt, lambda: gantt_svg(plan))
 
 
 class Model(StrEnum):

@@ -113,23 +113,16 @@ def handler(formula: Formula, purpose: str) -> Callable[..., Any]:
     """
     name = getattr(handling(formula), purpose)
     if not name:
-        raise InputError(f"this formula models {_title(formula)}, which has no {purpose}; {_advice(formula)}")
+        title, advice = SCOPES[formula.scope].title, handling(formula).advice
+        raise InputError(f"this formula models {title}, which has no {purpose}; {advice}")
     function: Callable[..., Any] = resolve_name(name)
     return function
-
-
-def _title(formula: Formula) -> str:
-    return SCOPES[formula.scope].title
-
-
-def _advice(formula: Formula) -> str:
-    return handling(formula).advice
 
 
 def check_predictable(formula: Formula) -> None:
     """Raise InputError for a formula that no configuration of CNN, GPU and batch has a prediction of."""
     if not handling(formula).predict:
-        raise InputError(f"this formula models {_title(formula)}; {_advice(formula)}")
+        raise InputError(f"this formula models {SCOPES[formula.scope].title}; {handling(formula).advice}")
 
 
 def check_scope(formula: Formula, *allowed: str, origin: str = "", advice: str = "") -> None:
@@ -141,7 +134,7 @@ def check_scope(formula: Formula, *allowed: str, origin: str = "", advice: str =
         wanted = ", or ".join(SCOPES[name].title for name in allowed)
         raise InputError(
             f"{f'{origin}: ' * bool(origin)}expected a formula that models {wanted}, got one of "
-            f"{_title(formula)}{f'; {advice}' * bool(advice)}"
+            f"{SCOPES[formula.scope].title}{f'; {advice}' * bool(advice)}"
         )
     check_features(formula)
 

@@ -9,7 +9,8 @@ from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import plain_text
 from trainlaw.formulas import FeatureSpec, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol, print_javascript
-from trainlaw.formulas.printers.naming import indexed, letter
+from trainlaw.formulas.printers.mathml import mathml_symbols
+from trainlaw.formulas.printers.naming import letter
 
 _LOWEST = -1e300  # stands for minus infinity, which JSON lacks
 
@@ -20,8 +21,6 @@ def custom_page_html(formula: Formula) -> str:
     target, groups = formula.target, group_keys(formula)
     # Worked examples have a table to themselves.
     facts = {name: plain_text(value) for name, value in formula.provenance.items() if name != "cases"}
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
-    symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
     return render(
         "custom_page.html",
         title=target.meaning.capitalize(),
@@ -33,7 +32,7 @@ def custom_page_html(formula: Formula) -> str:
         grouped=list(groups.items()),
         inputs=[_label(spec) for spec in formula.used_features],
         target=mathml_symbol(target.symbol),
-        expression=mathml_expression(formula.expression, symbols),
+        expression=mathml_expression(formula.expression, mathml_symbols(formula)),
         symbols=_symbol_table(formula),
         constants=[(key, _constant_table(formula, key, names)) for key, names in groups.items()],
         provenance=list(facts.items()),

@@ -20,7 +20,8 @@ from trainlaw.app.text.html import Table, render, template_text
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
-from trainlaw.formulas.printers.naming import indexed, letter
+from trainlaw.formulas.printers.mathml import mathml_symbols
+from trainlaw.formulas.printers.naming import letter
 
 
 class _Term(NamedTuple):
@@ -71,7 +72,7 @@ def run_page_html(formula: Formula) -> str:
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
         terms=_terms(formula),
         target=mathml_symbol(formula.target.symbol),
-        expression=mathml_expression(formula.expression, _symbols(formula)),
+        expression=mathml_expression(formula.expression, mathml_symbols(formula)),
         symbols=_symbol_table(formula),
         errors=_errors(formula),
         origin={key: facts.get(key, "unknown") for key in ("table", "table_sha256")},
@@ -83,15 +84,9 @@ def _stated_error(formula: Formula) -> str:
     return f"Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
 
 
-def _symbols(formula: Formula) -> dict[str, str]:
-    """MathML of each feature and grouped constant by name."""
-    found = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
-    return found | {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
-
-
 def _terms(formula: Formula) -> list[_Term]:
     described = zip(terms_of(formula, formula.expression), words_of_terms(formula), strict=True)
-    symbols = _symbols(formula)
+    symbols = mathml_symbols(formula)
     terms = [
         _Term(
             str(index), words.name, words.sentence, mathml_expression(term, symbols), _numbers(term, formula)

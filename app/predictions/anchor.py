@@ -1,6 +1,5 @@
 """Predictions of an iteration on one GPU from a profile of it on another: formula, interval, warnings."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
-from trainlaw.app.models.errors import LEVEL, interval_of
+from trainlaw.app.models.errors import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.app.text.tables import finite_json
 from trainlaw.datasets import GpuCatalog, read_profiles
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
@@ -106,7 +106,7 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         low_s=time_s / factor if factor else None,
         high_s=time_s * factor if factor else None,
         formula=origin,
-        error_percent=_error(formula),
+        error_percent=overall_error(formula, OURS, "mape_percent"),
         warnings=(*_warnings(profile, step, formula), *_outside(formula, columns), *_undefined(time_s)),
     )
 
@@ -205,11 +205,6 @@ def _columns(
     return columns
 
 
-def _error(formula: Formula) -> float:
-    value = formula.errors.get("summary", {}).get("trainlaw", {}).get("mape_percent")
-    return math.nan if value is None else float(value)
-
-
 def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[str]:
     found = []
     unknown = {name: value for name, value in profile.device.items() if not _is_known(name)}
@@ -279,8 +274,4 @@ def anchor_json(prediction: AnchorPrediction) -> str:
     """Return a prediction as a JSON object: seconds; nan becomes null."""
     plain = asdict(prediction) | {"interval_level": LEVEL}
     plain["law"] = plain.pop("formula")  # programs that read this know it by its older name
-    finite = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in plain.items()
-    }
-    return json.dumps(finite, indent=2, allow_nan=False)
+    return finite_json(plain)

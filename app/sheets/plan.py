@@ -1,4 +1,4 @@
-"""Plans of sheets: cells with values and formulas, names, drop-downs and charts, before any file format."""
+"""Plans of sheets: cells with values and formulas, names, drop-downs and charts, before any file."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,42 +11,44 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11
 FONT = "Calibri"
 # Yellow cells are for the user to change, green ones are results.
-_INPUT = {"bg_color": "#FFF2CC", "border": "#BF9000"}
+_INPUT = {"bg_color": "#FFF2CC", "border": 1, "border_color": "#BF9000"}
 _RESULT = {"bold": True, "bg_color": "#E2EFDA"}
-_HEAD = {"bold": True, "bg_color": "#EDEDED", "wrap": True}
-# Font size, bold, italic, colors, `line` below, `border` all around, wrap, align, indent, number format.
+_HEAD = {"bold": True, "bg_color": "#EDEDED", "text_wrap": True}
+# Times below a millisecond in exponents.
+_TIME = "[=0]0;[<0.001]0.00E+00;0.0000"
+# In the words of XlsxWriter: https://xlsxwriter.readthedocs.io/format.html.
 STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         "text": {},
-        "wrapped": {"wrap": True},
-        "note": {"color": "#666666", "italic": True},
-        "small": {"color": "#666666", "size": 9, "number": "General", "align": "right"},
+        "wrapped": {"text_wrap": True},
+        "note": {"font_color": "#666666", "italic": True},
+        "small": {"font_color": "#666666", "font_size": 9, "num_format": "General", "align": "right"},
         "unit": {"align": "left", "indent": 1},
-        "title": {"bold": True, "size": 16},
-        "section": {"bold": True, "size": 12, "line": True},
-        "head": {**_HEAD, "line": True},
-        "head_unit": {**_HEAD, "line": True, "align": "left", "indent": 1},
-        "head_right": {**_HEAD, "line": True, "align": "right"},
+        "title": {"bold": True, "font_size": 16},
+        "section": {"bold": True, "font_size": 12, "bottom": 1},
+        "head": {**_HEAD, "bottom": 1},
+        "head_unit": {**_HEAD, "bottom": 1, "align": "left", "indent": 1},
+        "head_right": {**_HEAD, "bottom": 1, "align": "right"},
         "input": {**_INPUT, "align": "left"},
-        "input_share": {**_INPUT, "align": "left", "number": "0 %"},
-        "input_count": {**_INPUT, "align": "left", "number": "#,##0"},
-        "input_money": {**_INPUT, "align": "left", "number": "#,##0.00"},
-        "constant": {**_INPUT, "number": "General", "align": "right"},
-        "general": {"number": "General", "align": "right"},
-        "seconds": {"number": "time", "align": "right"},
-        "amount": {"number": "amount", "align": "right"},
-        "whole": {"number": "#,##0", "align": "right"},
-        "decimal": {"number": "#,##0.0", "align": "right"},
-        "percent": {"number": "#,##0.0", "align": "right"},
-        "money": {"number": "#,##0.00", "align": "right"},
-        "share": {"number": "0.0 %", "align": "right"},
-        "result": {**_RESULT, "number": "0.000000", "align": "right"},
-        "result_short": {**_RESULT, "number": "#,##0.0", "align": "right"},
-        "result_count": {**_RESULT, "number": "#,##0", "align": "right"},
-        "result_money": {**_RESULT, "number": "#,##0.00", "align": "right"},
-        "result_share": {**_RESULT, "number": "0.0 %", "align": "right"},
+        "input_share": {**_INPUT, "align": "left", "num_format": "0%"},
+        "input_count": {**_INPUT, "align": "left", "num_format": "#,##0"},
+        "input_money": {**_INPUT, "align": "left", "num_format": "#,##0.00"},
+        "constant": {**_INPUT, "num_format": "General", "align": "right"},
+        "general": {"num_format": "General", "align": "right"},
+        "seconds": {"num_format": _TIME, "align": "right"},
+        "amount": {"num_format": "[<1000]General;#,##0", "align": "right"},
+        "whole": {"num_format": "#,##0", "align": "right"},
+        "decimal": {"num_format": "#,##0.0", "align": "right"},
+        "percent": {"num_format": "#,##0.0", "align": "right"},
+        "money": {"num_format": "#,##0.00", "align": "right"},
+        "share": {"num_format": "0.0%", "align": "right"},
+        "result": {**_RESULT, "num_format": "0.000000", "align": "right"},
+        "result_short": {**_RESULT, "num_format": "#,##0.0", "align": "right"},
+        "result_count": {**_RESULT, "num_format": "#,##0", "align": "right"},
+        "result_money": {**_RESULT, "num_format": "#,##0.00", "align": "right"},
+        "result_share": {**_RESULT, "num_format": "0.0%", "align": "right"},
         "result_text": {**_RESULT, "align": "left"},
-        "warning": {"bold": True, "bg_color": "#F8CBAD", "color": "#C00000"},
+        "warning": {"bold": True, "bg_color": "#F8CBAD", "font_color": "#C00000"},
     }
 )
 

@@ -22,14 +22,6 @@ _OPTIONS = {
     "strings_to_urls": False,
     "strings_to_numbers": False,
 }
-# Formats by meaning: times below a millisecond in exponents, amounts from 1,000 on with separators.
-_NUMBERS: Mapping[str, str] = {
-    "General": "General",
-    "time": "[=0]0;[<0.001]0.00E+00;0.0000",
-    "amount": "[<1000]General;#,##0",
-    "0 %": "0%",
-    "0.0 %": "0.0%",
-}
 _A3, _A4 = 8, 9  # paper sizes by the numbers of the file format
 _TEXTS = "xl/sharedStrings.xml"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that ZIP can store: equal plans give equal bytes
@@ -52,7 +44,8 @@ def xlsx_bytes(plan: BookPlan) -> bytes:
         # A fixed date, so that equal plans give equal files.
         book.set_properties({"title": plan.title, "comments": plan.comment, "created": datetime(2000, 1, 1)})
         book.set_calc_mode("auto")
-        styles = {name: book.add_format(_format(options)) for name, options in STYLES.items()}
+        common = {"font_name": FONT, "font_size": 11, "valign": "top"}
+        styles = {name: book.add_format({**common, **options}) for name, options in STYLES.items()}
         for sheet in plan.sheets:
             _write_sheet(book, book.add_worksheet(sheet.name, _PlainSheet), sheet, styles)
         for name, place in plan.names.items():
@@ -70,28 +63,6 @@ def _with_inert_texts(file: BytesIO) -> bytes:
                 content = re.sub(rb"_x(?=[0-9A-Fa-f]{1,3}_)", b"_x005F_x", content)
             archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
     return target.getvalue()
-
-
-def _format(style: Mapping[str, object]) -> dict[str, object]:
-    options: dict[str, object] = {"font_name": FONT, "font_size": style.get("size", 11), "valign": "top"}
-    same = {
-        "bold": "bold",
-        "italic": "italic",
-        "color": "font_color",
-        "bg_color": "bg_color",
-        "align": "align",
-        "indent": "indent",
-        "wrap": "text_wrap",
-    }
-    options |= {theirs: style[ours] for ours, theirs in same.items() if ours in style}
-    if "number" in style:
-        number = str(style["number"])
-        options["num_format"] = _NUMBERS.get(number, number)
-    if style.get("line"):
-        options["bottom"] = 1
-    if "border" in style:
-        options |= {"border": 1, "border_color": style["border"]}
-    return options
 
 
 def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapping[str, Format]) -> None:

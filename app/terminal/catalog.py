@@ -28,7 +28,6 @@ from trainlaw.datasets.hardware.links import Link
 from trainlaw.formulas.errors import unknown_name
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
-_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LINKS = ("host_link", "gpu_link")
 # Caches are sized in powers of two, memory and rates in powers of ten.
 _CACHES = ("l1_bytes_per_sm", "l2_bytes", "last_level_cache_bytes")
@@ -71,10 +70,7 @@ def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
     >>> known_with_prefix(8.141e12, "FLOP/s"), known_with_prefix(float("nan"), "B")
     ('8.141 TFLOP/s', 'unknown')
     """
-    if math.isnan(value):
-        return "unknown"
-    size, prefix = next(step for step in _PREFIXES if value >= step[0] or step[0] == 1.0)
-    return f"{show_number(value / size, digits)} {prefix}{unit}"
+    return "unknown" if math.isnan(value) else show_with_prefix(value, unit, digits)
 
 
 def links_text(links: Iterable[Link]) -> str:

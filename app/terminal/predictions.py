@@ -16,7 +16,7 @@ from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import finite_json, null_for_nan, text_table
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import gigabytes
 from trainlaw.formulas import Formula
@@ -41,7 +41,7 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
     rows = [
         [
             *map(_csv_cell, astuple(row)[:-1]),
-            _null_for_nan(row.samples_per_second) or "",
+            null_for_nan(row.samples_per_second) or "",
             "; ".join(row.warnings),
         ]
         for row in predictions
@@ -52,7 +52,7 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
 def _csv_cell(value: object) -> object:
     if isinstance(value, tuple):
         return "; ".join(map(str, value))
-    finite = _null_for_nan(value)
+    finite = null_for_nan(value)
     return "" if finite is None else int(finite) if isinstance(finite, bool) else finite
 
 
@@ -62,12 +62,7 @@ def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str
         {**asdict(prediction), "samples_per_second": prediction.samples_per_second, "interval_level": LEVEL}
         for prediction in predictions
     ]
-    finite = [{key: _null_for_nan(value) for key, value in row.items()} for row in rows]
-    return json.dumps(finite, indent=2, allow_nan=False)
-
-
-def _null_for_nan(value: object) -> object:
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return finite_json(rows)
 
 
 def _one(prediction: Prediction) -> str:

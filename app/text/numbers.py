@@ -3,7 +3,7 @@
 import math
 
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def show_seconds(seconds: float) -> str:
@@ -36,16 +36,16 @@ def show_number(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def show_with_prefix(value: float, unit: str) -> str:
-    """Return a large number with a decimal prefix before its unit.
+def show_with_prefix(value: float, unit: str, digits: int = 3) -> str:
+    """Return a large number with `digits` significant digits and a decimal prefix before its unit.
 
     >>> show_with_prefix(1.556e12, "B/s"), show_with_prefix(48, "")
     ('1.56 TB/s', '48')
     """
     for size, prefix in _PREFIXES:
         if abs(value) >= size:
-            return f"{show_number(value / size)} {prefix}{unit}".rstrip()
-    return f"{show_number(value)} {unit}".rstrip()
+            return f"{show_number(value / size, digits)} {prefix}{unit}".rstrip()
+    return f"{show_number(value, digits)} {unit}".rstrip()
 
 
 def show_percent(value: float) -> str:

@@ -1,9 +1,11 @@
 """Tables and JSON values as plain text for a terminal, the same on a screen and in a pipe."""
 
+import json
 import re
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
@@ -98,3 +100,21 @@ def plain_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(plain_text, value))
     return str(value)
+
+
+def null_for_nan(value: object) -> object:
+    """Return a value as JSON can hold it: None for a number that is not finite."""
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def finite_json(value: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
+    """Return an object, or a list of objects, as JSON text; numbers that are not finite become null.
+
+    >>> finite_json({"time_s": float("nan")})
+    '{\\n  "time_s": null\\n}'
+    """
+    if isinstance(value, Mapping):
+        plain: object = {key: null_for_nan(item) for key, item in value.items()}
+    else:
+        plain = [{key: null_for_nan(item) for key, item in row.items()} for row in value]
+    return json.dumps(plain, indent=2, allow_nan=False)

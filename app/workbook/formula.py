@@ -220,33 +220,28 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
         value = model.values[name]
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"
         sheet.formula(line, 1, fact_formula(name) or cell_name(name), value, style)
-        sheet.text(line, 2, unit_text(spec.unit) if spec else _RAW_UNITS.get(name, ""), "unit")
-        sheet.text(line, 6, spec.meaning if spec else _RAW_MEANINGS.get(name, ""), "unit")
+        unit, meant = (unit_text(spec.unit), spec.meaning) if spec else _RAW.get(name, ("", ""))
+        sheet.text(line, 2, unit, "unit")
+        sheet.text(line, 6, meant, "unit")
         if fact_formula(name):
             sheet.define(cell_name(name), line, 1)
     cells = f"B{row + 3}:B{row + 2 + len(model.base_columns)}"
     return f"COUNT({cells})={len(model.base_columns)}"
 
 
-_RAW_UNITS: Mapping[str, str] = {
-    "kept_elements": "element/image",
-    "kept_bytes": "B/image",
-    "working_elements": "element/image",
-    "unfolded_elements": "element/image",
-    "least_bytes_per_param": "B/element",
-    "momentum_bytes_per_param": "B/element",
-    "link_s_per_byte": "s/B",
-    "network_s_per_byte": "s/B",
-}
-_RAW_MEANINGS: Mapping[str, str] = {
-    "kept_elements": "outputs of layers that the backward pass reads, for one image",
-    "kept_bytes": "indices of maximum pooling and masks of dropout, for one image",
-    "working_elements": "gradients of outputs alive at once, for one image",
-    "unfolded_elements": "the largest convolution's unfolded input, for one image",
-    "least_bytes_per_param": "a learned element and its gradient; mixed precision: and its 16-bit copy",
-    "momentum_bytes_per_param": "what momentum keeps for a learned element",
-    "link_s_per_byte": "time per byte between GPUs of a node; 0 with one GPU per node",
-    "network_s_per_byte": "time per byte between nodes; 0 with one node",
+# Unit and meaning of base columns that are no feature.
+_RAW: Mapping[str, tuple[str, str]] = {
+    "kept_elements": ("element/image", "outputs of layers that the backward pass reads, for one image"),
+    "kept_bytes": ("B/image", "indices of maximum pooling and masks of dropout, for one image"),
+    "working_elements": ("element/image", "gradients of outputs alive at once, for one image"),
+    "unfolded_elements": ("element/image", "the largest convolution's unfolded input, for one image"),
+    "least_bytes_per_param": (
+        "B/element",
+        "a learned element and its gradient; mixed precision: and its 16-bit copy",
+    ),
+    "momentum_bytes_per_param": ("B/element", "what momentum keeps for a learned element"),
+    "link_s_per_byte": ("s/B", "time per byte between GPUs of a node; 0 with one GPU per node"),
+    "network_s_per_byte": ("s/B", "time per byte between nodes; 0 with one node"),
 }
 
 

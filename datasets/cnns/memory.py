@@ -8,9 +8,7 @@ from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.formulas.errors import InputError, unknown_name
 
 # Bytes of a stored activation. Mixed precision keeps weights of 4 bytes.
-_ACTIVATION_BYTES: Mapping[str, int] = MappingProxyType(
-    {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
-)
+_ACTIVATION_BYTES: Mapping[str, int] = {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
 _MIXED = frozenset({"amp"})
 # Values that an optimizer keeps for each learned element, in addition to the element and its gradient.
 OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(

@@ -20,17 +20,15 @@ from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknow
 MAX_NAME_LENGTH = 200
 _MOST_LISTED = 8
 # Where torchvision's name is another CNN than the zoo's of that name, or the zoo has it under another name.
-_TORCHVISION = MappingProxyType(
-    {
-        "alexnet": "alexnet_torch",
-        "googlenet": "googlenet_bn",
-        "inception_v3": "inception_v3_auxiliary",
-        "regnet_x_400mf": "regnet_x_400mf_torch",
-        "regnet_y_128gf": "regnet_y_128gf_torch",
-        "regnet_y_800mf": "regnet_y_800mf_torch",
-        "regnet_y_8gf": "regnet_y_8gf_torch",
-    }
-)
+_TORCHVISION: Mapping[str, str] = {
+    "alexnet": "alexnet_torch",
+    "googlenet": "googlenet_bn",
+    "inception_v3": "inception_v3_auxiliary",
+    "regnet_x_400mf": "regnet_x_400mf_torch",
+    "regnet_y_128gf": "regnet_y_128gf_torch",
+    "regnet_y_800mf": "regnet_y_800mf_torch",
+    "regnet_y_8gf": "regnet_y_8gf_torch",
+}
 # The other classifiers of torchvision; https://docs.pytorch.org/vision/stable/models.html lists all 80.
 _SAME_IN_TORCHVISION = frozenset(
     """
@@ -56,17 +54,15 @@ _PACKAGES = re.compile(
     r"^(?:hf[-_]hub:)?(torchvision(?:\.models)?|timm(?:\.models)?|pycls)[./:]", re.IGNORECASE
 )
 # Names since timm 0.8, without their weights' tag, of CNNs that 0.6.12 names otherwise.
-_LATER_TIMM = MappingProxyType(
-    {
-        "legacy_xception": "xception",
-        "resnetv2_50x1_bit": "resnetv2_50x1_bitm",
-        "resnetv2_50x3_bit": "resnetv2_50x3_bitm",
-        "resnetv2_101x1_bit": "resnetv2_101x1_bitm",
-        "resnetv2_101x3_bit": "resnetv2_101x3_bitm",
-        "resnetv2_152x2_bit": "resnetv2_152x2_bitm",
-        "resnetv2_152x4_bit": "resnetv2_152x4_bitm",
-    }
-)
+_LATER_TIMM: Mapping[str, str] = {
+    "legacy_xception": "xception",
+    "resnetv2_50x1_bit": "resnetv2_50x1_bitm",
+    "resnetv2_50x3_bit": "resnetv2_50x3_bitm",
+    "resnetv2_101x1_bit": "resnetv2_101x1_bitm",
+    "resnetv2_101x3_bit": "resnetv2_101x3_bitm",
+    "resnetv2_152x2_bit": "resnetv2_152x2_bitm",
+    "resnetv2_152x4_bit": "resnetv2_152x4_bitm",
+}
 
 
 @cache

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
-from types import MappingProxyType
 
 import pandas as pd
 from trainlaw.datasets.files.columns import Column
@@ -24,19 +23,15 @@ def joined_name(text: str) -> str:
 # "precison" is "precision" (0.94), "source_url" is not "source" (0.75).
 _LIKENESS = 0.9
 # Suffixes of names whose times are not in seconds.
-_SECONDS_PER: Mapping[str, float] = MappingProxyType(
-    {"_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "_min": 60.0, "_h": 3600.0}
-)
-_NEAR_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "gpu": ("device", "gpu_name", "card", "accelerator"),
-        "cnn": ("model", "network", "net", "arch", "architecture"),
-        "batch_per_gpu": ("batch", "batch_size", "bs", "batchsize"),
-        "time_s": ("time", "step_time", "iteration_time", "latency", "duration", "seconds", "median_s"),
-        "input_size_px": ("input_size", "image_size", "resolution"),
-        "n_classes": ("num_classes", "classes"),
-    }
-)
+_SECONDS_PER: Mapping[str, float] = {"_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "_min": 60.0, "_h": 3600.0}
+_NEAR_NAMES: Mapping[str, tuple[str, ...]] = {
+    "gpu": ("device", "gpu_name", "card", "accelerator"),
+    "cnn": ("model", "network", "net", "arch", "architecture"),
+    "batch_per_gpu": ("batch", "batch_size", "bs", "batchsize"),
+    "time_s": ("time", "step_time", "iteration_time", "latency", "duration", "seconds", "median_s"),
+    "input_size_px": ("input_size", "image_size", "resolution"),
+    "n_classes": ("num_classes", "classes"),
+}
 
 
 def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[Column]) -> pd.DataFrame:

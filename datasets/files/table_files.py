@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
@@ -194,6 +193,10 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-_READERS: Mapping[str, Callable[[Path, tuple[str, ...]], pd.DataFrame]] = MappingProxyType(
-    {".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv, ".xlsx": _read_excel, ".parquet": _read_parquet}
-)
+_READERS: Mapping[str, Callable[[Path, tuple[str, ...]], pd.DataFrame]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".txt": _read_csv,
+    ".xlsx": _read_excel,
+    ".parquet": _read_parquet,
+}

@@ -12,22 +12,18 @@ from trainlaw.formulas.errors import unknown_name
 
 _INFINIBAND = re.compile(r"^ib-")
 # A generation of NVLink without a number of links means all links of its largest GPU.
-_WHOLE: Mapping[str, str] = MappingProxyType(
-    {
-        "nvlink1": "nvlink1-x4",
-        "nvlink2": "nvlink2-x6",
-        "nvlink3": "nvlink3-x12",
-        "nvlink4": "nvlink4-x18",
-        "nvlink5": "nvlink5-x18",
-    }
-)
-_SOURCE_COLUMNS: Mapping[str, str] = MappingProxyType(
-    {
-        "nominal_byte_per_s": "nominal_source",
-        "effective_byte_per_s": "effective_source",
-        "latency_s": "latency_source",
-    }
-)
+_WHOLE: Mapping[str, str] = {
+    "nvlink1": "nvlink1-x4",
+    "nvlink2": "nvlink2-x6",
+    "nvlink3": "nvlink3-x12",
+    "nvlink4": "nvlink4-x18",
+    "nvlink5": "nvlink5-x18",
+}
+_SOURCE_COLUMNS: Mapping[str, str] = {
+    "nominal_byte_per_s": "nominal_source",
+    "effective_byte_per_s": "effective_source",
+    "latency_s": "latency_source",
+}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Mapping
 from math import isnan, nan
-from types import MappingProxyType
 from typing import Any
 
 from trainlaw.datasets.hardware.gpus import built_in_gpus
@@ -13,23 +12,28 @@ from trainlaw.datasets.profiler.timing import Clock, EventClock, WallClock
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name
 
 # fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.
-_LANES: Mapping[tuple[int, int], int] = MappingProxyType(
-    {(6, 0): 64, (6, 1): 128, (7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128}
-)
+_LANES: Mapping[tuple[int, int], int] = {
+    (6, 0): 64,
+    (6, 1): 128,
+    (7, 0): 64,
+    (7, 5): 64,
+    (8, 0): 64,
+    (8, 6): 128,
+    (8, 9): 128,
+    (9, 0): 128,
+}
 _USUAL_LANES = 128
 # Messages of torch, cuDNN and cuBLAS when memory runs out or a kernel is missing.
-_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "out of memory": "out of memory",
-        "can't allocate memory": "out of memory",
-        "not enough memory": "out of memory",
-        "status_alloc_failed": "out of memory",
-        "not implemented for": "not supported by torch on this device",
-        "unable to find an engine": "not supported by torch on this device",
-        "status_not_supported": "not supported by torch on this device",
-        "canuse32bitindexmath": "not supported by torch on this device",
-    }
-)
+_REASONS: Mapping[str, str] = {
+    "out of memory": "out of memory",
+    "can't allocate memory": "out of memory",
+    "not enough memory": "out of memory",
+    "status_alloc_failed": "out of memory",
+    "not implemented for": "not supported by torch on this device",
+    "unable to find an engine": "not supported by torch on this device",
+    "status_not_supported": "not supported by torch on this device",
+    "canuse32bitindexmath": "not supported by torch on this device",
+}
 _TENSOR_CORES_WITH_TF32 = (8, 0)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import nan
-from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
@@ -25,30 +24,28 @@ from trainlaw.formulas.errors import InputError
 
 # Forward, backward to the input and to the weights, as named by the TensorFlow profiler and in the shipped
 # anchor profiles. Kinds whose backward pass is one operation repeat its name.
-_OPERATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "conv": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
-        "depthwise": (
-            "DepthwiseConv2dNative",
-            "DepthwiseConv2dNativeBackpropInput",
-            "DepthwiseConv2dNativeBackpropFilter",
-        ),
-        "dense": ("MatMul", "MatMul", "MatMul"),
-        "batchnorm": ("FusedBatchNormV3", "FusedBatchNormGradV3", "FusedBatchNormGradV3"),
-        "max_pool": ("MaxPool", "MaxPoolGrad", "MaxPoolGrad"),
-        "average_pool": ("AvgPool", "AvgPoolGrad", "AvgPoolGrad"),
-        "relu": ("Relu", "ReluGrad", "ReluGrad"),
-        "relu6": ("Relu6", "Relu6Grad", "Relu6Grad"),
-        "add": ("AddV2", "AddN", "AddN"),
-        "multiply": ("Mul", "Mul", "Mul"),
-        "scale": ("Mul", "Mul", "Mul"),
-        "concat": ("ConcatV2", "Slice", "Slice"),
-        "slice": ("Slice", "Slice", "Slice"),
-        "pad": ("Pad", "Slice", "Slice"),
-        "softmax": ("Softmax", "Softmax", "Softmax"),
-        "sigmoid": ("Sigmoid", "SigmoidGrad", "SigmoidGrad"),
-    }
-)
+_OPERATIONS: Mapping[str, tuple[str, str, str]] = {
+    "conv": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+    "depthwise": (
+        "DepthwiseConv2dNative",
+        "DepthwiseConv2dNativeBackpropInput",
+        "DepthwiseConv2dNativeBackpropFilter",
+    ),
+    "dense": ("MatMul", "MatMul", "MatMul"),
+    "batchnorm": ("FusedBatchNormV3", "FusedBatchNormGradV3", "FusedBatchNormGradV3"),
+    "max_pool": ("MaxPool", "MaxPoolGrad", "MaxPoolGrad"),
+    "average_pool": ("AvgPool", "AvgPoolGrad", "AvgPoolGrad"),
+    "relu": ("Relu", "ReluGrad", "ReluGrad"),
+    "relu6": ("Relu6", "Relu6Grad", "Relu6Grad"),
+    "add": ("AddV2", "AddN", "AddN"),
+    "multiply": ("Mul", "Mul", "Mul"),
+    "scale": ("Mul", "Mul", "Mul"),
+    "concat": ("ConcatV2", "Slice", "Slice"),
+    "slice": ("Slice", "Slice", "Slice"),
+    "pad": ("Pad", "Slice", "Slice"),
+    "softmax": ("Softmax", "Softmax", "Softmax"),
+    "sigmoid": ("Sigmoid", "SigmoidGrad", "SigmoidGrad"),
+}
 _OTHER = ("Other", "OtherGrad", "OtherGrad")
 _UPDATE = "ResourceApplyGradientDescent"
 _LOSS = "SoftmaxCrossEntropyWithLogits"
@@ -75,19 +72,17 @@ LAYER_FILE_COLUMNS = (
     "threads",
 )
 # Columns of a layer's kind and sizes, by its attributes.
-_SIZES: Mapping[str, str] = MappingProxyType(
-    {
-        "kind": "kind",
-        "in_channels": "in_channels",
-        "out_channels": "out_channels",
-        "out_height": "out_height_px",
-        "out_width": "out_width_px",
-        "kernel_height": "kernel_height_px",
-        "kernel_width": "kernel_width_px",
-        "stride": "stride_px",
-        "groups": "groups",
-    }
-)
+_SIZES: Mapping[str, str] = {
+    "kind": "kind",
+    "in_channels": "in_channels",
+    "out_channels": "out_channels",
+    "out_height": "out_height_px",
+    "out_width": "out_width_px",
+    "kernel_height": "kernel_height_px",
+    "kernel_width": "kernel_width_px",
+    "stride": "stride_px",
+    "groups": "groups",
+}
 _TIMES = ("forward_s", "backward_input_s", "backward_weights_s", "update_s", "n_repeats")
 DETAIL_FILE_COLUMNS = (*_KEY, "position", "layer", *_SIZES.values(), *_TIMES)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
-from types import MappingProxyType
 
 _FIELDS = (
     "name",
@@ -203,8 +202,8 @@ def _heat_throttles(root: Path) -> int:
 
 
 # fp32 lanes of a register and bf16 products per fp32 product, by a flag of /proc/cpuinfo, widest first.
-_LANES: Mapping[str, int] = MappingProxyType({"avx512f": 16, "avx2": 8, "avx": 8, "sse2": 4, "asimd": 4})
-_BF16_GAIN: Mapping[str, int] = MappingProxyType({"amx_bf16": 16, "avx512_bf16": 2})
+_LANES: Mapping[str, int] = {"avx512f": 16, "avx2": 8, "avx": 8, "sse2": 4, "asimd": 4}
+_BF16_GAIN: Mapping[str, int] = {"amx_bf16": 16, "avx512_bf16": 2}
 # Server cores since 2017 start two multiply-adds a cycle; each counts two operations.
 _UNITS = 2
 _FLOP_PER_LANE = 2

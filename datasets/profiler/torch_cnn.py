@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -217,48 +216,44 @@ def _plain(make: Callable[..., nn.Module], *arguments: Any, **options: Any) -> C
     return lambda layer: make(*arguments, **options)
 
 
-_MODULES: Mapping[str, Callable[[Layer], nn.Module]] = MappingProxyType(
-    {
-        "input": _plain(nn.Identity),
-        "conv": _conv,
-        "conv_transpose": _conv_transpose,
-        "dense": Dense,
-        "batchnorm": BatchNorm,
-        "layernorm": ChannelNorm,
-        "groupnorm": lambda layer: nn.GroupNorm(
-            layer.groups, layer.out_channels, affine=layer.vector_parameters > 0
-        ),
-        "instancenorm": lambda layer: nn.InstanceNorm2d(
-            layer.out_channels, affine=layer.vector_parameters > 0
-        ),
-        "max_pool": _max_pool,
-        "average_pool": _average_pool,
-        "relu": _plain(nn.ReLU),
-        "relu6": _plain(nn.ReLU6),
-        "leaky_relu": _plain(nn.LeakyReLU, 0.1),
-        "prelu": lambda layer: nn.PReLU(max(layer.vector_parameters, 1)),
-        "elu": _plain(nn.ELU),
-        "selu": _plain(nn.SELU),
-        "gelu": _plain(nn.GELU),
-        "silu": _plain(nn.SiLU),
-        "mish": _plain(nn.Mish),
-        "tanh": _plain(nn.Tanh),
-        "softplus": _plain(nn.Softplus),
-        "hardswish": _plain(nn.Hardswish),
-        "sigmoid": _plain(nn.Sigmoid),
-        "hardsigmoid": _plain(nn.Hardsigmoid),
-        "softmax": _plain(nn.Softmax, dim=1),
-        "add": _plain(Operation, _sum),
-        "multiply": _plain(Operation, _product),
-        "concat": _concat,
-        "pad": _pad,
-        "channel_shuffle": _shuffle,
-        "upsample": _upsample,
-        "scale": Scale,
-        "dropout": _plain(nn.Dropout),
-        "lrn": _plain(nn.LocalResponseNorm, _LRN_SIZE),
-    }
-)
+_MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
+    "input": _plain(nn.Identity),
+    "conv": _conv,
+    "conv_transpose": _conv_transpose,
+    "dense": Dense,
+    "batchnorm": BatchNorm,
+    "layernorm": ChannelNorm,
+    "groupnorm": lambda layer: nn.GroupNorm(
+        layer.groups, layer.out_channels, affine=layer.vector_parameters > 0
+    ),
+    "instancenorm": lambda layer: nn.InstanceNorm2d(layer.out_channels, affine=layer.vector_parameters > 0),
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "relu": _plain(nn.ReLU),
+    "relu6": _plain(nn.ReLU6),
+    "leaky_relu": _plain(nn.LeakyReLU, 0.1),
+    "prelu": lambda layer: nn.PReLU(max(layer.vector_parameters, 1)),
+    "elu": _plain(nn.ELU),
+    "selu": _plain(nn.SELU),
+    "gelu": _plain(nn.GELU),
+    "silu": _plain(nn.SiLU),
+    "mish": _plain(nn.Mish),
+    "tanh": _plain(nn.Tanh),
+    "softplus": _plain(nn.Softplus),
+    "hardswish": _plain(nn.Hardswish),
+    "sigmoid": _plain(nn.Sigmoid),
+    "hardsigmoid": _plain(nn.Hardsigmoid),
+    "softmax": _plain(nn.Softmax, dim=1),
+    "add": _plain(Operation, _sum),
+    "multiply": _plain(Operation, _product),
+    "concat": _concat,
+    "pad": _pad,
+    "channel_shuffle": _shuffle,
+    "upsample": _upsample,
+    "scale": Scale,
+    "dropout": _plain(nn.Dropout),
+    "lrn": _plain(nn.LocalResponseNorm, _LRN_SIZE),
+}
 
 
 def layer_module(layer: Layer, first_channel: int = 0) -> nn.Module:

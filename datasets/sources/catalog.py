@@ -14,9 +14,7 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import UnknownNameError, unknown_name
 
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in SHIPPED})
-_TABLES: Mapping[str, type[MeasuredTable]] = MappingProxyType(
-    {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
-)
+_TABLES: Mapping[str, type[MeasuredTable]] = {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
 _Table = TypeVar("_Table", bound=MeasuredTable)
 # Names whose type a checker knows; a test compares them with `DATASETS`.
 RunSet = Literal[

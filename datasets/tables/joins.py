@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -219,24 +218,20 @@ def _is_tensor_precision(rows: GpuJoin) -> np.ndarray:
     return rows.looked_up("precision", lambda text: text not in ("fp32", "unknown"))
 
 
-_RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = MappingProxyType(
-    {
-        "has_optimizer": _includes("optimizer"),
-        "has_input_copy": _includes("copy"),
-        "is_tensor_precision": _is_tensor_precision,
-        "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
-        "is_tuned": lambda rows: rows.number("tuned"),
-        "host_launch_s": _host_launch,
-        **{
-            algorithm_indicator(feature): _has_algorithm(feature) for feature in FEATURE_OF_ALGORITHM.values()
-        },
-        "exchange_rounds": lambda rows: np.ceil(np.log2(rows.number("n_gpus"))),
-        "peer_access": _peer_access,
-        "link_byte_per_s": _link_number("link", "effective_byte_per_s"),
-        "link_s_per_byte": _link_number("link", "s_per_byte"),
-        "link_latency_s": _link_number("link", "latency_s"),
-        "network_byte_per_s": _link_number("network", "effective_byte_per_s"),
-        "network_s_per_byte": _link_number("network", "s_per_byte"),
-        "network_latency_s": _link_number("network", "latency_s"),
-    }
-)
+_RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
+    "has_optimizer": _includes("optimizer"),
+    "has_input_copy": _includes("copy"),
+    "is_tensor_precision": _is_tensor_precision,
+    "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
+    "is_tuned": lambda rows: rows.number("tuned"),
+    "host_launch_s": _host_launch,
+    **{algorithm_indicator(feature): _has_algorithm(feature) for feature in FEATURE_OF_ALGORITHM.values()},
+    "exchange_rounds": lambda rows: np.ceil(np.log2(rows.number("n_gpus"))),
+    "peer_access": _peer_access,
+    "link_byte_per_s": _link_number("link", "effective_byte_per_s"),
+    "link_s_per_byte": _link_number("link", "s_per_byte"),
+    "link_latency_s": _link_number("link", "latency_s"),
+    "network_byte_per_s": _link_number("network", "effective_byte_per_s"),
+    "network_s_per_byte": _link_number("network", "s_per_byte"),
+    "network_latency_s": _link_number("network", "latency_s"),
+}

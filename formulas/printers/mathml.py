@@ -85,13 +85,17 @@ def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits
     return f"<mrow>{language.write(language.known(expression), symbols)}</mrow>"
 
 
+def mathml_symbols(formula: Formula) -> dict[str, str]:
+    """Return the MathML of each feature and grouped constant of a formula, by name."""
+    found = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
+    return found | {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
+
+
 def print_mathml(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a math element for a page: the target's symbol, an equals sign and the formula."""
     formula = as_formula(formula)
-    symbols = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
-    symbols |= {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
     comments = "".join(f"<!-- {line} -->\n" for line in header(formula))
-    right = mathml_expression(formula.expression, symbols, digits)
+    right = mathml_expression(formula.expression, mathml_symbols(formula), digits)
     left = mathml_symbol(formula.target.symbol)
     namespace = "http://www.w3.org/1998/Math/MathML"
     return f'{comments}<math xmlns="{namespace}" display="block">{left}<mo>=</mo>{right}</math>\n'

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import COMMON_ACTIVATIONS, GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files import read_json
 
@@ -40,27 +40,14 @@ class KerasLayer:
         return _activated(self.tracer, x, self.config.get("activation"))
 
 
-_ACTIVATIONS = MappingProxyType(
-    {
-        "relu": "relu",
-        "relu6": "relu6",
-        "leaky_relu": "leaky_relu",
-        "elu": "elu",
-        "selu": "selu",
-        "gelu": "gelu",
-        "swish": "silu",
-        "silu": "silu",
-        "mish": "mish",
-        "hard_swish": "hardswish",
-        "hard_silu": "hardswish",
-        "sigmoid": "sigmoid",
-        "hard_sigmoid": "hardsigmoid",
-        "tanh": "tanh",
-        "softplus": "softplus",
-        "softmax": "softmax",
-        "log_softmax": "softmax",
-    }
-)
+_ACTIVATIONS: Mapping[str, str] = {
+    **{name: name for name in COMMON_ACTIVATIONS},
+    "swish": "silu",
+    "hard_swish": "hardswish",
+    "hard_silu": "hardswish",
+    "hard_sigmoid": "hardsigmoid",
+    "log_softmax": "softmax",
+}
 
 
 def _activated(tracer: GraphTracer, x: Tensor, activation: Any) -> Tensor:

@@ -182,14 +182,12 @@ def _arithmetic(kind: str, adds: bool) -> Operation:
 
 
 # Exports split an activation into several operations; a framework trains it as one.
-_GATED = MappingProxyType(
-    {
-        ("sigmoid",): "silu",
-        ("hardsigmoid",): "hardswish",
-        ("softplus", "tanh"): "mish",
-        ("scale", "tanh", "scale"): "gelu",
-    }
-)
+_GATED: Mapping[tuple[str, ...], str] = {
+    ("sigmoid",): "silu",
+    ("hardsigmoid",): "hardswish",
+    ("softplus", "tanh"): "mish",
+    ("scale", "tanh", "scale"): "gelu",
+}
 
 
 def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | None:

@@ -1,7 +1,6 @@
 """Constant folding: what an ONNX graph computes from shapes alone, such as the target of a reshape."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,27 +91,25 @@ def _cast(node: Node, arguments: Arguments) -> np.ndarray:
     return array.astype(np.int64 if node.attributes.get("to") in _INTEGER_TYPES else np.float64)
 
 
-_RULES: Mapping[str, Callable[[Node, Arguments], np.ndarray]] = MappingProxyType(
-    {
-        "Add": _numeric(np.add),
-        "Sub": _numeric(np.subtract),
-        "Mul": _numeric(np.multiply),
-        "Div": _numeric(_divided),
-        "Floor": _numeric(np.floor),
-        "Ceil": _numeric(np.ceil),
-        "Neg": _numeric(np.negative),
-        "Shape": _shape,
-        "Reshape": _reshape,
-        "Expand": _expand,
-        "Cast": _cast,
-        "Gather": _gather,
-        "Concat": _concat,
-        "Slice": _slice,
-        "Squeeze": _squeeze,
-        "Unsqueeze": _unsqueeze,
-        "ConstantOfShape": _filled,
-    }
-)
+_RULES: Mapping[str, Callable[[Node, Arguments], np.ndarray]] = {
+    "Add": _numeric(np.add),
+    "Sub": _numeric(np.subtract),
+    "Mul": _numeric(np.multiply),
+    "Div": _numeric(_divided),
+    "Floor": _numeric(np.floor),
+    "Ceil": _numeric(np.ceil),
+    "Neg": _numeric(np.negative),
+    "Shape": _shape,
+    "Reshape": _reshape,
+    "Expand": _expand,
+    "Cast": _cast,
+    "Gather": _gather,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "ConstantOfShape": _filled,
+}
 
 
 def constant_result(node: Node, arguments: Arguments) -> ConstantTensor:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -87,13 +87,11 @@ def read_timm(name: str, input_size_px: int) -> Cnn:
 
 # Names of the benchmarks that version 0.6.12 no longer has, and what builds the same layers. InplaceABN is a
 # normalisation and a leaky ReLU in one kernel.
-_RENAMED = MappingProxyType(
-    {
-        "convnext_tiny_hnfd": "convnext_tiny_hnf",
-        "cspdarknet53_iabn": "cspdarknet53",
-        "cspresnext50_iabn": "cspresnext50",
-    }
-)
+_RENAMED: Mapping[str, str] = {
+    "convnext_tiny_hnfd": "convnext_tiny_hnf",
+    "cspdarknet53_iabn": "cspdarknet53",
+    "cspresnext50_iabn": "cspresnext50",
+}
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import COMMON_ACTIVATIONS, GraphTracer, Tensor
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -279,39 +279,19 @@ CREATORS = frozenset(
         *("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"),
     }
 )
-_ACTIVATIONS = MappingProxyType(
-    {
-        "relu": "relu",
-        "relu6": "relu6",
-        "hardtanh": "relu6",
-        "clamp": "relu6",
-        "leaky_relu": "leaky_relu",
-        "elu": "elu",
-        "celu": "elu",
-        "selu": "selu",
-        "gelu": "gelu",
-        "silu": "silu",
-        "mish": "mish",
-        "hardswish": "hardswish",
-        "sigmoid": "sigmoid",
-        "logsigmoid": "sigmoid",
-        "hardsigmoid": "hardsigmoid",
-        "tanh": "tanh",
-        "softplus": "softplus",
-        "softmax": "softmax",
-        "log_softmax": "softmax",
-        "local_response_norm": "lrn",
-        "dropout": "dropout",
-        "dropout2d": "dropout",
-        "alpha_dropout": "dropout",
-        "feature_dropout": "dropout",
-        "neg": "scale",
-        "abs": "scale",
-        "sqrt": "scale",
-        "exp": "scale",
-        "pow": "scale",
-    }
-)
+_ACTIVATIONS: Mapping[str, str] = {
+    **{name: name for name in COMMON_ACTIVATIONS},
+    "hardtanh": "relu6",
+    "clamp": "relu6",
+    "celu": "elu",
+    "hardswish": "hardswish",
+    "logsigmoid": "sigmoid",
+    "hardsigmoid": "hardsigmoid",
+    "log_softmax": "softmax",
+    "local_response_norm": "lrn",
+    **dict.fromkeys(("dropout", "dropout2d", "alpha_dropout", "feature_dropout"), "dropout"),
+    **dict.fromkeys(("neg", "abs", "sqrt", "exp", "pow"), "scale"),
+}
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {

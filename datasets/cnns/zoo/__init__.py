@@ -44,9 +44,7 @@ def _registry() -> Mapping[str, Entry]:
 
 
 _NETS = _registry()
-_DENSE: Mapping[str, Entry] = MappingProxyType(
-    dict(sorted({**dense_prediction.CNNS, **detection.CNNS}.items()))
-)
+_DENSE: Mapping[str, Entry] = dict(sorted({**dense_prediction.CNNS, **detection.CNNS}.items()))
 
 
 def zoo_names() -> tuple[str, ...]:

@@ -123,9 +123,12 @@ def overfeat(cnn: CnnBuilder, image: int, n_classes: int) -> int:
 # VGG (Simonyan and Zisserman 2014, arXiv:1409.1556): plain, normalised, and PROFET's Keras form.
 
 # Convolutions of the five stages: columns A, B, D and E of table 1.
-_VGG_STAGES = MappingProxyType(
-    {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
-)
+_VGG_STAGES: Mapping[int, tuple[int, ...]] = {
+    11: (1, 1, 2, 2, 2),
+    13: (2, 2, 2, 2, 2),
+    16: (2, 2, 3, 3, 3),
+    19: (2, 2, 4, 4, 4),
+}
 
 
 def vgg_features(cnn: CnnBuilder, image: int, depth: int, batchnorm: bool) -> int:

@@ -183,14 +183,12 @@ def mobilenet_v3(cnn: CnnBuilder, image: int, n_classes: int, units: tuple[Unit,
 # ShuffleNet v2 (Ma et al. 2018, arXiv:1807.11164).
 
 # Channels of the three stages and of the last convolution: table 5.
-_SHUFFLENET_WIDTHS = MappingProxyType(
-    {
-        "x0_5": (48, 96, 192, 1024),
-        "x1_0": (116, 232, 464, 1024),
-        "x1_5": (176, 352, 704, 1024),
-        "x2_0": (244, 488, 976, 2048),
-    }
-)
+_SHUFFLENET_WIDTHS: Mapping[str, tuple[int, ...]] = {
+    "x0_5": (48, 96, 192, 1024),
+    "x1_0": (116, 232, 464, 1024),
+    "x1_5": (176, 352, 704, 1024),
+    "x2_0": (244, 488, 976, 2048),
+}
 
 
 def _shuffle_unit(cnn: CnnBuilder, x: int, channels: int, stride: int) -> int:
