@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from trainlaw.formulas import InputError
 from trainlaw.validate.least_squares import (
     Prior,
+    nonnegative_lasso_path,
     nonnegative_least_squares,
     robust_least_squares,
     with_numeric_slopes,
@@ -36,6 +37,38 @@ def test_nonnegative_least_squares_refuses_unfit_input():
     with pytest.raises(InputError, match="expected finite A"):
         nonnegative_least_squares(np.array([[np.nan]]), np.array([1.0]))
     assert nonnegative_least_squares(np.zeros((3, 2)), np.ones(3)).tolist() == [0.0, 0.0]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(0, 3))
+def test_the_path_of_the_lasso_is_optimal_everywhere(seed, n_columns, n_copies):
+    """Kuhn and Tucker: slopes equal the penalty where x > 0, and are nowhere above it."""
+    random = np.random.default_rng(seed)
+    A = random.normal(size=(30, n_columns)) + random.uniform(0, 2)
+    A = np.hstack([A, A[:, : min(n_copies, n_columns)]])
+    A, b = A / np.linalg.norm(A, axis=0), random.normal(size=30)
+    gram, moment = A.T @ A, A.T @ b
+    penalties = max(moment.max(), 0.1) * np.geomspace(1.5, 1e-4, 9)
+    for x, penalty in zip(nonnegative_lasso_path(gram, moment, penalties), penalties, strict=True):
+        slope = moment - gram @ x - 1e-6 * x
+        assert (x >= 0).all()
+        assert slope.max() <= penalty + 1e-8
+        assert slope[x > 0] == pytest.approx(np.full((x > 0).sum(), penalty), abs=1e-8)
+
+
+def test_residuals_with_scales_of_their_own_are_weighted():
+    """A row of weight 3 counts as three rows."""
+    x, y = np.linspace(0, 3, 7), 5.0 * np.exp(-1.5 * np.linspace(0, 3, 7)) + np.eye(7)[2]
+    roots, thrice = np.sqrt(np.where(np.arange(7) == 2, 3.0, 1.0)), np.array([0, 1, 2, 2, 2, 3, 4, 5, 6])
+
+    def weighted(parameters):
+        values, slopes = exponential_decay(x, y)(parameters)
+        return roots * values, roots[:, None] * slopes
+
+    by_weight = robust_least_squares(weighted, np.array([1.0, 0.1]), soft_l1_scale=0.3 * roots)
+    repeated = exponential_decay(x[thrice], y[thrice])
+    by_copies = robust_least_squares(repeated, np.array([1.0, 0.1]), soft_l1_scale=0.3)
+    assert by_weight.parameters == pytest.approx(by_copies.parameters, rel=1e-5)
+    assert by_weight.cost == pytest.approx(by_copies.cost, rel=1e-9)
 
 
 def exponential_decay(x, y):

@@ -26,6 +26,7 @@ from trainlaw.validate.baselines.anchors import (
 )
 from trainlaw.validate.baselines.closed_forms import cf5, cf9, cf12, cf21, cf21_tensor
 from trainlaw.validate.baselines.engines import Gplearn, Pyoperon
+from trainlaw.validate.baselines.hand_form import HandForm
 from trainlaw.validate.baselines.layers import (
     LayerPerceptron,
     layer_boosting_on_product,
@@ -92,6 +93,7 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("cf12", "hand-derived, 12 terms", RUN, cf12),
     Baseline("cf21", "hand-derived, 21 terms", RUN, cf21),
     Baseline("cf21_tensor", "hand-derived, 21 terms, tensor exponent", RUN, cf21_tensor),
+    Baseline("hand_form", "hand-derived skeleton, 19 constants", RUN, HandForm),
     Baseline("layerwise_roofline", "layer-wise roofline", RUN, LayerwiseRoofline),
     Baseline("random_forest", "random forest", RUN, RandomForest),
     Baseline("gradient_boosting", "gradient boosting", RUN, GradientBoosting),

@@ -1,4 +1,4 @@
-"""What the baselines share: columns by name and group weights."""
+"""What the baselines share: columns by name, weights of rows, and rows drawn from large groups."""
 
 from collections.abc import Sequence
 
@@ -33,3 +33,33 @@ def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:
     _, inverse, sizes = np.unique(np.asarray(groups, dtype=str), return_inverse=True, return_counts=True)
     weights = sizes[inverse] ** -float(power)
     return np.asarray(weights / weights.mean())
+
+
+#: Together with the group, what a row counts for: how products are computed and how activations are stored.
+CLASS_FEATURES = ("is_tensor_precision", "bytes_per_element")
+
+
+def balanced_weights(X: pd.DataFrame, groups: npt.ArrayLike, per_group: float) -> np.ndarray:
+    """Return weights (rows of the group)^-0.35 (rows of the class)^-0.35, shape (n_runs,).
+
+    A class is a value of `CLASS_FEATURES`. per_group : sum of the weights over the number of groups; it says
+    how much the runs of one GPU count against a prior. Raises as `check_columns`.
+    """
+    classes = pd.MultiIndex.from_arrays(columns(X, CLASS_FEATURES, "weights by precision").T)
+    weights = group_weights(groups) * group_weights(pd.factorize(classes)[0])
+    n_groups = len(np.unique(np.asarray(groups, dtype=str)))
+    return np.asarray(weights * (per_group * n_groups / weights.sum()))
+
+
+def rows_drawn(groups: npt.ArrayLike, most: int = 400) -> np.ndarray:
+    """Return the positions of all rows but those beyond `most` of a group, which are drawn with a fixed seed.
+
+    A few GPUs have most runs of a table; with their weight, more of them would change a fit very little.
+    """
+    names, drawn = np.asarray(groups, dtype=str), []
+    for name in np.unique(names):
+        rows = np.flatnonzero(names == name)
+        if len(rows) > most:
+            rows = np.random.default_rng(0).choice(rows, most, replace=False)
+        drawn.append(rows)
+    return np.sort(np.concatenate(drawn))
