@@ -52,6 +52,7 @@ from trainlaw.validate.baselines.linear import (
 from trainlaw.validate.baselines.many_core import many_core_seconds
 from trainlaw.validate.baselines.roofline import LayerwiseRoofline, Roofline
 from trainlaw.validate.baselines.several_gpus import MG13, ComposedScaling, PerfectScaling, RingScaling
+from trainlaw.validate.baselines.sparse import LogarithmicLasso, NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 
 
@@ -94,6 +95,8 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("cf21", "hand-derived, 21 terms", RUN, cf21),
     Baseline("cf21_tensor", "hand-derived, 21 terms, tensor exponent", RUN, cf21_tensor),
     Baseline("hand_form", "hand-derived skeleton, 19 constants", RUN, HandForm),
+    Baseline("nnls_path", "sparse non-negative sum of times", RUN, NonnegativePath),
+    Baseline("lasso_log", "lasso in logarithms and products", RUN, LogarithmicLasso),
     Baseline("layerwise_roofline", "layer-wise roofline", RUN, LayerwiseRoofline),
     Baseline("random_forest", "random forest", RUN, RandomForest),
     Baseline("gradient_boosting", "gradient boosting", RUN, GradientBoosting),
