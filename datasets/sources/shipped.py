@@ -105,7 +105,10 @@ _MULTI = Dataset(
 )
 
 # The atlas: every public measurement of CNN training that may be passed on, on one GPU and on several.
-_ATLAS_COMMIT = "by row, column source_commit; not recorded for 377 runs of pytorch-gpu-benchmark"
+_ATLAS_COMMIT = (
+    "by row, column source_commit; not recorded for 313 runs of pytorch-gpu-benchmark and 64 of "
+    "pytorch-gpu-benchmark-lamikr (RTX 2060 Max-Q)"
+)
 _ATLAS_ANOMALIES = (
     "all anomalies of the set precisions",
     "a run with pool = 0 says why in pool_reason",
@@ -144,6 +147,7 @@ _ATLAS_MULTI_ALL = replace(
     name="atlas-multi-all",
     file="atlas_multi.csv.gz",
     title="2 to 256 GPUs, every shipped run, those that are not pooled included",
+    commit="by row, column source_commit; not recorded for 645 runs of pytorch-gpu-benchmark",
     coverage="23 GPUs, 1 to 16 nodes, 14 sources; all-reduce, MPI, parameter server and DataParallel",
     anomalies=(
         *_ATLAS_ANOMALIES[:4],

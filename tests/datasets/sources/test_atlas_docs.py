@@ -33,6 +33,16 @@ def test_every_reason_with_its_counts():
         assert f"| {reason} | {counts[0]:,} | {counts[1]:,} |" in TEXT
 
 
+def test_runs_without_a_commit_by_source_and_gpu():
+    one, several = (load(name).frame for name in ("atlas-all", "atlas-multi-all"))
+    lost = [frame[frame["source_commit"] == "not recorded"] for frame in (one, several)]
+    assert f"{len(lost[0]) + len(lost[1]):,} of the {len(one) + len(several):,} runs" in TEXT
+    for source, gpu in {*zip(lost[0]["source"], lost[0]["gpu"], strict=True)}:
+        counts = [int(((frame["source"] == source) & (frame["gpu"] == gpu)).sum()) for frame in lost]
+        assert f"| {source} | {gpu} | {counts[0]} | {counts[1]} |" in TEXT
+    assert set(lost[1]["gpu"]) <= set(lost[0]["gpu"])
+
+
 def test_errors_of_the_memory_estimate():
     found = memory_ratios(load("atlas-all"))
     found = found[(found["batch_per_gpu"] >= 32) & (found["data"] == "real")]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import (
     DATASETS,
+    FEATURES,
     STUDY_FEATURES,
     LayerTable,
     PairTable,
@@ -66,6 +67,17 @@ def test_atlas_is_as_large_as_its_documentation_says():
 def test_pooled_runs_have_every_specification_that_a_study_needs(name):
     features = load(name).features(STUDY_FEATURES)
     assert features.notna().all().all()
+
+
+@pytest.mark.parametrize("name", ["atlas", "atlas-multi"])
+def test_pooled_runs_have_every_feature_of_a_row_but_what_was_not_measured(name):
+    table = load(name)
+    features = table.features(tuple(FEATURES))
+    missing = {feature for feature in features if features[feature].isna().any()}
+    # A time on one GPU is not always measured, and integrated GPUs have no memory of their own.
+    assert missing <= {"single_gpu_time_s", "memory_bytes"}
+    without = table.frame["gpu"][features["memory_bytes"].isna().to_numpy()]
+    assert set(without) <= {"Radeon 680M", "Radeon 780M"}
 
 
 @pytest.mark.parametrize("name", ["atlas-all", "atlas-multi-all"])
