@@ -52,7 +52,7 @@ def simplify(
     Examples
     --------
     >>> from trainlaw.formulas.text import parse_text, to_text
-    >>> to_text(simplify(parse_text("(x * y + x * z) / x")))
+    >>> to_text(simplify(parse_text("(x * y + x * z) / x"), limit_seconds=60.0))
     'y + z'
     """
     return simplify_all([expression], columns, limit_seconds)[0]

@@ -139,3 +139,12 @@ def test_a_target_that_is_never_positive_starts_at_one(specs):
     grammar = make_grammar(specs.features[:3], specs.target, columns, -np.ones(5), SearchSettings())
     assert {leaf.start for leaf in leaves_of(grammar, "compute_s")} == {1.0}
     assert specs.target.unit == SECOND
+
+
+def test_drawn_constants_spread_by_half_a_logarithm_or_by_one(drawing):
+    positive = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(0.0, np.inf), start=3.0)
+    logs = np.log([draw(positive).constant / 3.0 for _ in range(2000)])
+    assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 0.5), abs=0.05)
+    free = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(-np.inf, np.inf), start=3.0)
+    values = [draw(free).constant - 3.0 for _ in range(2000)]
+    assert (np.mean(values), np.std(values)) == pytest.approx((0.0, 1.0), abs=0.1)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from trainlaw.formulas import InputError, TrainlawError, load_formula, save_formula
@@ -76,3 +77,15 @@ def test_a_file_is_indented_by_one_space_and_ends_with_a_line(law, tmp_path):
     assert lines[0] == "{"
     assert lines[1].startswith(' "format": ')
     assert lines[-2:] == ["}", ""]
+
+
+def test_letters_of_any_alphabet_are_stored_as_they_are(law, tmp_path):
+    save_formula(replace(law, provenance={"table": "Läufe für Größen"}), tmp_path / "law.json")
+    assert "Läufe für Größen" in (tmp_path / "law.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}])
+def test_what_is_not_plain_json_is_refused_and_nothing_written(value, law, tmp_path):
+    with pytest.raises(InputError, match="expected plain, finite JSON"):
+        save_formula(replace(law, provenance={"value": value}), tmp_path / "law.json")
+    assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import Apply, InputError, UnknownNameError
+from trainlaw.formulas.expression import MAX_DEPTH
 from trainlaw.formulas.json_form import from_json, to_json
 
 
@@ -42,3 +43,10 @@ def test_refuses_too_many_nodes():
 def test_unknown_operator_suggests():
     with pytest.raises(UnknownNameError, match="did you mean 'add'"):
         from_json(["addd", 1, 2])
+
+
+def test_as_many_levels_as_allowed_are_read():
+    # The variable inside is a level, too.
+    assert to_json(from_json(nested(MAX_DEPTH - 1))) == nested(MAX_DEPTH - 1)
+    with pytest.raises(InputError, match=f"at most {MAX_DEPTH} nested levels"):
+        from_json(nested(MAX_DEPTH))

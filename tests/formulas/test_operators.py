@@ -111,3 +111,15 @@ def test_interval_encloses_and_total_is_true(row):
 def test_unknown_operator_suggests():
     with pytest.raises(UnknownNameError, match="unknown operator 'sqr'"):
         operator_named("sqr")
+
+
+def test_costs_are_fixed_as_they_decide_what_is_simple():
+    costs = {
+        1: {"add", "sub", "mul", "neg", "abs", "square"},
+        2: {"div", "inv", "sqrt", "cbrt", "cube", "min", "max", "step"},
+        3: {"exp", "log", "pow", "sin", "cos", "tanh"},
+    }
+    found = {}
+    for operator in OPERATORS.values():
+        found.setdefault(operator.cost, set()).add(operator.name)
+    assert found == costs

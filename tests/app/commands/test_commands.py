@@ -81,6 +81,7 @@ def test_far_away_configurations_are_warned_of(formula_file):
     assert json.loads(output("predict", *arguments, "--json"))[0]["warnings"]
 
 
+@pytest.mark.slow
 def test_all_gpus_are_sorted_and_complete(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "resnet50", "--batch", 64, "--all-gpus")
     rows = json.loads(output(*arguments, "--json"))

@@ -200,6 +200,7 @@ def one_run(cnn="lenet5", gpu="T4", batch=8, **further):
     return requested_runs(RunRequest(cnn, gpu, batch, **further))
 
 
+@pytest.mark.slow
 def test_predictions_take_own_gpus_and_cnns(gpu_file, cnn_file):
     table = one_run(
         cnn=str(cnn_file), gpu="Tensor Beast 9000", gpu_file=gpu_file, setup=Setup("amp", n_gpus=4)

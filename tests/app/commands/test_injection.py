@@ -126,6 +126,7 @@ def test_models_hold_names_in_their_documentation_only(name, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in EVIL if "\n" not in name], ids=ascii)
 def test_predictions_of_cards_and_networks_of_such_names(name, tmp_path):
     cards = tmp_path / "cards.csv"

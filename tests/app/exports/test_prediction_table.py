@@ -29,6 +29,7 @@ def export(formula_file, path, *options):
     return CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize("suffix", [".csv", ".gsheet.xlsx", ".gsheet.tsv"])
 def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):

@@ -62,6 +62,7 @@ def test_sizes_are_shown_with_three_digits():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_only_runs_that_state_their_memory_are_compared():
     table = load("atlas")
     stated = table.where(table.frame["memory_bytes"].notna().to_numpy())

@@ -3,6 +3,8 @@ import random
 import numpy as np
 import pytest
 from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.leaves import Leaf, Rule
+from trainlaw.evolve.machine.arrays import CONSTANT
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.evolve.search.variation import (
     MOVE_WEIGHTS,
@@ -237,3 +239,10 @@ def test_simpler_neighbours_are_all_of_them(typed_problem):
         "(2 * compute_s + memory_s) * ratio",
     ):
         assert expected in neighbours
+
+
+def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
+    leaf = Leaf(CONSTANT, int, None, "number", constant=3.0, rule=Rule(0.0, np.inf), start=1.0)
+    moved = [shake_constant(Individual([leaf]), typed_problem.grammar)[0].constant for _ in range(2000)]
+    logs = np.log(np.array(moved) / 3.0)
+    assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)

@@ -8,6 +8,7 @@ from trainlaw.validate.baselines import baseline, baselines_for
 from trainlaw.validate.baselines.layers import LayerFormula
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", baselines_for("measured_layer"))
 def test_layers_in_sample(name):
     table = load("cde-layers")

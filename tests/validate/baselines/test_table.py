@@ -57,6 +57,7 @@ def test_every_title_is_unique_within_its_scope():
     assert len(set(shown)) == len(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_time_measured_in_other_units_changes_the_unit_only(name, few_runs):
     """A thousand times slower everywhere is predicted a thousand times slower."""
