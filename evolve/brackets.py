@@ -1,4 +1,4 @@
-"""Brackets: the parts of a template that evolve, each a sum of its own terms times its own factors.
+"""Brackets: the parts of a template that evolve, each a sum of given terms times given factors.
 
 A template such as `max(hole_device, hole_host) + hole_copy` fixes how parts of a law combine. A bracket says
 what one hole may hold: a sum of weighted amounts in the target's unit, where any part of the sum may be

@@ -163,7 +163,7 @@ def rows_of_groups(groups: np.ndarray, most: int) -> np.ndarray:
 def precision_weights(X: pd.DataFrame) -> np.ndarray:
     """Return a weight per row, (n_rows,): the number of rows of its class of precisions to a power.
 
-    Classes are told apart by bytes per element and the use of tensor cores.
+    Classes differ in bytes per element or the use of tensor cores.
     """
     classes = X.groupby(["bytes_per_element", "is_tensor_precision"])["bytes_per_element"]
     return np.asarray(classes.transform("size"), dtype=float) ** -_PRECISION_POWER

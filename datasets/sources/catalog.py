@@ -58,7 +58,7 @@ def load(name: str = "default", expected: type[MeasuredTable] = MeasuredTable) -
     Examples
     --------
     >>> len(load("default")), len(load("cde-layers")), len(load("profet-pairs"))
-    (1730, 60000, 3684)
+    (6459, 60000, 3684)
     """
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)
