@@ -93,9 +93,13 @@ def predict(
     batch: int,
     *,
     pixels: int | None = None,
-    precision: str = "fp32",
+    precision: str | None = None,
     n_gpus: int = 1,
     n_nodes: int = 1,
+    layout: str = "nchw",
+    compilation: str = "eager",
+    tuned: bool = False,
+    host_launch_s: float | None = None,
     formula: Formula | str | Path | None = None,
 ) -> Prediction:
     """Predict the time of one training iteration.
@@ -110,10 +114,17 @@ def predict(
         Images per GPU and iteration.
     pixels : int or None
         Side of the square input image; None for the CNN's usual one.
-    precision : str
-        "fp32", "tf32", "amp" or "fp16".
+    precision : str or None
+        "fp32", "tf32", "amp" or "fp16"; None for PyTorch's default for convolutions on the GPU, which `notes`
+        of the result then say.
     n_gpus, n_nodes : int
         GPUs in all, and nodes that hold them; several are predicted by the built-in scaling formula.
+    layout, compilation : str
+        "nchw" or "channels_last"; "eager", "xla" or "inductor". A warning says which the formula ignores.
+    tuned : bool
+        Whether training runs in a vendor's container with fused kernels.
+    host_launch_s : float or None
+        Seconds that the host needs to launch the kernels of one layer; None where it is not known.
     formula : Formula, str, Path or None
         The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
 
@@ -133,8 +144,12 @@ def predict(
     >>> 0.1 < prediction.time_s < 0.4
     True
     """
+    setup = Setup(
+        precision, n_gpus, n_nodes,
+        layout=layout, compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
+    )  # fmt: skip
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")
-    runs = one_run(cnn, gpu, batch, pixels, Setup(precision, n_gpus, n_nodes))
+    runs = one_run(cnn, gpu, batch, pixels, setup)
     (prediction,) = predict_runs(chosen, runs, load_formula(SCALING_FORMULA))
     return prediction
 

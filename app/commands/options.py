@@ -27,6 +27,17 @@ Fabric = Annotated[
     str | None,
     typer.Option("--fabric", "--network", help="Link between nodes; default: ethernet-10g."),
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(help="fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU."),
+]
+Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
+Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
+Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
+HostLaunch = Annotated[
+    str | None,
+    typer.Option(help="Time that the host needs to launch a layer's kernels, such as 40us; default: 150us."),
+]
 FormulaFile = Annotated[
     Path | None,
     typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),

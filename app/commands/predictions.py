@@ -7,15 +7,20 @@ from typing import Annotated
 
 import typer
 from trainlaw.app.commands.options import (
+    Compilation,
     Fabric,
     Format,
     FormulaFile,
     GpuFile,
+    HostLaunch,
+    Layout,
     Link,
     Out,
     OutputFormat,
     Pixels,
+    Precision,
     ScalingFormula,
+    Tuned,
     check_new_files,
     print_or_write,
     write_or_print,
@@ -37,7 +42,11 @@ def predict_command(
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
     batch: Annotated[int | None, typer.Option(help="Images per iteration on each GPU.", min=1)] = None,
     pixels: Pixels = None,
-    precision: Annotated[str | None, typer.Option(help="fp32, tf32, amp, fp16, ...; default: fp32.")] = None,
+    precision: Precision = None,
+    layout: Layout = None,
+    compilation: Compilation = None,
+    tuned: Tuned = False,
+    host_launch: HostLaunch = None,
     gpus: Annotated[
         int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
     ] = None,
@@ -86,13 +95,22 @@ def predict_command(
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
     """
-    from trainlaw.app.inputs.requests import RunRequest, Setup, check_request, requested_runs
+    from trainlaw.app.inputs.requests import (
+        RunRequest,
+        Setup,
+        check_request,
+        host_launch_of,
+        requested_runs,
+    )
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import predict_runs
     from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
 
     check_new_files([out])
-    setup = Setup(precision, gpus, nodes, link, fabric, algorithm)
+    setup = Setup(
+        precision, gpus, nodes, link, fabric, algorithm, layout=layout, compilation=compilation,
+        tuned=tuned or None, host_launch_s=host_launch_of(host_launch) if host_launch else None,
+    )  # fmt: skip
     request = RunRequest(cnn, gpu, batch, pixels, all_gpus, runs, gpu_file, setup)
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
@@ -181,7 +199,11 @@ def scaling_command(
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
     batch: Annotated[int, typer.Option(help="Images per iteration on each GPU.", min=1)],
     pixels: Pixels = None,
-    precision: Annotated[str, typer.Option(help="fp32, tf32, amp, fp16, ...")] = "fp32",
+    precision: Precision = None,
+    layout: Layout = None,
+    compilation: Compilation = None,
+    tuned: Tuned = False,
+    host_launch: HostLaunch = None,
     link: Link = None,
     fabric: Fabric = None,
     algorithm: Annotated[
@@ -215,27 +237,37 @@ def scaling_command(
       trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --scaling-formula textbook --hidden 0.5
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
-    from trainlaw.app.inputs.requests import Setup
+    from trainlaw.app.inputs.requests import Setup, host_launch_of
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
-    from trainlaw.app.terminal.predictions import scaling_csv, scaling_json, scaling_svg, scaling_text
+    from trainlaw.app.terminal.predictions import (
+        scaling_csv,
+        scaling_json,
+        scaling_svg,
+        scaling_text,
+        setup_text,
+    )
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
     check_new_files([out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
     counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
+    setup = Setup(
+        precision, link=link, fabric=fabric, algorithm=algorithm, layout=layout, compilation=compilation,
+        tuned=tuned or None, host_launch_s=host_launch_of(host_launch) if host_launch else None,
+    )  # fmt: skip
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
-        scaling=choice.scaling, setup=Setup(precision, link=link, fabric=fabric, algorithm=algorithm),
+        scaling=choice.scaling, setup=setup,
         gpus=gpus,
     )  # fmt: skip
     ways = " and ".join(way for way in (points[-1].link, points[-1].network) if way != "none") or "one GPU"
     title = (
         f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {gpus_per_node} per node, "
-        f"{algorithm} over {ways}"
+        f"{algorithm} over {ways}, {setup_text(setup, target)}"
     )
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
     text = {

@@ -1,5 +1,6 @@
 """The configurations that a prediction is wanted for, from names or from a CSV file."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
+from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
@@ -22,6 +24,8 @@ class Setup:
 
     precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
     node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
+    layout, compilation, tuned, host_launch_s : as for `configuration`. Without a precision PyTorch's default
+    on the GPU holds.
     """
 
     precision: str | None = None
@@ -31,6 +35,10 @@ class Setup:
     fabric: str | None = None
     algorithm: str | None = None
     timed_parts: str | None = None
+    layout: str | None = None
+    compilation: str | None = None
+    tuned: bool | None = None
+    host_launch_s: float | None = None
 
 
 DEFAULT_SETUP = Setup()
@@ -128,6 +136,7 @@ def on_all_gpus(
 def configured_run(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup, gpus: GpuCatalog | None) -> RunTable:
     """Return one configuration of a known CNN and GPU."""
     given = {name: value for name, value in asdict(setup).items() if value is not None}
+    given.setdefault("precision", None)
     if "fabric" in given:
         given["network"] = given.pop("fabric")
     return configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **given)
@@ -147,12 +156,15 @@ def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
     ]
 
 
-def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = ()) -> RunTable:
+def runs_of_csv(
+    path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = (), precision: str | None = None
+) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
-    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm and
-    timed_parts may follow; other columns are ignored. gpus : known GPUs, None for the built-in ones. on :
-    names of GPUs for a file without the column gpu: each row on each of them.
+    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
+    timed_parts, layout, compilation, tuned and host_launch_s may follow; other columns are ignored. gpus :
+    known GPUs, None for the built-in ones. on : names of GPUs for a file without the column gpu: each row on
+    each of them. precision : of rows without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -164,6 +176,8 @@ def runs_of_csv(path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = 
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
     if not rows:
         raise InputError(f"{path}: expected at least one row under the header")
+    if precision:
+        numbered = [(n, {**row, "precision": row.get("precision") or precision}) for n, row in numbered]
     return _together(numbered, path, gpus or known_gpus())
 
 
@@ -215,8 +229,51 @@ def _row_run(
         fabric=row.get("fabric") or row.get("network") or None,
         algorithm=row.get("algorithm") or None,
         timed_parts=row.get("timed_parts") or None,
+        layout=_stated(row, "layout"),
+        compilation=_stated(row, "compilation"),
+        tuned=_flag(row, "tuned"),
+        host_launch_s=_seconds(row, "host_launch_s"),
     )
     return configured_run(cnns[key], named_gpus[gpu], batch, setup, gpus).frame
+
+
+def _stated(row: Mapping[str, str | None], column: str) -> str | None:
+    """Return a text; None where it is empty or, as in tables of runs, "unknown"."""
+    value = (row.get(column) or "").strip()
+    return None if value in ("", "unknown") else value
+
+
+def _flag(row: Mapping[str, str | None], column: str) -> bool | None:
+    value = _stated(row, column)
+    if value not in (None, "0", "1"):
+        raise InputError(f"expected 0 or 1 in column {column}, got {shown(value)}")
+    return None if value is None else value == "1"
+
+
+def _seconds(row: Mapping[str, str | None], column: str) -> float | None:
+    value = _stated(row, column)
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise InputError(f"expected a number of seconds in column {column}, got {shown(value)}") from None
+
+
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs)", re.ASCII)
+
+
+def host_launch_of(text: str) -> float:
+    """Return the seconds of a time with a unit; InputError for any other text.
+
+    >>> host_launch_of("40us"), host_launch_of("0.04 ms")
+    (4e-05, 4e-05)
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise InputError(
+            f"expected --host-launch as a time per layer with its unit, such as 40us, got {shown(text)}"
+        )
+    # Divided, because 1e6 is exact and 1e-6 is not: 40us is the number 40e-6.
+    return float(match[1]) / {"s": 1.0, "ms": 1e3}.get(match[2], 1e6)
 
 
 def _text(row: Mapping[str, str | None], column: str) -> str:

@@ -10,12 +10,14 @@ from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, pre
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
+from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD
+from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Constant, Expression, Formula, InputError, variables
 from trainlaw.formulas.printers import print_javascript
 from trainlaw.validate.applicability import KEY
@@ -23,18 +25,27 @@ from trainlaw.validate.applicability import KEY
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
+    | {"is_tuned", "is_channels_last", HOST_LAUNCH}
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
 _OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
-# Check boxes: shown only for formulas with a term for the optimizer or the copy.
-_TICKS = ("has_optimizer", "has_input_copy")
+# Inputs, by the base column that they set, which are shown only for formulas with a term for it.
+_OPTIONAL: Mapping[str, str] = {
+    "has_optimizer": "has_optimizer",
+    "has_input_copy": "has_input_copy",
+    "is_tuned": "is_tuned",
+    "is_channels_last": "layout",
+    HOST_LAUNCH: "host-launch",
+}
 # What the page shows first; strings, as form fields and the link's fragment hold them.
 _FIRST = {
     "gpu": "V100-SXM2-16GB",
     "cnn": cnn_label("resnet50", 224, 1000),
     "precision": "fp32",
+    "layout": "nchw",
+    "host-launch": f"{1e6 * HOST_LAUNCH_S:g}",
     "batch": "64",
     "gpus": "1",
     "nodes": "1",
@@ -80,7 +91,7 @@ def literal(value: Any) -> str:
 def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
     precisions = precision_rows()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
-    gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes"})
+    gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes", "default_precision"})
     for gpu in built_in_gpus().gpus:
         if gpu.gpu in gpus:
             gpus[gpu.gpu]["own_link"] = gpu.gpu_link or gpu.host_link or "pcie3-x16"
@@ -144,7 +155,8 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped
         ],
-        "ticks": [name for name in _TICKS if name in used],
+        "optional": list(_OPTIONAL.values()),
+        "known": [field for name, field in _OPTIONAL.items() if name in used],
         "assumption": ""
         if handling(formula).covers_multi_gpu
         else f"{ASSUMPTION}; its error was not measured",
@@ -152,9 +164,11 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
             line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
         },
     }
+    margin = host_margin(formula, formula.expression)
     functions = (
         f"features:[{','.join(features)}],terms:[{','.join(terms)}],"
         f"predict:{_function(formula.expression)},allReduce:{_function(all_reduce)},"
+        f"hostMargin:{'null' if margin is None else _function(margin)},"
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from trainlaw.app.inputs.requests import one_run
+from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.errors import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.models.scopes import check_scope
@@ -199,7 +199,7 @@ def _columns(
     anchors = [name for name in names if name not in own and name.startswith(ANCHOR)]
     targets = [name for name in names if name not in own and name not in anchors]
     for gpu, wanted, prefix in ((pair[1], targets, ""), (pair[0], anchors, ANCHOR)):
-        run = one_run(workload.cnn, gpu, workload.batch, workload.pixels, gpus=gpus)
+        run = one_run(workload.cnn, gpu, workload.batch, workload.pixels, Setup("fp32"), gpus=gpus)
         values = run.features([name.removeprefix(prefix) for name in wanted])
         columns |= {name: values[name.removeprefix(prefix)].to_numpy() for name in wanted}
     return columns

@@ -1,8 +1,8 @@
 """Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from trainlaw.app.models.multi_gpu import (
     scaled_runs,
 )
 from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
+from trainlaw.app.models.settings import HOST_LAUNCH, host_decides, unknown_settings
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
@@ -26,6 +27,8 @@ from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import memory_needs
+from trainlaw.datasets.measurements.runs import BY_DEFAULT
+from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError, TrainlawError
 from trainlaw.validate.applicability import jointly_outside
 
@@ -37,7 +40,8 @@ class Prediction:
     """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one.
 
     `memory_least_bytes`, `memory_usual_bytes` and `fits_in_memory` are those of `memory_needs`. `time_s`
-    contains `exchange_s`: the all-reduce of gradients among `n_gpus` GPUs on `n_nodes` nodes.
+    contains `exchange_s`: the all-reduce of gradients among `n_gpus` GPUs on `n_nodes` nodes. `host_launch_s`
+    is None where it is not known; `notes` say which defaults were used.
     """
 
     cnn: str
@@ -49,6 +53,10 @@ class Prediction:
     link: str
     network: str
     algorithm: str
+    layout: str
+    compilation: str
+    tuned: bool
+    host_launch_s: float | None
     time_s: float
     exchange_s: float
     low_s: float | None
@@ -56,6 +64,7 @@ class Prediction:
     memory_least_bytes: int
     memory_usual_bytes: int
     fits_in_memory: str
+    notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -66,9 +75,9 @@ class Prediction:
     def interval_text(self, level: float) -> str:
         """Return the interval as text; `level` is its probability.
 
-        >>> machine = ("fp32", 1, 1, "none", "none", "none")
-        >>> memory = (10**9, 2 * 10**9, "fits")
-        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *memory, ()).interval_text(0.9)
+        >>> machine = ("fp32", 1, 1, "none", "none", "none", "nchw", "eager", False, None)
+        >>> rest = (10**9, 2 * 10**9, "fits", (), ())
+        >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *rest).interval_text(0.9)
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
@@ -104,10 +113,13 @@ def predict_runs(
     )
     numbers = zip(seconds.tolist(), exchange.tolist(), warnings_of_runs, strict=True)
     memory = memory_needs(runs)[["least_bytes", "usual_bytes", "fits"]].itertuples(index=False, name=None)
-    described = runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
+    described = [
+        {name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, values, strict=True)}
+        for values in runs.frame[list(_DESCRIBED)].itertuples(index=False, name=None)
+    ]
     return [
         Prediction(
-            **{name: _DESCRIBED[name](value) for name, value in zip(_DESCRIBED, texts, strict=True)},
+            **told,
             time_s=time_s,
             exchange_s=exchange_s,
             low_s=time_s / factor if factor else None,
@@ -115,10 +127,11 @@ def predict_runs(
             memory_least_bytes=least,
             memory_usual_bytes=usual,
             fits_in_memory=fits,
+            notes=_precision_note(stated, told["precision"]),
             warnings=warnings,
         )
-        for texts, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
-            described, numbers, memory, strict=True
+        for told, stated, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
+            described, runs.frame["precision_stated"], numbers, memory, strict=True
         )
     ]
 
@@ -133,7 +146,19 @@ _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
     "link": str,
     "network": str,
     "algorithm": str,
+    "layout": str,
+    "compilation": str,
+    "tuned": bool,
+    HOST_LAUNCH: lambda value: None if isnan(value) else float(value),
 }
+
+
+def _precision_note(stated: str, precision: str) -> tuple[str, ...]:
+    """Return that a precision is PyTorch's default on a GPU, where none was asked for."""
+    if stated != BY_DEFAULT:
+        return ()
+    other = "; --precision fp32 for products in 32 bits" if precision == "tf32" else ""
+    return (f"precision: {precision}, PyTorch's default for convolutions on this GPU{other}",)
 
 
 def _warnings(
@@ -152,6 +177,11 @@ def _warnings(
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
+    for row, texts in enumerate(unknown_settings(formula, runs)):
+        found[row] += texts
+    if rows.sums is None:
+        for row in np.flatnonzero(host_decides(formula, rows.columns)).tolist():
+            found[row].append(_host_warning(runs, row))
     if not handling(formula).covers_multi_gpu:
         covered = scaled_runs(scaling, runs)
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1).tolist():
@@ -159,6 +189,15 @@ def _warnings(
     for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
+
+
+def _host_warning(runs: RunTable, row: int) -> str:
+    batch, launch_s = runs.frame["batch_per_gpu"].iloc[row], runs.frame[HOST_LAUNCH].iloc[row]
+    if isnan(launch_s):
+        given = f"taken as {show_seconds(HOST_LAUNCH_S)} per layer"
+        advice = "measure them with `trainlaw profile`, or give --host-launch"
+        return f"the host's launches decide (batch {batch}), {given}: {advice}"
+    return f"the host's launches decide (batch {batch}), at {show_seconds(launch_s)} per layer"
 
 
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
@@ -247,6 +286,6 @@ def _on_all(run: RunTable, gpus: Collection[str]) -> RunTable:
 
 def features_outside(prediction: Prediction) -> int | str:
     """Return how many features of layers lie outside the training range; empty without a time."""
-    if not math.isfinite(prediction.time_s):
+    if not isfinite(prediction.time_s):
         return ""
     return sum("outside" in warning for warning in prediction.warnings)

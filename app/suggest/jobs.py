@@ -150,7 +150,7 @@ def file_pool(path: Path, gpus: GpuCatalog, named: Sequence[str]) -> RunTable:
 
     Raises InputError for a file that is no such table.
     """
-    return _small_enough(runs_of_csv(path, gpus, named))
+    return _small_enough(runs_of_csv(path, gpus, named, "fp32"))
 
 
 def cnn_pool(

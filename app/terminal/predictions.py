@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, fields
 from math import isfinite
 
+from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.errors import LEVEL, OURS, held_out_kind, overall_error
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
 from trainlaw.app.models.scopes import handling
@@ -16,14 +17,22 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import finite_json, null_for_nan, text_table
+from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import gigabytes
 from trainlaw.formulas import Formula
+
+#: Said below several predictions for which no precision was asked.
+DEFAULT_PRECISION = (
+    "precision: PyTorch's default for convolutions on each GPU, tf32 on NVIDIA's Ampere and later, else "
+    "fp32; --precision fp32 for products in 32 bits\n"
+)
 
 
 def predictions_text(formula: Formula, origin: str, predictions: Sequence[Prediction]) -> str:
     """Return one prediction as a paragraph, several as a table, each with unit, interval and warnings."""
     body = _one(predictions[0]) if len(predictions) == 1 else _many(predictions)
-    return f"{body}\n\nformula: {origin}{_error_note(formula)}"
+    note = DEFAULT_PRECISION if len(predictions) > 1 and any(row.notes for row in predictions) else ""
+    return f"{body}\n{note}\nformula: {origin}{_error_note(formula)}"
 
 
 def predictions_csv(predictions: Sequence[Prediction]) -> str:
@@ -31,13 +40,20 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
     names = [field.name for field in fields(Prediction)]
     rows = [
         [
-            *("" if null_for_nan(value) is None else value for value in astuple(row)[:-1]),
+            *map(_csv_cell, astuple(row)[:-1]),
             null_for_nan(row.samples_per_second) or "",
             "; ".join(row.warnings),
         ]
         for row in predictions
     ]
     return rows_as_csv([*names[:-1], "samples_per_second", names[-1]], rows)
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return "; ".join(map(str, value))
+    finite = null_for_nan(value)
+    return "" if finite is None else int(finite) if isinstance(finite, bool) else finite
 
 
 def predictions_json(formula: Formula, predictions: Sequence[Prediction]) -> str:
@@ -57,9 +73,28 @@ def _one(prediction: Prediction) -> str:
         *([_all_reduce(prediction)] if prediction.n_gpus > 1 else []),
         f"  throughput      {show_number(prediction.samples_per_second)} images/s",
         f"  memory          {_memory(prediction)}",
+        *([f"  settings        {settings}"] if (settings := _settings(prediction)) else []),
+        *(f"  {note}" for note in prediction.notes),
         *(f"  warning: {warning}" for warning in prediction.warnings),
     ]
     return "\n".join(lines)
+
+
+def _settings(of: Prediction | Setup) -> str:
+    """Return the layout, compilation, tuning and host launch time that differ from the default."""
+    parts = (
+        f"layout {of.layout}" if of.layout not in (None, "nchw") else "",
+        f"compilation {of.compilation}" if of.compilation not in (None, "eager") else "",
+        "vendor-tuned" if of.tuned else "",
+        f"host launch {show_seconds(of.host_launch_s)} per layer" if of.host_launch_s is not None else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def setup_text(setup: Setup, gpu: Gpu) -> str:
+    """Return the precision, PyTorch's default on a GPU where none is given, and settings not the default."""
+    precision = setup.precision or f"{gpu.default_precision} (PyTorch's default on this GPU)"
+    return ", ".join(filter(None, (precision, _settings(setup))))
 
 
 def _memory(prediction: Prediction) -> str:
@@ -80,11 +115,14 @@ def _many(predictions: Sequence[Prediction]) -> str:
         else [show_seconds(row.low_s), show_seconds(row.high_s)]
         for row in predictions
     ]
+    several_settings = any(map(_settings, predictions))
     rows = [
         [
             row.cnn,
             row.gpu if row.n_gpus == 1 else f"{row.n_gpus} x {row.gpu}",
             row.batch_per_gpu,
+            row.precision,
+            *([_settings(row)] if several_settings else []),
             show_seconds(row.time_s),
             *bound,
             show_number(row.samples_per_second),
@@ -93,7 +131,19 @@ def _many(predictions: Sequence[Prediction]) -> str:
         for row, bound in zip(predictions, bounds, strict=True)
     ]
     level = f"{100 * LEVEL:g} %"
-    header = ["CNN", "GPU", "batch", "time", f"{level} from", "to", "images/s", "warnings"]
+    settings = ["settings"] if several_settings else []
+    header = [
+        "CNN",
+        "GPU",
+        "batch",
+        "precision",
+        *settings,
+        "time",
+        f"{level} from",
+        "to",
+        "images/s",
+        "warnings",
+    ]
     return text_table(header, rows)
 
 

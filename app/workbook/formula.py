@@ -12,6 +12,7 @@ from trainlaw.app.text.tables import plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
     INPUTS,
+    OF_INPUT,
     OF_LINK,
     OF_NETWORK,
     OF_PRECISION,
@@ -249,6 +250,8 @@ def fact_formula(name: str) -> str:
     kind = kind_of(name)
     if name in INPUTS or name in COUNTS:
         text = ""
+    elif name in OF_INPUT:
+        text = OF_INPUT[name]
     elif name in OF_PRECISION:
         text = _option("precision", name)
     elif name in OF_LINK or name in OF_NETWORK:

@@ -36,7 +36,12 @@ FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
 
 # Base columns that the user enters, with the first choice.
-INPUTS: Mapping[str, float] = {"batch_per_gpu": FIRST_BATCH, "has_optimizer": 1.0, "has_input_copy": 0.0}
+INPUTS: Mapping[str, float] = {
+    "batch_per_gpu": FIRST_BATCH,
+    "has_optimizer": 1.0,
+    "has_input_copy": 0.0,
+    "is_tuned": 0.0,
+}
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: column of the sheet Options.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION)
@@ -44,6 +49,12 @@ OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
+LAYOUTS = ("nchw", "channels last")
+# Base columns that follow from an input of another kind or unit: its cell formula.
+OF_INPUT: Mapping[str, str] = {
+    "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
+    "host_launch_s": f"{PREFIX}host_launch_us/1000000",
+}
 ROUNDS = "exchange_rounds"
 
 
@@ -197,7 +208,7 @@ def kind_of(name: str) -> str:
         return "gpu"
     if name in (*COUNT_COLUMNS, *MEMORY_COLUMNS):
         return "cnn"
-    chosen = (*INPUTS, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
+    chosen = (*INPUTS, *OF_INPUT, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
 
 

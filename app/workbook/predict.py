@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 from trainlaw.app.models.errors import LEVEL, held_out_kind, interval_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.memory import (
@@ -16,6 +17,7 @@ from trainlaw.app.models.memory import (
 )
 from trainlaw.app.models.multi_gpu import ASSUMPTION
 from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
@@ -23,20 +25,23 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
+    LAYOUTS,
     PREFIX,
     Model,
     cell_name,
     cell_names,
+    values_of,
 )
 from trainlaw.app.workbook.tables import ANY_OTHER, NO_LINK, ORDERS, OWN_LINK, gpu_table_rows
 from trainlaw.datasets.measurements.memory_fit import FITS
+from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 
 FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
 FIRST_ALGORITHM = "ring"
-_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money"}
+_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money", "us": "input_money"}
 _WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
 _RANKED = 5  # first column of the ranking, counted from 0
 ONE_GPU = (
@@ -46,6 +51,7 @@ _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 INSIDE = "inside the range of the training runs"
 OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
 NO_MEMORY = "not known"
+HOST_DECIDES, GPU_DECIDES = "the host's launches decide", "the GPU's work decides"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",
     "rough, from totals: sheet CNNs has no kept_elements for this CNN",
@@ -198,10 +204,25 @@ def _checks(model: Model) -> list[_Result]:
     whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
     return [
         _Result("", "training range", inside, first, "", "result_text"),
+        *_host(model),
         *_memory(model, memory, held),
         _Result("", "GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
         _Result("", "self-check: same result as trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
     ]
+
+
+def _host(model: Model) -> list[_Result]:
+    """Return the line on who decides, the host or the GPU; none where the formula does not compare them."""
+    margin = host_margin(model.formula, model.expression)
+    if margin is None:
+        return []
+    text = split_for_excel(margin, cell_names(variables(margin)), str)
+    if text.helpers:
+        return []
+    value = float(values_of(margin, {name: np.array([value]) for name, value in model.values.items()})[0])
+    formula = f'IFERROR(IF({text.formula}>0,"{HOST_DECIDES}","{GPU_DECIDES}"),"{NO_MEMORY}")'
+    first = HOST_DECIDES if value > 0 else GPU_DECIDES
+    return [_Result("", "host or GPU", formula, first, "", "result_text")]
 
 
 def _memory(model: Model, memory: str, held: float) -> list[_Result]:
@@ -300,7 +321,10 @@ def _named_choices(model: Model) -> list[_Choice]:
     rows = (
         ("cnn", "CNN", cnn_label(*FIRST_CNN), custom("CNNs"), "cnns_listed"),
         ("gpu", "GPU", FIRST_GPU, custom("GPUs"), "gpus_listed"),
-        ("precision", "precision", FIRST_PRECISION, "number format used on the GPU", "options_precision"),
+        ("precision", "precision", FIRST_PRECISION,
+         "number format; PyTorch's default: column default_precision of sheet GPUs", "options_precision"),
+        *((("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory",
+            "options_layout"),) if "is_channels_last" in model.base_columns else ()),
         ("link", "link within a node", OWN_LINK, custom("Links"), "links_listed"),
         ("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "networks_listed"),
         ("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs", "options_algorithm"),
@@ -318,6 +342,14 @@ def _numbers(model: Model) -> list[_Choice]:
         _Choice("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes"),
         _Choice("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update", "1 or 0"),
         _Choice("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU", "1 or 0"),
+        _Choice("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels", "1 or 0"),
+        _Choice(
+            "host_launch_us",
+            "host launch time per layer",
+            1e6 * HOST_LAUNCH_S,
+            "measured by trainlaw profile; 150 where it was not",
+            "us",
+        ),
         _Choice("hidden", "all-reduce hidden behind computation", 0.0, "0 %: the two do not overlap", "%"),
         _Choice("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
         _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
@@ -325,5 +357,7 @@ def _numbers(model: Model) -> list[_Choice]:
             "price", "GPU price", FIRST_PRICE, "an example; prices on sheet GPUs take precedence", "USD/h"
         ),
     ]
-    # Only formulas with a term for the optimizer or the copy depend on these two.
-    return [row for row in rows if row.unit != "1 or 0" or row.name in model.base_columns]
+    # Only formulas with a term for it depend on one of these.
+    needed = {row.name: row.name for row in rows if row.unit == "1 or 0"}
+    needed["host_launch_us"] = "host_launch_s"
+    return [row for row in rows if row.name not in needed or needed[row.name] in model.base_columns]

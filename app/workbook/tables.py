@@ -17,7 +17,7 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import PREFIX, cell_name
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, cell_name
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Formula
@@ -173,6 +173,7 @@ def write_options(book: BookPlan, formula: Formula) -> None:
     )
     row = _named_table(sheet, row + 2, ["order"], [[order] for order in ORDERS]) + 1
     row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
+    row = _named_table(sheet, row, ["layout"], [[layout] for layout in LAYOUTS]) + 1
     for constant in formula.grouped:
         sheet.text(row, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]

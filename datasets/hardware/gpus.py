@@ -64,6 +64,7 @@ def split_memory(text: str) -> tuple[str, float | None]:
 
 
 MAX_NAME_LENGTH = 200
+_FIRST_WITH_TF32 = 8  # compute capability of NVIDIA's Ampere
 _PCIE = re.compile(r"pcie(\d)-x(\d+)")
 # A driver reports a little less than the sold size: 15,360 MiB on a 16 GB T4 with error correction.
 _MEMORY_TOLERANCE = 0.08
@@ -156,6 +157,22 @@ class Gpu:
     def is_amd(self) -> float:
         """1 for a GPU of AMD, whose libraries of kernels differ from those of NVIDIA; 0 for others."""
         return float(self.vendor == "AMD")
+
+    @property
+    def default_precision(self) -> str:
+        """Precision of convolutions in PyTorch where nothing else is set: tf32 on NVIDIA's Ampere and later.
+
+        A GPU of unknown maker and compute capability counts as such if its tf32 rate exceeds its fp32 rate.
+
+        >>> find_gpu("V100-SXM2-16GB").default_precision, find_gpu("RTX 3090").default_precision
+        ('fp32', 'tf32')
+        """
+        major = self.compute_capability.split(".")[0]
+        if major.isdecimal():
+            has_tf32 = int(major) >= _FIRST_WITH_TF32
+        else:
+            has_tf32 = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s
+        return "tf32" if has_tf32 else "fp32"
 
     @property
     def pcie_generation(self) -> float:

@@ -117,12 +117,21 @@ class RunTable(MeasuredTable):
         return RunTable(f"{self.name}+{other.name}", rows, facts)
 
 
+_COLUMNS = {column.name: column for column in RUN_COLUMNS}
+LAYOUTS, COMPILATIONS = (
+    tuple(name for name in _COLUMNS[column].allowed if name != "unknown")
+    for column in ("layout", "compilation")
+)
+#: What `precision_stated` holds where no precision was asked for.
+BY_DEFAULT = "PyTorch's default"
+
+
 def configuration(
     *,
     cnn: str | Cnn | CnnCounts,
     gpu: str | Gpu,
     batch_per_gpu: int,
-    precision: str = "fp32",
+    precision: str | None = "fp32",
     input_size_px: int | None = None,
     n_classes: int | None = None,
     n_gpus: int = 1,
@@ -131,6 +140,10 @@ def configuration(
     network: str | None = None,
     algorithm: str | None = None,
     timed_parts: str = "forward+backward+optimizer",
+    layout: str = "nchw",
+    compilation: str = "eager",
+    tuned: bool = False,
+    host_launch_s: float | None = None,
     gpus: GpuCatalog | None = None,
 ) -> RunTable:
     """Return the run table of one unmeasured configuration; its `time_s` is nan.
@@ -143,8 +156,8 @@ def configuration(
         A name in `gpus`, a name with overrides ("T4 with 2x bandwidth"), or a GPU.
     batch_per_gpu : int
         Images per iteration and GPU.
-    precision : str
-        One of `PRECISIONS`.
+    precision : str, optional
+        One of `PRECISIONS`; None for PyTorch's default for convolutions on the GPU, tf32 or fp32.
     input_size_px, n_classes : int, optional
         Side of the square image in pixels, and classes; those usual for the CNN by default.
     n_gpus, n_nodes : int
@@ -156,6 +169,12 @@ def configuration(
         Collective algorithm; a ring by default.
     timed_parts : str
         Phases that the time includes, one of `TIMED_PARTS`.
+    layout, compilation : str
+        Order of the dimensions of activations, one of `LAYOUTS`, and compiler, one of `COMPILATIONS`.
+    tuned : bool
+        Whether training runs in a vendor's container with fused kernels.
+    host_launch_s : float, optional
+        Time that the host needs to launch the kernels of one layer, in seconds; not known by default.
     gpus : GpuCatalog, optional
         Known GPUs; the shipped ones by default.
 
@@ -180,9 +199,13 @@ def configuration(
     chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = _counted(cnn, input_size_px, n_classes)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
-    _check_known("precision", precision, PRECISIONS)
+    used_precision = precision or chosen.default_precision
+    _check_known("precision", used_precision, PRECISIONS)
     _check_known("algorithm", algorithm or "ring", ALGORITHMS)
     _check_known("timed parts", timed_parts, TIMED_PARTS)
+    _check_known("layout", layout, LAYOUTS)
+    _check_known("compilation", compilation, COMPILATIONS)
+    _check_host_launch(host_launch_s)
     used_link = "none" if n_gpus == n_nodes else _link_name(chosen, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
     row = {
@@ -196,10 +219,14 @@ def configuration(
         "link": find_link(used_link).link,
         "network": find_link(used_network).link,
         "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
-        "precision_stated": precision,
-        "precision": precision,
+        "precision_stated": precision or BY_DEFAULT,
+        "precision": used_precision,
         "timed_parts": timed_parts,
         "time_s": math.nan,
+        "layout": layout,
+        "compilation": compilation,
+        "tuned": int(tuned),
+        "host_launch_s": math.nan if host_launch_s is None else host_launch_s,
         "n_repeats": 0,
         "source": "configuration",
     }
@@ -224,6 +251,12 @@ def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: i
 def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
         raise unknown_name(kind, name, known)
+
+
+def _check_host_launch(seconds: float | None) -> None:
+    column = _COLUMNS["host_launch_s"]
+    if seconds is not None and not column.low <= seconds <= column.high:
+        raise InputError(f"expected host_launch_s as {column.expected}, got {shown(seconds)}")
 
 
 def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:

@@ -1,9 +1,10 @@
 "use strict";
 // GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and FORMULA are defined above this script; nothing is fetched.
 const field = (id) => document.getElementById(id);
-const CHOICES = ["cnn", "precision", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...FORMULA.grouped.map((_, index) => `group-${index}`)];
+const CHOICES = ["cnn", "precision", "layout", "host-launch", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...FORMULA.grouped.map((_, index) => `group-${index}`)];
 const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
-const TICKS = ["has_optimizer", "has_input_copy"];
+const TICKS = ["has_optimizer", "has_input_copy", "is_tuned"];
+const LAUNCH = { least: 0.1, most: 1e6 }; // us per layer
 const FEW = 15;
 
 // As `show_number` does: three significant digits, but every digit of the integer part.
@@ -49,6 +50,9 @@ const columnsOf = (gpu, choice) => {
     peak_flop_per_s: specs[precision.peak_column],
     has_optimizer: choice.has_optimizer ? 1 : 0,
     has_input_copy: choice.has_input_copy ? 1 : 0,
+    is_tuned: choice.is_tuned ? 1 : 0,
+    is_channels_last: choice.layout === "channels_last" ? 1 : 0,
+    host_launch_s: choice["host-launch"] / 1e6,
     n_gpus: choice.gpus,
     n_nodes: choice.nodes,
     exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
@@ -93,6 +97,7 @@ const warningsOf = (choice, { columns, features, seconds }) => {
     ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the training range ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)}`),
     ...(isJointlyOutside(features) ? ["this combination of features is unlike any in the training data"] : []),
     ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no training run used ${choice.precision}`]),
+    ...(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0 ? [`the host's launches decide (batch ${choice.batch}), at ${duration(columns.host_launch_s)} per layer`] : []),
     ...memoryWarning(memoryOf(columns)),
     ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
     ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a specification of this GPU is unknown"]),
@@ -123,7 +128,7 @@ const bar = (share, low, high) => {
 // The form, and the address that repeats it.
 const choiceOfForm = () => {
   const texts = Object.fromEntries(CHOICES.map((id) => [id, field(id).value]));
-  const numbers = ["batch", "gpus", "nodes", "peak", "bandwidth"].map((id) => [id, Number(texts[id])]);
+  const numbers = ["batch", "gpus", "nodes", "peak", "bandwidth", "host-launch"].map((id) => [id, Number(texts[id])]);
   return { ...texts, ...Object.fromEntries(numbers), ...Object.fromEntries(TICKS.map((id) => [id, field(id).checked])) };
 };
 const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
@@ -132,6 +137,9 @@ const faultOf = (choice) => {
     field(id).setAttribute("aria-invalid", String(!isWhole(choice[id], most)));
     if (!isWhole(choice[id], most)) return `Expected a whole number from 1 to ${most.toLocaleString("en")} for “${field(id).labels[0].textContent.trim()}”.`;
   }
+  const launches = choice["host-launch"] >= LAUNCH.least && choice["host-launch"] <= LAUNCH.most;
+  field("host-launch").setAttribute("aria-invalid", String(!launches));
+  if (!launches) return `Expected a number of µs from ${LAUNCH.least} to ${LAUNCH.most.toLocaleString("en")} for “${field("host-launch").labels[0].textContent.trim()}”.`;
   const spread = choice.gpus % choice.nodes === 0;
   field("nodes").setAttribute("aria-invalid", String(!spread));
   return spread ? "" : `Expected the GPUs to be spread evenly over the nodes; got ${choice.gpus} GPUs on ${choice.nodes} nodes.`;
@@ -140,12 +148,12 @@ const addressOf = (choice) => {
   const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));
   return `#${new URLSearchParams(differing.map((id) => [id, String(choice[id])]))}`;
 };
-const initial = (id) => (id === "has_optimizer" ? true : id === "has_input_copy" ? false : FORMULA.first[id] ?? "");
+const initial = (id) => (TICKS.includes(id) ? id === "has_optimizer" : FORMULA.first[id] ?? "");
 const readAddress = () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const id of CHOICES) {
     const value = wanted.get(id) ?? initial(id);
-    const known = id in NUMBERS ? /^\d{1,9}$/.test(value) : [...field(id).options].some((option) => option.value === value);
+    const known = id in NUMBERS ? /^\d{1,9}$/.test(value) : id === "host-launch" ? /^\d{1,7}(\.\d{1,9})?$/.test(value) : [...field(id).options].some((option) => option.value === value);
     field(id).value = known ? value : initial(id);
   }
   for (const id of TICKS) field(id).checked = (wanted.get(id) ?? String(initial(id))) === "true";
@@ -241,6 +249,7 @@ const show = () => {
   for (const [id, there] of [["nodes", several], ["algorithm", several], ["link", several && choice.gpus > choice.nodes], ["network", choice.nodes > 1]])
     field(id).closest(".field").hidden = !there;
   field("link").options[0].text = `the GPU's own (${GPUS[choice.gpu].own_link})`;
+  field("default-precision").textContent = `PyTorch's default for convolutions on this GPU: ${GPUS[choice.gpu].default_precision}`;
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   if (fault) return;
   for (const id of Object.keys(steps)) slide(id);
@@ -263,7 +272,7 @@ const start = () => {
   fill("link", Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"));
   fill("network", Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"));
   fill("algorithm", Object.keys(ALGORITHMS));
-  for (const id of TICKS) field(id).closest("label").hidden = !FORMULA.ticks.includes(id);
+  for (const id of FORMULA.optional) field(id).closest("label, .field").hidden = !FORMULA.known.includes(id);
   for (const id of [...CHOICES, ...TICKS]) field(id).addEventListener("input", show);
   for (const id of Object.keys(steps))
     field(`${id}-slider`).addEventListener("input", (event) => {

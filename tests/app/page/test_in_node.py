@@ -1,0 +1,81 @@
+"""The script of the page in Node, without a browser: it computes as `trainlaw predict` does."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.models.lookup_tables import cnn_label
+from trainlaw.app.page.html import page_html
+from trainlaw.app.page.script import script_of
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.formulas import Formula, parse_text, variables
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
+
+SETTINGS = ["is_channels_last", "is_tuned", "is_amd", "host_s", "host_launch_s"]
+LAW = (
+    "max(2 * other_matrix_s * (1 - 0.1 * is_tuned) + 3 * grouped_channels_last_simt_s, 1.5 * host_s)"
+    " + 4 * conv_output_cached_s * exp(0.5 * is_amd)"
+)
+FIRST = {
+    "cnn": cnn_label("mobilenet_v2", 224, 1000), "gpu": "T4", "batch": 8, "precision": "fp32",
+    "layout": "nchw", "host-launch": 150, "gpus": 1, "nodes": 1, "link": "own", "network": "ethernet-10g",
+    "algorithm": "ring", "peak": 1, "bandwidth": 1, "has_optimizer": True, "is_tuned": False,
+}  # fmt: skip
+CHANGES = [
+    ({}, {}),
+    ({"layout": "channels_last"}, {"layout": "channels_last"}),
+    ({"is_tuned": True, "batch": 256}, {"tuned": True}),
+    ({"host-launch": 40}, {"host_launch_s": 4e-5}),
+    ({"host-launch": 0.5, "gpu": "Instinct MI50"}, {"host_launch_s": 5e-7}),
+    (
+        {"host-launch": 900, "layout": "channels_last", "is_tuned": True},
+        {"host_launch_s": 9e-4, "layout": "channels_last", "tuned": True},
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def law():
+    expression = parse_text(LAW)
+    return Formula(expression, feature_specs(variables(expression)), TARGET)
+
+
+def shown(law, choices):
+    """Seconds and warnings of the page for each choice."""
+    script = script_of(law).removesuffix("\n").removesuffix("start();")
+    ask = (
+        f"const asked = {json.dumps(choices)};\n"
+        "console.log(JSON.stringify(asked.map((choice) => { const found = computed(choice.gpu, choice);"
+        " return { seconds: found.seconds, warnings: warningsOf(choice, found) }; })));"
+    )
+    done = subprocess.run([NODE, "-"], input=script + ask, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_settings_of_a_run_are_computed_as_predict_does(law):
+    found = shown(law, [FIRST | change for change, _ in CHANGES])
+    decided = []
+    for (change, settings), page in zip(CHANGES, found, strict=True):
+        choice = FIRST | change
+        run = one_run("mobilenet_v2", choice["gpu"], choice["batch"], None, Setup("fp32", **settings))
+        (expected,) = predict_runs(law, run)
+        assert page["seconds"] == pytest.approx(expected.time_s, rel=1e-12), change
+        host = [
+            any("the host's launches decide" in text for text in texts)
+            for texts in (page["warnings"], expected.warnings)
+        ]
+        assert host[0] == host[1], change
+        decided.append(host[0])
+    assert True in decided and False in decided
+
+
+def test_inputs_are_shown_only_where_the_formula_uses_them(law, formula):
+    for each, known in ((law, '"known":["is_tuned","layout","host-launch"]'), (formula, '"known":[]')):
+        assert known in script_of(each).replace('"has_optimizer",', "").replace('"has_optimizer"', "")
+    text = page_html(law)
+    assert all(f'id="{name}"' in text for name in ("layout", "is_tuned", "host-launch", "default-precision"))
