@@ -177,8 +177,8 @@ def _warnings(
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
-    for row, texts in enumerate(unknown_settings(formula, runs)):
-        found[row] += texts
+    for row, ignored in enumerate(unknown_settings(formula, runs)):
+        found[row] += ignored
     if rows.sums is None:
         for row in np.flatnonzero(host_decides(formula, rows.columns)).tolist():
             found[row].append(_host_warning(runs, row))
