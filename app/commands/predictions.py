@@ -3,7 +3,7 @@
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from trainlaw.app.commands.options import (
@@ -26,6 +26,9 @@ from trainlaw.app.commands.options import (
     write_or_print,
 )
 
+if TYPE_CHECKING:
+    from trainlaw.app.inputs.requests import Setup
+
 
 def _refuse_profile(value: object) -> None:
     """Point to the command that predicts from a profile; it was part of this one."""
@@ -35,6 +38,14 @@ def _refuse_profile(value: object) -> None:
         raise InputError(
             "prediction from a profile is a command now: trainlaw predict-from-profile, with the same options"
         )
+
+
+def _setup(host_launch: str | None, **parts: Any) -> "Setup":
+    """Return how a run trains, from the options of a command; False and None leave the default."""
+    from trainlaw.app.inputs.requests import Setup, host_launch_of
+
+    given = {name: value for name, value in parts.items() if value}
+    return Setup(**given, host_launch_s=None if host_launch is None else host_launch_of(host_launch))
 
 
 def predict_command(
@@ -95,22 +106,16 @@ def predict_command(
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --from plans.csv --format csv --out times.csv
     """
-    from trainlaw.app.inputs.requests import (
-        RunRequest,
-        Setup,
-        check_request,
-        host_launch_of,
-        requested_runs,
-    )
+    from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import predict_runs
     from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
 
     check_new_files([out])
-    setup = Setup(
-        precision, gpus, nodes, link, fabric, algorithm, layout=layout, compilation=compilation,
-        tuned=tuned or None, host_launch_s=host_launch_of(host_launch) if host_launch else None,
-    )  # fmt: skip
+    parts = {"n_gpus": gpus, "n_nodes": nodes, "link": link, "fabric": fabric, "algorithm": algorithm}
+    setup = _setup(
+        host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
+    )
     request = RunRequest(cnn, gpu, batch, pixels, all_gpus, runs, gpu_file, setup)
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
@@ -237,7 +242,6 @@ def scaling_command(
       trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --scaling-formula textbook --hidden 0.5
       trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
-    from trainlaw.app.inputs.requests import Setup, host_launch_of
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
@@ -248,6 +252,7 @@ def scaling_command(
         scaling_svg,
         scaling_text,
         setup_text,
+        ways_text,
     )
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
@@ -255,20 +260,15 @@ def scaling_command(
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
     counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
-    setup = Setup(
-        precision, link=link, fabric=fabric, algorithm=algorithm, layout=layout, compilation=compilation,
-        tuned=tuned or None, host_launch_s=host_launch_of(host_launch) if host_launch else None,
-    )  # fmt: skip
+    parts = {"precision": precision, "layout": layout, "compilation": compilation, "tuned": tuned}
+    setup = _setup(host_launch, link=link, fabric=fabric, algorithm=algorithm, **parts)
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
         scaling=choice.scaling, setup=setup,
         gpus=gpus,
     )  # fmt: skip
-    ways = " and ".join(way for way in (points[-1].link, points[-1].network) if way != "none") or "one GPU"
-    title = (
-        f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {gpus_per_node} per node, "
-        f"{algorithm} over {ways}, {setup_text(setup, target)}"
-    )
+    title = f"{counts.cnn}, batch {batch} per GPU, {target.gpu}, {gpus_per_node} per node, "
+    title += f"{ways_text(points[-1], algorithm)}, {setup_text(setup, target)}"
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
     text = {
         OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),

@@ -119,7 +119,7 @@ def predict_runs(
     ]
     return [
         Prediction(
-            **told,
+            **named,
             time_s=time_s,
             exchange_s=exchange_s,
             low_s=time_s / factor if factor else None,
@@ -127,10 +127,10 @@ def predict_runs(
             memory_least_bytes=least,
             memory_usual_bytes=usual,
             fits_in_memory=fits,
-            notes=_precision_note(stated, told["precision"]),
+            notes=_precision_note(stated, named["precision"]),
             warnings=warnings,
         )
-        for told, stated, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
+        for named, stated, (time_s, exchange_s, warnings), (least, usual, fits) in zip(
             described, runs.frame["precision_stated"], numbers, memory, strict=True
         )
     ]

@@ -91,6 +91,12 @@ def _settings(of: Prediction | Setup) -> str:
     return ", ".join(filter(None, parts))
 
 
+def ways_text(point: ScalingPoint, algorithm: str) -> str:
+    """Return the collective algorithm and the links that it uses."""
+    ways = " and ".join(way for way in (point.link, point.network) if way != "none")
+    return f"{algorithm} over {ways or 'one GPU'}"
+
+
 def setup_text(setup: Setup, gpu: Gpu) -> str:
     """Return the precision, PyTorch's default on a GPU where none is given, and settings not the default."""
     precision = setup.precision or f"{gpu.default_precision} (PyTorch's default on this GPU)"
