@@ -75,11 +75,15 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The measurement of one configuration, and the interference observed meanwhile."""
+    """The measurement of one configuration, and the interference observed meanwhile.
+
+    `host_launch_s` : time that the host needs to launch the kernels of one layer, nan where not measured.
+    """
 
     repeats: Repeats
     interference: Interference = field(default_factory=Interference)
     all_reduce: AllReduce | None = None
+    host_launch_s: float = nan
 
 
 def run_row(
@@ -109,6 +113,7 @@ def run_row(
         "compilation": "eager",
         "data": "synthetic",
         "tuned": 0,
+        "host_launch_s": measured.host_launch_s,
         "optimizer": OPTIMIZER,
         "hardware": host.hardware,
         "software": host.software,

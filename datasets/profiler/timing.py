@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import floor, inf, sqrt
+from math import floor, inf, nan, sqrt
 from statistics import median
 from typing import Any, Protocol
 
@@ -203,13 +203,26 @@ class TrainingStep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Times of the repeats of an iteration in seconds, each tuple one number per repeat."""
+    """Times of the repeats of an iteration in seconds, each tuple one number per repeat.
+
+    `issue_s` : time in which the host issues forward and backward pass to an idle device, without waiting for
+    it, one number per block of iterations; empty where calls return only when the device is done.
+    """
 
     forward_s: tuple[float, ...]
     backward_s: tuple[float, ...]
     update_s: tuple[float, ...]
     total_s: tuple[float, ...]
     warm_up: int = 0
+    issue_s: tuple[float, ...] = ()
+
+    def host_launch_s(self, n_layers: float) -> float:
+        """Time in seconds that the host needs per layer of `n_layers`; nan where it was not measured.
+
+        >>> Repeats((), (), (), (), issue_s=(0.006, 0.007, 0.006)).host_launch_s(60)
+        0.0001
+        """
+        return median(self.issue_s) / n_layers if self.issue_s else nan
 
     @property
     def median_s(self) -> float:
@@ -241,28 +254,40 @@ def time_iterations(
     began = now()
     warming: list[float] = []
     spans: list[tuple[float, float]] = []
+    issued: list[float] = []
     while not agree(rule.is_warm(warming, now() - began)):
-        warming += [phases[3] for phases in _block(step, clock, 1, now, spans)]
+        warming += [phases[3] for phases in _block(step, clock, 1, now, spans, issued=[])]
     size = int(agree(max(1, min(_BLOCK, int(rule.limit_seconds / 10 / max(median(warming), 1e-9))))))
     times: list[tuple[float, float, float, float]] = []
     while not agree(rule.is_enough([phases[3] for phases in times], now() - began)):
-        times += _block(step, clock, size, now, spans)
+        times += _block(step, clock, size, now, spans, issued=issued)
     check_clock(spans)
     forward, backward, update, total = (tuple(column) for column in zip(*times, strict=True))
-    return Repeats(forward, backward, update, total, len(warming))
+    # A clock without events waits at each mark, so that the host's time contains that of the device.
+    issue = tuple(issued) if isinstance(clock, EventClock) else ()
+    return Repeats(forward, backward, update, total, len(warming), issue)
 
 
 def _block(
-    step: TrainingStep, clock: Clock, size: int, now: Callable[[], float], spans: list[tuple[float, float]]
+    step: TrainingStep,
+    clock: Clock,
+    size: int,
+    now: Callable[[], float],
+    spans: list[tuple[float, float]],
+    *,
+    issued: list[float],
 ) -> list[tuple[float, float, float, float]]:
-    """Return forward, backward, update and total seconds of `size` iterations; append to `spans`."""
+    """Return forward, backward, update and total seconds of `size` iterations; extend both lists."""
     clock.finish()
     # The step itself waits here and below: a clock that does not wait cannot be used to check itself.
     step.finish()
     began = now()
     marks: list[Any] = [clock.mark()]
-    for _ in range(size):
+    for number in range(size):
         for phase in (step.forward, step.backward, step.update):
+            # The update may read a number back from the device: the scaler of mixed precision does.
+            if number == 0 and phase == step.update:
+                issued.append(now() - began)
             phase()
             marks.append(clock.mark())
     clock.finish()

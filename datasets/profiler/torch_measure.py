@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import torch
 from torch import nn
+from trainlaw.datasets.cnns.catalog import CnnCounts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.names import build_cnn
@@ -71,9 +72,11 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     cnn = make_ready(configuration)
     watch = Watch(gpu=partial(device_state, configuration.device))
     clock = device_clock(torch, configuration.device)
+    n_layers = CnnCounts.of(cnn).counts["n_layers"]
 
     def timed(step: TorchStep) -> Measurement:
-        return Measurement(time_iterations(step, clock, rule), watch.seen())
+        repeats = time_iterations(step, clock, rule)
+        return Measurement(repeats, watch.seen(), host_launch_s=repeats.host_launch_s(n_layers))
 
     return with_step(cnn, configuration, timed)
 

@@ -183,3 +183,16 @@ def test_repeats_end_when_the_interval_is_narrow_enough():
     assert not rule.is_enough([1.0] * 2, 99.0)
     assert rule.is_enough([1.0, 2.0, 3.0], 10.0)
     assert rule.is_enough([1.0, 2.0] * 500, 0.1)
+
+
+def test_the_host_is_timed_while_it_issues_to_an_idle_device(device):
+    device.launch_s = 3e-4
+    repeats = time_iterations(FakeStep(device), events(device), RULE, now=device.now)
+    # Forward and backward are one launch each; the device works a hundred times longer.
+    assert repeats.issue_s and repeats.issue_s == pytest.approx([6e-4] * len(repeats.issue_s))
+    assert repeats.host_launch_s(3) == pytest.approx(2e-4)
+
+
+def test_a_clock_that_waits_cannot_time_the_host(device):
+    repeats = time_iterations(FakeStep(device), waiting(device), RULE, now=device.now)
+    assert repeats.issue_s == () and math.isnan(repeats.host_launch_s(3))

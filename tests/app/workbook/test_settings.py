@@ -1,0 +1,71 @@
+"""Yellow cells for layout, tuning and the host's launch time: only where used, and as `predict` computes."""
+
+import pytest
+from trainlaw.app.models.settings import host_margin
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.sheets.xlsx import xlsx_bytes
+from trainlaw.app.workbook.model import LAYOUTS, first_choice, workbook_model
+from trainlaw.app.workbook.predict import GPU_DECIDES, HOST_DECIDES
+from trainlaw.datasets import TARGET, configuration, feature_specs
+from trainlaw.formulas import Formula, parse_text, variables
+
+from .test_book import (
+    all_gpus,
+    named_value,
+    needs_libreoffice,
+    recalculated,
+    small_plan,
+    value_of,
+    with_values,
+    workbook_plan,
+)
+
+LAW = (
+    "max(2 * other_matrix_s * (1 - 0.1 * is_tuned) + 3 * grouped_channels_last_simt_s, 1.5 * host_s)"
+    " + 4 * conv_output_cached_s * exp(0.5 * is_amd)"
+)
+CELLS = ("tl_layout", "tl_is_tuned", "tl_host_launch_us")
+
+
+@pytest.fixture(scope="module")
+def law():
+    expression = parse_text(LAW)
+    return Formula(expression, feature_specs(variables(expression)), TARGET)
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_cells_exist_only_where_the_formula_uses_them(law, formula):
+    assert set(CELLS) <= set(workbook_plan(law).names)
+    assert not {*CELLS, "tl_host_launch_s", "tl_is_amd"} & set(workbook_plan(formula).names)
+
+
+def test_the_first_choice_is_that_of_predict(law):
+    model = workbook_model(law)
+    (expected,) = predict_runs(law, first_choice())
+    assert model.seconds == pytest.approx(expected.time_s, rel=1e-12)
+    assert model.values["host_launch_s"] == 150e-6 and model.values["is_channels_last"] == 0
+    margin = host_margin(law, model.expression)
+    assert margin is not None and set(variables(margin)) <= set(model.values)
+
+
+CHOICES = [
+    ({}, {}),
+    ({"tl_layout": LAYOUTS[1], "tl_is_tuned": 1.0}, {"layout": "channels_last", "tuned": True}),
+    ({"tl_host_launch_us": 40.0, "tl_gpu": "Instinct MI50"}, {"host_launch_s": 4e-5, "gpu": "Instinct MI50"}),
+    ({"tl_host_launch_us": 2000.0, "tl_precision": "amp"}, {"host_launch_s": 2e-3, "precision": "amp"}),
+]
+
+
+@needs_libreoffice
+def test_every_setting_is_computed_as_predict_does(law, tmp_path):
+    plan = small_plan(law)
+    files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(CHOICES)}
+    books = recalculated(files, tmp_path)
+    for number, (_, settings) in enumerate(CHOICES):
+        asked = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64} | settings
+        (expected,) = predict_runs(law, configuration(**asked))
+        book = books[f"{number}.xlsx"]
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
+        assert all_gpus(book)[asked["gpu"]]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
+        decides = any("the host's launches decide" in text for text in expected.warnings)
+        assert value_of(book, "host or GPU") == (HOST_DECIDES if decides else GPU_DECIDES)
