@@ -100,8 +100,12 @@ def _times(a: Array, b: Array) -> Array:
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
-    """Return a*b."""
-    return hull([_times(x, y) for x, y in product((a.low, a.high), (b.low, b.high))], a.total & b.total)
+    """Return a*b, rounded outwards but where all ends have so few digits that their products are exact."""
+    products = [_times(x, y) for x, y in product((a.low, a.high), (b.low, b.high))]
+    wide = hull(products, a.total & b.total)
+    exact = reduce(np.logical_and, (end.astype(np.float32) == end for end in (a.low, a.high, b.low, b.high)))
+    low = np.where(exact, reduce(np.minimum, products), wide.low)
+    return Interval(low, np.where(exact, reduce(np.maximum, products), wide.high), wide.total)
 
 
 def inverse(a: Interval) -> Interval:

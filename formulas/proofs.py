@@ -1,8 +1,8 @@
 """Proofs that an expression keeps its sign, or never falls in a variable, everywhere in a box.
 
-"proved" is a theorem (interval arithmetic with outward rounding, over a bisection of the box) and includes
-that the expression is valid everywhere in the box; "refuted" comes with points that interval arithmetic
-confirms; all else is "undecided".
+"proved" is a theorem (bounds of elasticities, or interval arithmetic over a bisection of the box, both
+rounded outwards) and includes that the expression is valid everywhere in the box; "refuted" comes with points
+that interval arithmetic confirms; all else is "undecided".
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.formulas.derivatives import derivative, partials
+from trainlaw.formulas.elasticities import Elasticities
 from trainlaw.formulas.enclosure import Box, Ranges, check_box, enclose
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold, nodes, variables
@@ -140,6 +141,9 @@ def prove_monotone(
     'proved'
     """
     ends = check_box(Apply("add", (expression, Variable(name))), box)
+    # Sums and maxima of products are decided in one pass, without a bisection.
+    if Elasticities(expression, ends).monotone(name, direction).proved:
+        return Proof("proved")
     signed = expression if direction > 0 else Apply("neg", (expression,))
     claim = _RisingClaim(signed, derivative(signed, name), name, ends[name][1])
     return _prove(claim, ends, max_boxes, simplify_seconds)

@@ -84,9 +84,19 @@ def tidy(expression: Expression) -> Expression:
     >>> to_text(tidy(parse_text("2 * x * y + y * x / 4 - 0 * z")))
     '2.25 * x * y'
     """
-    tidied = rebuilt(expression, apply=_tidy_node)
+    tidied = merged(expression)
     # Merging may lengthen a formula, as where a factor moves into a sum.
     return tidied if complexity(tidied) <= complexity(expression) else fold_constants(expression)
+
+
+def merged(expression: Expression) -> Expression:
+    """Return an equal expression with like terms and like factors merged, which may be longer.
+
+    >>> from trainlaw.formulas.text import parse_text, to_text
+    >>> to_text(merged(parse_text("max((x + y) - x, 0)")))
+    'max(y, 0)'
+    """
+    return rebuilt(expression, apply=_tidy_node)
 
 
 def _tidy_node(node: Apply, arguments: tuple[Expression, ...]) -> Expression:

@@ -56,7 +56,7 @@ def test_sign(text, sign, status):
 
 @pytest.mark.slow
 def test_a_simpler_form_decides_what_intervals_alone_do_not():
-    saturating, touching = parse_text("m / (m + y)"), parse_text("x^2 - 2 * x + 1")
+    saturating, touching = parse_text("(2 * m + y) / (m + y)"), parse_text("x^2 - 2 * x + 1")
     assert prove_monotone(saturating, "m", BOX, simplify_seconds=0) == Proof("undecided")
     assert prove_monotone(saturating, "m", BOX, simplify_seconds=60) == Proof("proved")
     assert prove_sign(touching, BOX, simplify_seconds=60) == Proof("proved")
