@@ -1,0 +1,210 @@
+"""What is proved of a formula wherever it may be used: on all known GPUs and CNNs, batch 1 to 4,096.
+
+The deployment box holds every combination of specifications and counts between the lowest and the highest
+that are known, so also GPUs and CNNs that do not exist. Counts of work are split into amounts that do not
+overlap, and each amount grows alone: more pixels, more channels or more layers are sums of such steps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+
+import pandas as pd
+from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.terms import plain_expression
+from trainlaw.datasets import cnn_table, gpu_table
+from trainlaw.datasets.cnns.counts import explain
+from trainlaw.datasets.cnns.timm_tables import timm_table
+from trainlaw.datasets.features.feature import Feature
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.formulas import Constant, Expression, Formula, Variable, parse_text, substitute, variables
+from trainlaw.formulas.elasticities import Elasticities
+
+Ends = tuple[float, float]
+LARGEST_BATCH = 4096
+#: Work that the counts name more than once, as a sum of amounts that are counted once.
+PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        "conv_macs": "conv1x1_macs + conv3x3_macs + conv5x5_macs + conv_other_macs",
+        "macs": "conv1x1_macs + conv3x3_macs + conv5x5_macs + conv_other_macs + dense_macs"
+        " + grouped_conv_macs + depthwise_macs",
+        "elementwise_elements": "batchnorm_output_elements + concat_elements + simple_elementwise_elements",
+        "params": "conv_params + dense_params + other_params",
+    }
+)
+#: Features that are amounts of their own: a mean falls when a layer below it is added.
+AMOUNTS = ("mean_layer_elements",)
+_RATES = ("peak_flop_per_s", "peak_fp32_flop_per_s", "comparable_fp32_flop_per_s")
+_PEAKS = tuple(dict.fromkeys(row.peak_column for row in PRECISIONS.values()))
+
+
+@dataclass(frozen=True)
+class Change:
+    """One way in which a run can differ: what grows together, and the direction in which time may go.
+
+    fixed : flags that have one value, where only such runs can differ like that.
+    """
+
+    name: str
+    together: Mapping[str, float]
+    direction: int
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A statement about a formula over the deployment box; `blame` says which terms leave it open."""
+
+    statement: str
+    proved: bool
+    blame: tuple[str, ...] = ()
+
+
+def _alone(name: str, direction: int) -> Change:
+    return Change(name, {name: 1.0}, direction)
+
+
+def _link(name: str) -> Change:
+    return Change(f"{name}_byte_per_s", {f"{name}_byte_per_s": 1.0, f"{name}_s_per_byte": -1.0}, -1)
+
+
+# Any change of rates that a data sheet can show is made of these: in fp32 the peak rate is the fp32 rate.
+_HARDWARE = (
+    Change("peak_flop_per_s", {"peak_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
+    Change("peak_fp32_flop_per_s", dict.fromkeys(_RATES[:2], 1.0), -1),
+    Change("peak_fp32_flop_per_s alone", {"peak_fp32_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
+    Change("all rates", dict.fromkeys((*_RATES, *_PEAKS), 1.0), -1),
+    Change("boost_clock_hz", dict.fromkeys((*_RATES, *_PEAKS, "boost_clock_hz"), 1.0), -1),
+    *(_alone(name, -1) for name in ("base_clock_hz", "bandwidth_byte_per_s", "l2_bytes", "l1_bytes_per_sm")),
+    _alone("last_level_cache_bytes", -1),
+    _link("link"),
+    _link("network"),
+    _alone("host_launch_s", 1),
+    _alone("link_latency_s", 1),
+    _alone("network_latency_s", 1),
+)
+
+
+def deployment_box() -> Mapping[str, Ends]:
+    """Return the lowest and highest value of every base column and amount of work, in its unit."""
+    return MappingProxyType(
+        {**_cnn_box(), **_gpu_box(), "batch_per_gpu": (1.0, float(LARGEST_BATCH)), **_RUN_BOX}
+    )
+
+
+# One iteration on any host: a launch of 10 us to 1 ms; links from 100 MB/s to 1 TB/s.
+_RUN_BOX: Mapping[str, Ends] = {
+    "bytes_per_element": (
+        min(row.bytes_per_element for row in PRECISIONS.values()),
+        max(row.bytes_per_element for row in PRECISIONS.values()),
+    ),
+    "host_launch_s": (1e-5, 1e-3),
+    "n_gpus": (1.0, 1024.0),
+    "n_nodes": (1.0, 128.0),
+    "single_gpu_time_s": (1e-4, 1e3),
+    **{f"{link}_byte_per_s": (1e8, 1e12) for link in ("link", "network")},
+    **{f"{link}_s_per_byte": (0.0, 1e-8) for link in ("link", "network")},
+    **{f"{link}_latency_s": (0.0, 1e-3) for link in ("link", "network")},
+    "peer_access": (0.0, 1.0),
+}
+
+
+@cache
+def _gpu_box() -> Mapping[str, Ends]:
+    table = gpu_table()
+    known = table[table["device"] == "GPU"]
+    numbers = known.select_dtypes("number")
+    box = {str(name): (float(numbers[name].min()), float(numbers[name].max())) for name in numbers}
+    peaks = [box[name] for name in _PEAKS]
+    return box | {"peak_flop_per_s": (min(low for low, _ in peaks), max(high for _, high in peaks))}
+
+
+@cache
+def _cnn_box() -> Mapping[str, Ends]:
+    """Return the range of each count: from 0, but from the lowest for numbers of layers and the like."""
+    table = pd.concat([cnn_table(), timm_table()])
+    counts = {name: (0.0, float(table[name].max())) for name, _, _ in explain() if name in table}
+    for name in ("n_layers", "depth", "depth_all_layers", "graph_width"):
+        counts[name] = float(table[name].min()), counts[name][1]
+    means = table["activation_elements"] / table["n_layers"]
+    return counts | {
+        "conv_other_macs": counts["conv_macs"],
+        "simple_elementwise_elements": counts["elementwise_elements"],
+        "other_params": counts["params"],
+        "mean_layer_elements": (0.0, float(means.max())),
+    }
+
+
+def over_amounts(formula: Formula) -> Expression:
+    """Return the formula over base columns and the amounts of `PARTS` and `AMOUNTS`."""
+    features = handling(formula).features
+    whole = plain_expression(formula)
+    return substitute(whole, {name: _written_out(features, name) for name in variables(whole)})
+
+
+def _written_out(features: Mapping[str, Feature], name: str) -> Expression:
+    if name in PARTS:
+        return parse_text(PARTS[name])
+    feature = features.get(name)
+    if feature is None or feature.is_base or name in AMOUNTS:
+        return Variable(name)
+    parts = variables(feature.expression)
+    return substitute(feature.expression, {part: _written_out(features, part) for part in parts})
+
+
+def proved_properties(formula: Formula) -> list[Property]:
+    """Return what a time has to satisfy over the deployment box, each statement proved or with what is open.
+
+    Parameters
+    ----------
+    formula : Formula
+        A formula of whole runs.
+
+    Returns
+    -------
+    list of Property
+        That the time is never negative; that it never falls with the batch or any amount of work; that it
+        never rises with a rate, cache, clock or link. Quantities that the formula lacks are left out.
+
+    Raises
+    ------
+    UnknownNameError
+        If a feature has no range in the box, as one of the user's own.
+    """
+    expression = over_amounts(formula)
+    box = deployment_box()
+    names = set(variables(expression))
+    flags = {name: (0.0, 1.0) for name in names if name.startswith(("is_", "has_"))}
+    cases = _Cases(expression, {**box, **flags}, tuple(flags))
+    positive = cases.under({}).nonnegative
+    found = [Property("the time is never negative", positive)]
+    for change in (*_work(names), *_HARDWARE):
+        if names.intersection(change.together):
+            fixed = {name: value for name, value in change.fixed.items() if name in names}
+            proof = cases.under(fixed).monotone(change.together, change.direction)
+            word = "falls" if change.direction > 0 else "rises"
+            found.append(Property(f"the time never {word} with {change.name}", proof.proved, proof.blame))
+    return found
+
+
+def _work(names: set[str]) -> list[Change]:
+    """Return the batch and every amount of work among the names."""
+    return [_alone(name, 1) for name in sorted(names & {"batch_per_gpu", "single_gpu_time_s", *_cnn_box()})]
+
+
+class _Cases:
+    """The proofs of one expression, for each choice of fixed flags."""
+
+    def __init__(self, expression: Expression, box: Mapping[str, Ends], flags: tuple[str, ...]) -> None:
+        """Keep the expression, the ranges of its variables, and which of them are 0 or 1."""
+        self._expression, self._box, self._flags = expression, box, flags
+        self._known: dict[tuple[tuple[str, float], ...], Elasticities] = {}
+
+    def under(self, fixed: Mapping[str, float]) -> Elasticities:
+        """Return the elasticities where the flags of `fixed` have those values."""
+        key = tuple(sorted(fixed.items()))
+        if key not in self._known:
+            case = substitute(self._expression, {name: Constant(value) for name, value in key})
+            self._known[key] = Elasticities(case, self._box, self._flags)
+        return self._known[key]
