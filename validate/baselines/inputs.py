@@ -45,7 +45,7 @@ def balanced_weights(X: pd.DataFrame, groups: npt.ArrayLike, per_group: float) -
     A class is a value of `CLASS_FEATURES`. per_group : sum of the weights over the number of groups; it says
     how much the runs of one GPU count against a prior. Raises as `check_columns`.
     """
-    classes = pd.MultiIndex.from_arrays(columns(X, CLASS_FEATURES, "weights by precision").T)
+    classes = pd.MultiIndex.from_arrays(list(columns(X, CLASS_FEATURES, "weights by precision").T))
     weights = group_weights(groups) * group_weights(pd.factorize(classes)[0])
     n_groups = len(np.unique(np.asarray(groups, dtype=str)))
     return np.asarray(weights * (per_group * n_groups / weights.sum()))
