@@ -105,7 +105,7 @@ class StraightLine:
 
 def scaler_results(along: str) -> tuple[StudyResult, np.ndarray]:
     """Return the predictions between end points, and which are of whole series; `along` batch or pixels."""
-    rows = runs_between_end_points(load("default").where(source="profet"), along)
+    rows = runs_between_end_points(load("fp32-2026").where(source="profet"), along)
     splits = leave_one_group_out(rows.labels[BY_CNN])
     estimators = {OURS: EndPointSearch, "straight line": StraightLine, "PROFET's parabola": PolynomialScaler}
     result = run_study(rows.X, rows.seconds, rows.labels, splits, estimators, group_column=BY_CNN)
@@ -180,13 +180,13 @@ def _shown_first(table: PairTable) -> np.ndarray:
 
 
 def _scaler_formula(along: str) -> Formula:
-    rows = runs_between_end_points(load("default").where(source="profet"), along)
+    rows = runs_between_end_points(load("fp32-2026").where(source="profet"), along)
     formula = EndPointSearch().fit(rows.X, rows.seconds, rows.labels[BY_CNN].to_numpy(dtype=str)).formula_
     result, _ = scaler_results(along)
     errors = errors_json(result, _SCALER_PROTOCOL, BY_CNN)
     first = np.arange(0, len(rows.X), len(rows.X) // 4)[:4]
     what = f"between known ends of {along}"
-    return _finalized(formula, rows.X, rows.seconds, errors, what=what, table=load("default"), first=first)
+    return _finalized(formula, rows.X, rows.seconds, errors, what=what, table=load("fp32-2026"), first=first)
 
 
 def _finalized(

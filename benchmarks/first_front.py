@@ -21,7 +21,7 @@ from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.candidates import values_of
 
-runs = load("default")
+runs = load("fp32-2026")
 X = runs.features(STUDY_FEATURES).to_numpy()
 groups = runs.labels()["gpu_group"].to_numpy(str)
 settings = SearchSettings(evaluations=None, limit_seconds=120.0, threads=2)

@@ -38,7 +38,7 @@ class TimedSearch:
 
 def held_out_rows(limit_seconds: float, workers: int, engines: bool) -> list[dict[str, object]]:
     """Return one row per estimator: held-out error as mean over GPU groups, mean over runs, and median."""
-    runs = load("default")
+    runs = load("fp32-2026")
     searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
     if engines:
         searches |= {

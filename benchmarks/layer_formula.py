@@ -230,7 +230,7 @@ def iteration_errors(predicted: np.ndarray, runs: RunTable) -> dict[str, object]
 
 def built_in_formula() -> Formula:
     """Return the formula of a layer inside a CNN, with its held-out errors."""
-    runs = load("default")
+    runs = load("fp32-2026")
     rows = run_layers(runs, leave_out=True)
     runs = runs.where(rows.known)
     expressions = part_expressions("")

@@ -85,7 +85,7 @@ class Planted:
 
 def single_gpu_formula(name: str) -> Planted:
     """Return a formula of `SINGLE_GPU_FORMULAS` on the rows of the default table."""
-    return _on_table("default", name, SINGLE_GPU_FEATURES, SINGLE_GPU_FORMULAS[name])
+    return _on_table("fp32-2026", name, SINGLE_GPU_FEATURES, SINGLE_GPU_FORMULAS[name])
 
 
 def multi_gpu_formula() -> Planted:
@@ -114,7 +114,7 @@ def layer_formula(runs_per_group: int = 24) -> Planted:
 
     The convolution is a matrix product of M x K by K x N.
     """
-    runs = load("default")
+    runs = load("fp32-2026")
     groups = runs.labels()["gpu_group"].to_numpy(str)
     generator = np.random.default_rng(0)
     kept = np.sort(

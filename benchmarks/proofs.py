@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 def proof_rows(evaluations: int = 20_000) -> list[dict[str, object]]:
     """Return a row for rising and one for falling: claims, those contradicted by points, proved, seconds."""
-    runs = load("default")
+    runs = load("fp32-2026")
     search = FormulaRegressor(
         feature_specs(STUDY_FEATURES), TARGET, SearchSettings(evaluations=evaluations, threads=2)
     )

@@ -15,7 +15,7 @@ SOURCE = "profet"
 
 def replay_of(held_out: str, tuning: bool = False, start: int = 10) -> Replay:
     """Return the replay with PROFET's runs as pool, or with those of all other sources if `tuning`."""
-    runs = load("default")
+    runs = load("fp32-2026")
     inside = (runs.frame["source"] == SOURCE).to_numpy() != tuning
     return replayed(runs, inside, ReplaySettings(held_out=held_out, start=start))
 

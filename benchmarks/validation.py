@@ -73,7 +73,7 @@ def _mape(measured: np.ndarray, predicted: np.ndarray) -> float:
     return float(100.0 * np.abs(np.where(np.isfinite(predicted), predicted, 0.0) / measured - 1.0).mean())
 
 
-def one_gpu(estimators: Mapping[str, EstimatorFactory], table: str = "default", cnns: bool = True) -> None:
+def one_gpu(estimators: Mapping[str, EstimatorFactory], table: str = "fp32-2026", cnns: bool = True) -> None:
     """Hold out every GPU group, then every base CNN."""
     runs = load(table)
     X, seconds, labels = runs.features(), runs.seconds, runs.labels()
@@ -122,7 +122,7 @@ def t3() -> None:
 
 def new_target(table) -> None:
     """Predict target GPUs without training pairs: anchor time x ratio of the closed form CF21."""
-    runs = load("default")
+    runs = load("fp32-2026")
     X, seconds, labels = runs.features(), runs.seconds, runs.labels()
     target, anchor = table.target_runs(), table.anchor_runs()
     groups = target.labels()[_GPU].to_numpy(dtype=str)

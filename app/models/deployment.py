@@ -33,7 +33,7 @@ PARTS: Mapping[str, str] = MappingProxyType(
         "params": "conv_params + dense_params + other_params",
     }
 )
-#: Features that are amounts of their own: a mean falls when a layer below it is added.
+#: Features that are independent amounts: a mean falls when a layer below it is added.
 AMOUNTS = ("mean_layer_elements",)
 _RATES = ("peak_flop_per_s", "peak_fp32_flop_per_s", "comparable_fp32_flop_per_s")
 _PEAKS = tuple(dict.fromkeys(row.peak_column for row in PRECISIONS.values()))

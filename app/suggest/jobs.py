@@ -285,7 +285,7 @@ def _pool(options: SuggestOptions) -> RunTable:
 
 def run_replay(source: str, settings: ReplaySettings) -> tuple[str, str]:
     """Return what to print and a CSV of a replay on the built-in runs of one source."""
-    runs = load("default")
+    runs = load("fp32-2026")
     inside = (runs.frame["source"] == source).to_numpy()
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))

@@ -28,7 +28,7 @@ def coverage(table: MeasuredTable) -> pd.DataFrame:
     --------
 
     >>> from trainlaw.datasets import load
-    >>> coverage(load("default")).loc["T4", "vgg16"]
+    >>> coverage(load("fp32-2026")).loc["T4", "vgg16"]
     '23 (16-256)'
     """
     rows = _keys(table)
@@ -215,7 +215,7 @@ def coverage_by(table: RunTable, names: Sequence[str]) -> pd.DataFrame:
     time the same parts, nan where there are none.
 
     >>> from trainlaw.datasets import load
-    >>> int(coverage_by(load("default"), ["gpu"]).loc["T4", "runs"])
+    >>> int(coverage_by(load("fp32-2026"), ["gpu"]).loc["T4", "runs"])
     333
     """
     frame = table.frame.reset_index(drop=True)

@@ -76,7 +76,7 @@ class MeasuredTable:
         column, InputError for a mask of another type or shape.
 
         >>> from trainlaw.datasets import load
-        >>> len(load("default").where(source="profet", gpu=["K80", "T4"]))
+        >>> len(load("fp32-2026").where(source="profet", gpu=["K80", "T4"]))
         658
         """
         chosen = np.ones(len(self), dtype=bool) if mask is None else np.asarray(mask)

@@ -42,7 +42,7 @@ def errors_by_hand() -> dict:
 def formula() -> Formula:
     expression = parse_text(TEXT)
     names = variables(expression)
-    columns = load("default").features(names)
+    columns = load("fp32-2026").features(names)
     ranges = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
     provenance = {"trainlaw_version": "0.1.0", "table": "default", "seed": 0, "precisions": ["fp32"]}
     return Formula(

@@ -28,7 +28,7 @@ def take(runs: SimpleNamespace, rows: np.ndarray) -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def runs():
     """All built-in single-GPU fp32 runs: X (1730, k), seconds (1730,), labels."""
-    return as_study(datasets.load("default"))
+    return as_study(datasets.load("fp32-2026"))
 
 
 @pytest.fixture(scope="session")

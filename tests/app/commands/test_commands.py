@@ -180,7 +180,7 @@ def test_data_show_says_what_to_be_cautious_about():
 
 
 def test_imported_runs_read_back_as_the_same_table(tmp_path):
-    frame = load("default").where(source="zeus").frame.assign(time_s=lambda part: part["time_s"] * 1000)
+    frame = load("fp32-2026").where(source="zeus").frame.assign(time_s=lambda part: part["time_s"] * 1000)
     yours = tmp_path / "yours.csv"
     frame.rename(columns={"time_s": "latency_ms"}).drop(columns=["time_min_s", "time_max_s"]).to_csv(
         yours, index=False
@@ -190,7 +190,7 @@ def test_imported_runs_read_back_as_the_same_table(tmp_path):
     assert str(target) in text
     from trainlaw.app.inputs.tables import find_table
 
-    np.testing.assert_allclose(find_table(str(target)).seconds, load("default").where(source="zeus").seconds)
+    np.testing.assert_allclose(find_table(str(target)).seconds, load("fp32-2026").where(source="zeus").seconds)
     assert "no fault" in output("data", "check", target)
 
 

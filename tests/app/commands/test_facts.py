@@ -339,9 +339,9 @@ def measured(path, frame):
 
 @pytest.fixture
 def own_runs(tmp_path):
-    frame = load("default").where(source="zeus").frame[["gpu", "cnn", "input_size_px", "n_classes"]]
-    times = load("default").where(source="zeus").seconds
-    batches = load("default").where(source="zeus").frame["batch_per_gpu"]
+    frame = load("fp32-2026").where(source="zeus").frame[["gpu", "cnn", "input_size_px", "n_classes"]]
+    times = load("fp32-2026").where(source="zeus").seconds
+    batches = load("fp32-2026").where(source="zeus").frame["batch_per_gpu"]
     return measured(tmp_path / "own.csv", frame.assign(batch_per_gpu=batches, time_s=times, precision="fp32"))
 
 
@@ -368,7 +368,7 @@ def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
     table = find_table(str(target))
     assert len(table) == 1759
     assert (table.frame["source"] == "unknown").sum() == 29
-    assert table.where(source="profet") == load("default").where(source="profet")
+    assert table.where(source="profet") == load("fp32-2026").where(source="profet")
 
 
 def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):

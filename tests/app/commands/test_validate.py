@@ -27,7 +27,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def table():
-    return load("default")
+    return load("fp32-2026")
 
 
 def test_short_names_are_features_and_no_feature_is_hidden():

@@ -29,7 +29,7 @@ from trainlaw.formulas.expression import with_constants
 
 def law(text, **changes):
     names = [name for name in variables(parse_text(text)) if name in FEATURES]
-    columns = load("default").features(names)
+    columns = load("fp32-2026").features(names)
     ranges = {name: (float(columns[name].min()), float(columns[name].max())) for name in names}
     return replace(Formula(parse_text(text), feature_specs(names), TARGET, ranges=ranges), **changes)
 
@@ -75,7 +75,7 @@ def test_forms_agree_and_the_shortest_is_first(built_in):
     forms = equivalent_forms(built_in)
     assert len(forms) >= 2
     assert [form.complexity for form in forms] == sorted(form.complexity for form in forms)
-    run = load("default")
+    run = load("fp32-2026")
     for form in forms:
         names = variables(form.expression)
         values, valid = evaluate(form.expression, dict(zip(names, run.matrix(names).T, strict=True)))
@@ -91,7 +91,7 @@ def test_products_are_written_shorter_where_that_is_possible():
 
 
 def test_rounding_costs_less_than_it_may(built_in):
-    table = load("default")
+    table = load("fp32-2026")
     generator = np.random.default_rng(0)
     exact = constants(built_in.expression)
     noisy = [value * (1 + 1e-5 * generator.normal()) for value in exact]

@@ -40,7 +40,7 @@ def test_ordinary_texts_stay_as_they_are():
 
 
 def test_only_columns_of_the_schema_and_the_machine_are_passed_on():
-    runs = load("default").where(gpu="T4")
+    runs = load("fp32-2026").where(gpu="T4")
     file = pd.DataFrame(
         {"gpu": "T4", "hardware": "T4 in /scratch/ada/box", "measured_at": ["now"] * len(runs)}
     )

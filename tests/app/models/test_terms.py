@@ -80,7 +80,7 @@ def test_products_are_not_written_out_without_end():
 def test_constants_get_names_units_and_keep_their_values(formula):
     named, constants = with_named_constants(formula)
     values = {constant.name: np.array([constant.value]) for constant in constants}
-    columns = dict(load("default").features([spec.name for spec in formula.features]).iloc[:1])
+    columns = dict(load("fp32-2026").features([spec.name for spec in formula.features]).iloc[:1])
     given_values = evaluate(named, {**{k: v.to_numpy() for k, v in columns.items()}, **values})[0]
     assert given_values[0] == formula.predict(columns)[0]
     assert str(constants[0].unit) == "1"
@@ -109,7 +109,7 @@ def test_grouped_constant_takes_its_default():
 
 
 def test_shares_add_up(formula):
-    columns = load("default").features([spec.name for spec in formula.features])
+    columns = load("fp32-2026").features([spec.name for spec in formula.features])
     values = term_values(formula, {name: columns[name].to_numpy() for name in columns})
     np.testing.assert_allclose(values.sum(axis=0), formula.predict(columns), rtol=1e-12)
     shares = mean_shares(formula, {name: columns[name].to_numpy() for name in columns})

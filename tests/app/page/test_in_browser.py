@@ -186,8 +186,8 @@ def test_two_hundred_choices_are_as_the_command_predicts(opened, page_file, tmp_
 
 
 def with_joint_range(formula):
-    columns = load("default").features([spec.name for spec in formula.used_features])
-    joint = JointRange.fit({name: columns[name] for name in columns}, load("default").labels()["gpu_group"])
+    columns = load("fp32-2026").features([spec.name for spec in formula.used_features])
+    joint = JointRange.fit({name: columns[name] for name in columns}, load("fp32-2026").labels()["gpu_group"])
     return replace(formula, errors={**formula.errors, KEY: joint.to_json()})
 
 

@@ -23,7 +23,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not in
 
 
 def made_up_result(names=("trainlaw", "null_compute", "roofline")):
-    table = load("default")
+    table = load("fp32-2026")
     labels, seconds = table.labels(), table.seconds
     generator = np.random.default_rng(0)
     frame = labels.assign(
@@ -40,7 +40,7 @@ def outcome(formula):
     carried = replace(formula, errors=errors_json(result, "5 folds over GPU groups"))
     simple = replace(formula, expression=parse_text("20 * conv_output_memory_s"))
     front = ParetoFront((ScoredFormula(simple, 0.4, 3), ScoredFormula(formula, 0.1, 40)))
-    columns = load("default").features([spec.name for spec in formula.used_features])
+    columns = load("fp32-2026").features([spec.name for spec in formula.used_features])
     known = {name: columns[name].to_numpy() for name in columns}
     shares = mean_shares(formula, known)
     provenance = {
@@ -83,7 +83,7 @@ def test_every_run_is_drawn(outcome):
     text = report_html(outcome)
     drawn = sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', text))
     # Once by measured time, once by each feature.
-    assert drawn == (1 + len(outcome.formula.used_features)) * len(load("default"))
+    assert drawn == (1 + len(outcome.formula.used_features)) * len(load("fp32-2026"))
 
 
 def test_hostile_texts_are_inert(outcome, parsed_html):

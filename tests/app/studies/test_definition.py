@@ -94,7 +94,7 @@ def test_paths_are_beside_the_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def labels():
-    return study_labels(load("default"))
+    return study_labels(load("fp32-2026"))
 
 
 # The built-in runs do not differ in threads; test_threads.py holds a number of threads out.

@@ -31,7 +31,7 @@ CLOSE = {"rtol": 1e-9, "atol": 0.0}
 
 @pytest.fixture(scope="module")
 def rows():
-    table = load("default")
+    table = load("fp32-2026")
     chosen = np.linspace(0, len(table) - 1, ROWS).astype(int)
     return table.features().iloc[chosen].reset_index(drop=True)
 
@@ -39,7 +39,7 @@ def rows():
 @pytest.fixture(scope="module")
 def laws(rows):
     """The shipped formula, a front, and every baseline that is a formula; with its values on the rows."""
-    table = load("default")
+    table = load("fp32-2026")
     X, seconds, labels = table.features(), table.seconds, table.labels()
     groups = labels["gpu_group"].to_numpy(dtype=str)
     settings = SearchSettings(evaluations=2_000, random_seed=3)

@@ -27,7 +27,7 @@ GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
 
 @pytest.fixture(scope="module")
 def small_table(tmp_path_factory):
-    frame = load("default").frame
+    frame = load("fp32-2026").frame
     part = frame[
         frame["gpu"].isin(GPUS)
         & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152"])

@@ -55,7 +55,7 @@ def rates_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outcome(rates_file):
-    frame = load("default").frame
+    frame = load("fp32-2026").frame
     part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
     entries = {"folds": 3, "evaluations": 200, "repeats": 1, "by": "source", "against": "null_compute,cf9"}
     wanted = definition_of({**entries, "rates": str(rates_file)}, "test")

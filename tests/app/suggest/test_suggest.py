@@ -37,7 +37,7 @@ def front(formula, tmp_path):
     save_formula(formula, folder / "formula.json")
     (folder / "provenance.json").write_text("{}")
     (folder / "study.toml").write_text('table = "runs.csv"\n')
-    load("default").where(source="lambda-tensorflow-benchmark").frame.to_csv(folder / "runs.csv", index=False)
+    load("fp32-2026").where(source="lambda-tensorflow-benchmark").frame.to_csv(folder / "runs.csv", index=False)
     (folder / "front.csv").write_text(
         "complexity,loss,validation_loss,formula\n"
         "3,0.5,0.6,20 * conv_output_memory_s\n"
@@ -107,7 +107,7 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
 def test_a_law_of_layers(pool):
     """Its features are those of layers; what counts is their sum over each run."""
     law = read_formula("2 * compute_s + 9 * output_memory_s + 5 * launch_s", "layer")
-    table = load("default").where(source="profet", batch_per_gpu=[16])
+    table = load("fp32-2026").where(source="profet", batch_per_gpu=[16])
     measured = table.where(cnn=sorted(set(table.frame["cnn"]))[:4])
     found = suggested_runs(StudiedFront(law, (), measured, "here"), pool, 2)
     assert len(found.members) == 2
@@ -184,7 +184,7 @@ def test_faults_are_one_line(in_empty_folder, arguments, words):
 
 @pytest.fixture(scope="module")
 def replay():
-    runs = load("default")
+    runs = load("fp32-2026")
     settings = ReplaySettings(sizes=(3, 6), seeds=3, draws=2, evaluations=600)
     return replayed(runs, (runs.frame["source"] == "mxnet-docs").to_numpy(), settings)
 
@@ -205,7 +205,7 @@ def test_held_out_runs_decide_nothing_before_they_are_predicted(replay):
     """With other held-out times, start and choice stay: only errors change."""
     from trainlaw.app.suggest import replay as module
 
-    runs = load("default").where(source="mxnet-docs")
+    runs = load("fp32-2026").where(source="mxnet-docs")
     own = module._runs_of(runs, "configuration")
     first = module._stage(own, replay.form, (replay.form,), replay.settings, 0)
     changed = own.y.copy()
@@ -219,7 +219,7 @@ def test_held_out_runs_decide_nothing_before_they_are_predicted(replay):
 
 
 def test_kinds_of_held_out_runs_and_too_few_runs():
-    runs = load("default")
+    runs = load("fp32-2026")
     inside = (runs.frame["source"] == "cde-catapult").to_numpy()
     with pytest.raises(UnknownNameError, match="configuration"):
         replayed(runs, inside, ReplaySettings(held_out="config"))

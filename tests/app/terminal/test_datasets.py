@@ -34,7 +34,7 @@ def test_heat_map_is_a_picture_of_every_cell(tmp_path, ending):
     result = run("coverage", "default", "--by", "gpu,cnn_family", "--out", path)
     assert result.exit_code == 0, result.output
     text = path.read_text()
-    assert text.count("<title>A40, ") == load("default").labels()["cnn_family"].nunique()
+    assert text.count("<title>A40, ") == load("fp32-2026").labels()["cnn_family"].nunique()
     assert "http" not in re.sub(r"http://www.w3.org/2000/svg", "", text)
     if ending == "svg":
         ET.fromstring(text)

@@ -123,7 +123,7 @@ def test_unknown_feature_is_refused():
     with pytest.raises(UnknownNameError, match="conv_macs"):
         feature_specs(["conv_mac"])
     with pytest.raises(UnknownNameError, match="did you mean"):
-        load("default").features(["conv_mac"])
+        load("fp32-2026").features(["conv_mac"])
 
 
 def test_layer_times_by_hand():
@@ -158,7 +158,7 @@ def test_definitions_name_features_only(features):
 @pytest.mark.parametrize("name", STUDY_FEATURES)
 def test_features_of_the_study_equal_the_same_sums_in_numpy(name):
     """The definitions are read and evaluated; here they are written in numpy, operation by operation."""
-    table = load("default")
+    table = load("fp32-2026")
     raw = table.features([other for other, row in FEATURES.items() if row.is_base])
     c = {other: raw[other].to_numpy() for other in raw}
     b, e, peak, rate = (

@@ -13,7 +13,7 @@ from trainlaw.validate.baselines.anchors import PolynomialScaler
 
 @pytest.fixture(scope="module")
 def runs():
-    return load("default").where(source="profet")
+    return load("fp32-2026").where(source="profet")
 
 
 @pytest.mark.parametrize(("along", "count"), [(BATCH, 737), (PIXELS, 707)])

@@ -101,7 +101,7 @@ def test_equal_layers_are_one_row_with_their_number():
 
 
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
-    table = load("default")
+    table = load("fp32-2026")
     rows = run_layers(table, LAYER_STUDY_FEATURES)
     assert rows.known.all()
     assert rows.sums.amount == len(table)
@@ -112,7 +112,7 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
 
 
 def test_cnns_are_found_by_their_counts_alone():
-    table = load("default").where(source="profet")
+    table = load("fp32-2026").where(source="profet")
     names = list(LAYER_STUDY_FEATURES)
     ours, theirs = run_layers(table, names), CnnLayers.of(table).rows(table.features(), names)
     assert all((ours.columns[name] == theirs.columns[name]).all() for name in names)

@@ -64,7 +64,7 @@ def test_repeats_are_kept(write):
 
 
 def test_imported_runs_merge_with_built_in_ones(write):
-    merged = load("default").merged(import_runs(write(GOOD)))
+    merged = load("fp32-2026").merged(import_runs(write(GOOD)))
     assert len(merged) == 1732
     assert merged.features().shape[0] == 1732
 

@@ -16,7 +16,7 @@ from trainlaw.formulas.errors import UnknownNameError
 @pytest.fixture
 def series():
     """Five batches of one network on one gpu, without any outlier."""
-    chosen = load("default").where(gpu="T4", cnn="vgg16_profet", input_size_px=64)
+    chosen = load("fp32-2026").where(gpu="T4", cnn="vgg16_profet", input_size_px=64)
     assert len(chosen) == 5 and outliers(chosen) == []
     return chosen.frame.sort_values("batch_per_gpu").assign(time_min_s=np.nan, time_max_s=np.nan)
 
@@ -65,11 +65,11 @@ def test_a_finding_is_one_line(series):
 
 
 def test_built_in_runs_have_few_outliers():
-    assert 0 < len(outliers(load("default"))) < 0.02 * 1730
+    assert 0 < len(outliers(load("fp32-2026"))) < 0.02 * 1730
 
 
 def test_coverage_counts_every_run():
-    runs = load("default")
+    runs = load("fp32-2026")
     table = coverage(runs)
     assert table.shape == (25, 28)
     counts = table.map(lambda cell: int(cell.split(" ")[0]) if cell else 0)
@@ -163,7 +163,7 @@ def test_every_dimension_labels_and_counts_every_run(name):
 
 def test_unknown_dimension_suggests_a_near_one():
     with pytest.raises(UnknownNameError, match="layout"):
-        coverage_by(load("default"), ["layuot"])
+        coverage_by(load("fp32-2026"), ["layuot"])
 
 
 def test_pairs_of_harnesses_with_the_most_configurations_are_first():

@@ -36,7 +36,7 @@ def test_pairs_give_the_runs_of_both_sides():
     assert (target.seconds == pairs.seconds).all()
     assert (target.labels()["gpu"] == pairs.frame["target_gpu"]).all()
     assert (anchor.labels()["gpu"] == pairs.frame["anchor_gpu"]).all()
-    assert list(target.features()) == list(load("default").features())
+    assert list(target.features()) == list(load("fp32-2026").features())
     assert (target.matrix(["has_input_copy", "has_optimizer"]) == 1).all()
 
 

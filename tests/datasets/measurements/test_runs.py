@@ -9,7 +9,7 @@ from trainlaw.formulas.errors import InputError, UnknownNameError
 
 @pytest.fixture(scope="module")
 def runs():
-    return load("default")
+    return load("fp32-2026")
 
 
 def test_identity_ignores_optional_columns_at_their_defaults(runs):
@@ -62,7 +62,7 @@ def test_a_run_of_an_unknown_gpu_or_network_is_told(runs):
 
 
 def test_a_configuration_has_the_features_of_the_run():
-    runs = load("default").where(gpu="T4", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128)
+    runs = load("fp32-2026").where(gpu="T4", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128)
     wanted = configuration(
         cnn="vgg16_profet",
         gpu="Tesla T4",

