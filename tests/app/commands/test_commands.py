@@ -190,7 +190,10 @@ def test_imported_runs_read_back_as_the_same_table(tmp_path):
     assert str(target) in text
     from trainlaw.app.inputs.tables import find_table
 
-    np.testing.assert_allclose(find_table(str(target)).seconds, load("fp32-2026").where(source="zeus").seconds)
+    expected = load("fp32-2026").where(source="zeus").seconds
+    np.testing.assert_allclose(find_table(str(target)).seconds, expected)
+        find_table(str(target)).seconds, load("fp32-2026").where(source="zeus").seconds
+    )
     assert "no fault" in output("data", "check", target)
 
 
