@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, shown
 from trainlaw.formulas.expression import Constant, Expression, fold, variables
 from trainlaw.formulas.intervals import Interval
 from trainlaw.formulas.operators import OPERATORS
@@ -55,8 +55,7 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
     """Return the range of each variable of the expression, sorted by name; raises as `bounds`."""
     found = {}
     for name in variables(expression):
-        if name not in box:
-            raise unknown_name("variable with a range", name, box)
+        check_name("variable with a range", name, box)
         low, high = (float(end) for end in box[name])
         if not low <= high:
             raise InputError(f"expected low <= high as range of {shown(name)}, got {low} and {high}")

@@ -1,6 +1,6 @@
 """Errors that trainlaw raises: one line says what was expected, what was found and how to fix it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -65,3 +65,9 @@ def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameErro
             ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "") or "none"
         )
     return UnknownNameError(f"unknown {kind} {shown(given)}: {advice}")
+
+
+def check_name(kind: str, given: str, known: Collection[str]) -> None:
+    """Raise UnknownNameError where `given` is not among the `known` names of a `kind` of thing."""
+    if given not in known:
+        raise unknown_name(kind, given, known)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, shown
 from trainlaw.formulas.expression import Expression, fold, variables
 from trainlaw.formulas.operators import OPERATORS
 
@@ -46,8 +46,7 @@ def evaluate(
     (array([0.5, inf]), array([ True, False]))
     """
     for name in variables(expression):
-        if name not in columns:
-            raise unknown_name("column", name, columns)
+        check_name("column", name, columns)
     arrays = {name: np.asarray(columns[name], dtype=np.float64) for name in variables(expression)}
     shape = _common_shape(columns)
     valid = np.ones(shape, dtype=bool)

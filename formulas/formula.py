@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
 from trainlaw.formulas.features import FeatureSpec
@@ -156,11 +156,9 @@ class Formula:
         if twice:
             raise InputError(f"expected each name of a feature once, got twice: {', '.join(sorted(twice))}")
         for name in variables(self.expression):
-            if name not in known:
-                raise unknown_name("variable of the formula", name, known)
+            check_name("variable of the formula", name, known)
         for name in self.ranges:
-            if name not in known:
-                raise unknown_name("feature with a range", name, known)
+            check_name("feature with a range", name, known)
 
     @property
     def used_features(self) -> tuple[FeatureSpec, ...]:

@@ -6,7 +6,7 @@ from math import isfinite
 from operator import attrgetter
 from typing import Any
 
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 from trainlaw.formulas.formula import Formula
 
 
@@ -131,8 +131,7 @@ class ParetoFront:
         UnknownNameError
             If the rule is unknown.
         """
-        if rule not in ("validation", "loss"):
-            raise unknown_name("rule", rule, ("validation", "loss"))
+        check_name("rule", rule, ("validation", "loss"))
         if not self.members:
             raise InputError("expected a Pareto front with at least one formula, got an empty one")
         validated = [member for member in self.members if member.validation_loss is not None]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,7 @@ _MEASURED_LAYER_MARKERS = frozenset({"launch_s"})
 
 def check_scope_name(name: str) -> None:
     """Raise UnknownNameError, with near names, for a scope that is not in `SCOPES`."""
-    if name not in SCOPES:
-        raise unknown_name("scope of a formula", name, SCOPES)
+    check_name("scope of a formula", name, SCOPES)
 
 
 def inferred_scope(features: Iterable[str], summed_over: str, provenance: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from trainlaw.formulas.errors import UnitError, unknown_name
+from trainlaw.formulas.errors import UnitError, check_name
 from trainlaw.formulas.expression import Apply, Constant, Expression, fold, variables
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import to_text
@@ -129,8 +129,7 @@ class _System:
 def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, _Power]:
     """Return the equations of the expression and the unit of its root."""
     for name in variables(expression):
-        if name not in units:
-            raise unknown_name("variable with a unit", name, units)
+        check_name("variable with a unit", name, units)
     system = _System()
     root = fold(
         expression,

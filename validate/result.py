@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval, pair_interval
 from trainlaw.validate.metrics import (
@@ -55,8 +55,7 @@ class StudyResult:
 
     def predicted_s(self, estimator: str) -> np.ndarray:
         """Return predicted seconds, shape (n_predictions,); UnknownNameError for an unknown estimator."""
-        if estimator not in self.estimators:
-            raise unknown_name("estimator", estimator, self.estimators)
+        check_name("estimator", estimator, self.estimators)
         return self.predictions[estimator].to_numpy(dtype=float)
 
     def labels(self, column: str) -> np.ndarray:

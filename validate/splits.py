@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 
 # Least share of the runs held out by "train on the past, test on the future".
 _NEWEST_SHARE = 0.2
@@ -216,8 +216,7 @@ def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> 
     known = np.unique(labels).tolist()
     for held_out in lists.values():
         for name in held_out:
-            if name not in known:
-                raise unknown_name("group", name, known)
+            check_name("group", name, known)
     return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
 
 
@@ -258,8 +257,7 @@ def splits_by_name(name: str, labels: pd.DataFrame) -> tuple[Split, ...]:
     InputError
         If `labels` lack the column of the scheme.
     """
-    if name not in SCHEMES:
-        raise unknown_name("split", name, SCHEMES)
+    check_name("split", name, SCHEMES)
     try:
         return SCHEMES[name](labels)
     except KeyError as missing:

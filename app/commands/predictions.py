@@ -384,7 +384,7 @@ def many_core_command(
     """
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
-    from trainlaw.formulas.errors import unknown_name
+    from trainlaw.formulas.errors import check_name
 
     formula = many_core_formula(model.value)
     if published:
@@ -392,8 +392,7 @@ def many_core_command(
         print("\n\n".join(f"model ({each})\n{cases_text(form, cases_of(form))}" for each, form in both))
     else:
         known = group_keys(formula)[NETWORK]
-        if cnn not in known:
-            raise unknown_name("CNN", cnn, known)
+        check_name("CNN", cnn, known)
         case = next(case for case in cases_of(formula) if case[NETWORK] == cnn)
         inputs = {"threads": float(threads), "train_images": float(train_images)}
         inputs |= {"test_images": float(test_images), "epochs": float(epochs or case["epochs"])}

@@ -165,10 +165,9 @@ def compare_command(
 def _scope(of: str) -> str:
     """The scope of the formulas that a kind of study finds."""
     from trainlaw.app.studies.kinds import STUDY_KINDS
-    from trainlaw.formulas.errors import unknown_name
+    from trainlaw.formulas.errors import check_name
 
-    if of not in STUDY_KINDS:
-        raise unknown_name("kind of study", of, STUDY_KINDS)
+    check_name("kind of study", of, STUDY_KINDS)
     return STUDY_KINDS[of].scope
 
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from itertools import pairwise
 
 from trainlaw.formulas import SECOND, FeatureSpec, Formula, GroupedConstant, Unit, parse_text, variables
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import CUSTOM
 from trainlaw.validate.baselines.many_core import (
     CLOCK_HZ,
@@ -63,8 +63,7 @@ def many_core_formula(model: str) -> Formula:
     6.6
     6.7
     """
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
+    check_name("model", model, MODELS)
     expression = parse_text(_text_a() if model == "a" else _text_b())
     used = variables(expression)
     specs = tuple(spec for spec in _FEATURES if spec.name in used)

@@ -22,7 +22,7 @@ from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS
 from trainlaw.datasets.features.feature import Feature, written_out
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, run_layers, run_rows
 from trainlaw.formulas import SCOPES, Expression, FeatureSpec, Formula, InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import CUSTOM, GPU_PAIR, LAYER, MEASURED_LAYER, MULTI_GPU, MULTI_GPU_RUN, RUN
 
 _APP = "trainlaw.app"
@@ -152,8 +152,7 @@ def feature_specs_for(scope: str, names: Iterable[str]) -> tuple[FeatureSpec, ..
 
 def _feature(scope: str, name: str) -> Feature:
     known = SCOPE_HANDLING[scope].features
-    if name not in known:
-        raise unknown_name("feature of layers" if scope == LAYER else "feature", name, known)
+    check_name("feature of layers" if scope == LAYER else "feature", name, known)
     return known[name]
 
 

@@ -23,7 +23,7 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
-from trainlaw.formulas.errors import shown, unknown_name
+from trainlaw.formulas.errors import check_name, shown, unknown_name
 from trainlaw.formulas.scopes import MULTI_GPU, RUN
 from trainlaw.formulas.unit_inference import constant_units
 
@@ -168,8 +168,7 @@ def with_groups(formula: Formula, labels: Mapping[str, str]) -> Formula:
             if not keys:
                 raise InputError(f"--label {label}: this formula has no constants that differ by group")
             raise unknown_name("label of the formula", label, keys)
-        if group not in groups:
-            raise unknown_name(label, group, groups)
+        check_name(label, group, groups)
     grouped = tuple(
         replace(item, values={}, default=item.values.get(labels[item.key], item.default))
         if item.key in labels

@@ -12,7 +12,7 @@ from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.features.cnn_layer_features import device_shares
 from trainlaw.datasets.measurements.formula_rows import layer_columns
 from trainlaw.formulas import Formula, InputError, load_formula
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import LAYER
 
 PHASES = ("training", "forward")
@@ -85,8 +85,7 @@ def plan_streams(
     >>> round(plan.chosen.speed_up, 9), plan.critical == tuple(range(len(plan.layers)))
     (1.0, True)
     """
-    if phase not in PHASES:
-        raise unknown_name("phase", phase, PHASES)
+    check_name("phase", phase, PHASES)
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
     formula = formula or load_formula(LAYER_FORMULA)

@@ -15,7 +15,7 @@ from trainlaw.app.suggest.candidates import Candidates, make_candidates
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.design import Design, space_filling
 from trainlaw.validate.metrics import mape_percent
@@ -114,8 +114,7 @@ def replayed(
 
     on_seed : called after each seed with its number. InputError where there are too few runs on either side.
     """
-    if settings.held_out not in HELD_OUT:
-        raise unknown_name("kind of held-out runs", settings.held_out, HELD_OUT)
+    check_name("kind of held-out runs", settings.held_out, HELD_OUT)
     form, members = _searched(runs.where(~inside), settings.evaluations)
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)

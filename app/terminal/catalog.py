@@ -25,7 +25,7 @@ from trainlaw.datasets.cnns.zoo import dense_names
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name, unknown_name
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
 _LINKS = ("host_link", "gpu_link")
@@ -182,8 +182,7 @@ class CnnQuery:
 
 def cnn_list_text(query: CnnQuery) -> str:
     """Return the families, or the CNNs that a query selects; raises UnknownNameError."""
-    if query.sort not in SORT_KEYS:
-        raise unknown_name("sort key", query.sort, SORT_KEYS)
+    check_name("sort key", query.sort, SORT_KEYS)
     table = _known_cnns()
     if query.family and query.family not in set(table["cnn_family"]):
         raise unknown_name("CNN family", query.family, sorted(set(table["cnn_family"])))

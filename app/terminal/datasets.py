@@ -16,7 +16,7 @@ from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import UnknownNameError, unknown_name
+from trainlaw.formulas.errors import UnknownNameError, check_name, unknown_name
 from trainlaw.formulas.files import write_text_atomically
 
 _GPU_COLUMNS, _BATCH_COLUMNS = ("gpu", "target_gpu"), ("batch_per_gpu", "batch")
@@ -67,8 +67,7 @@ def table_text(name: str) -> str:
 
     Raises UnknownNameError for an unknown name.
     """
-    if name not in DATASETS:
-        raise unknown_name("data set", name, DATASETS)
+    check_name("data set", name, DATASETS)
     table, dataset = load(name), DATASETS[name]
     shortest, longest = (show_seconds(float(value)) for value in (table.seconds.min(), table.seconds.max()))
     head = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 
 # Bytes of a stored activation. Mixed precision keeps weights of 4 bytes.
 _ACTIVATION_BYTES: Mapping[str, int] = {"fp32": 4, "tf32": 4, "amp": 2, "fp16": 2, "bf16": 2, "fp64": 8}
@@ -156,10 +156,8 @@ def step_memory(
     parameters: float, sample: MemoryPerSample, batch: int, precision: str, optimizer: str
 ) -> TrainingMemory:
     """Return the memory of an iteration from learned elements and needs per sample; as `training_memory`."""
-    if precision not in _ACTIVATION_BYTES:
-        raise unknown_name("precision", precision, _ACTIVATION_BYTES)
-    if optimizer not in OPTIMIZER_VALUES:
-        raise unknown_name("optimizer", optimizer, OPTIMIZER_VALUES)
+    check_name("precision", precision, _ACTIVATION_BYTES)
+    check_name("optimizer", optimizer, OPTIMIZER_VALUES)
     if batch < 1:
         raise InputError(f"expected a batch of at least 1 sample, got {batch}")
     value_bytes, weight_bytes = _ACTIVATION_BYTES[precision], _weight_bytes(precision)

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 import pandas as pd
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 
 
 def joined_name(text: str) -> str:
@@ -43,8 +43,7 @@ def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[C
     known = [column.name for column in columns]
     result = table
     for ours, theirs in mapping.items():
-        if ours not in known:
-            raise unknown_name("column of the schema", ours, known)
+        check_name("column of the schema", ours, known)
         if theirs not in table:
             raise InputError(f"the mapping {ours}={theirs} names a column that is not in the file")
         factor = _factor(theirs) if ours.endswith("_s") else 1.0

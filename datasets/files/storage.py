@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.formulas.errors import InputError, check_name
 
 # From pandas 3.1 on, read_csv is exact by default and warns about the option that older versions need.
 _IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
@@ -35,8 +35,7 @@ def read_data_file(name: str) -> bytes:
 
     Raises UnknownNameError for an unregistered name, InputError for a missing or altered file.
     """
-    if name not in registered_files():
-        raise unknown_name("data file", name, registered_files())
+    check_name("data file", name, registered_files())
     try:
         data = files(_FOLDER).joinpath(name).read_bytes()
     except OSError as error:

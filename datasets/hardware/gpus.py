@@ -11,7 +11,7 @@ import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.files.storage import read_data_table, records
-from trainlaw.formulas.errors import UnknownNameError, shown, unknown_name
+from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 # Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
 _VENDOR_WORDS = re.compile(
@@ -200,8 +200,7 @@ class Gpu:
         >>> find_gpu("T4").source_of("peak_fp16_flop_per_s")
         'derived: tensor_fp16_flop_per_s'
         """
-        if column not in FACT_COLUMNS:
-            raise unknown_name("specification of a GPU", column, FACT_COLUMNS)
+        check_name("specification of a GPU", column, FACT_COLUMNS)
         value = getattr(self, column)
         known = not isnan(value) if isinstance(value, float) else bool(value)
         return (self.sources.get(column, self.source) if known else "") or "unknown"

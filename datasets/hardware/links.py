@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 from trainlaw.datasets.files.storage import read_data_table
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name, unknown_name
 
 _INFINIBAND = re.compile(r"^ib-")
 # A generation of NVLink without a number of links means all links of its largest GPU.
@@ -59,8 +59,7 @@ class Link:
         >>> find_link("pcie4-x16").source_of("effective_byte_per_s")
         'recalled'
         """
-        if column not in _SOURCE_COLUMNS:
-            raise unknown_name("figure of a link", column, _SOURCE_COLUMNS)
+        check_name("figure of a link", column, _SOURCE_COLUMNS)
         return str(getattr(self, _SOURCE_COLUMNS[column])) or "unknown"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.measurements.runs import RunTable
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import DIMENSIONLESS, SECOND
 
@@ -69,8 +69,7 @@ def runs_between_end_points(table: RunTable, along: str) -> EndPoints:
     A series has one GPU, one CNN, one batch or image size, and at least three runs. The times at its ends are
     features; those in between are to be predicted. Raises UnknownNameError for any other `along`.
     """
-    if along not in _WAYS:
-        raise unknown_name("direction of a series", along, _WAYS)
+    check_name("direction of a series", along, _WAYS)
     column, fixed = _WAYS[along]
     work = _with_amounts(table).sort_values([*fixed, column], kind="stable")
     series = work.groupby(list(fixed), sort=False)

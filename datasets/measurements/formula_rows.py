@@ -21,7 +21,7 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import RunTable
 from trainlaw.datasets.tables.joins import LazyColumns
-from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
+from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 from trainlaw.formulas.expression import variables
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.row_sums import RowSums
@@ -190,8 +190,7 @@ def layer_columns(
     >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 1)["launch_s"][:2].tolist()
     [0.0, 1e-05]
     """
-    if precision not in PRECISIONS:
-        raise unknown_name("precision", precision, PRECISIONS)
+    check_name("precision", precision, PRECISIONS)
     numbers = PRECISIONS[precision]
     known = {
         "batch_per_gpu": float(batch),

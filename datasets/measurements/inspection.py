@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.measurements.runs import LABELS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 
 
 def coverage(table: MeasuredTable) -> pd.DataFrame:
@@ -194,8 +194,7 @@ def dimension_labels(table: RunTable, names: Sequence[str]) -> pd.DataFrame:
     Raises UnknownNameError for a name that is not in `DIMENSIONS`.
     """
     for name in names:
-        if name not in DIMENSIONS:
-            raise unknown_name("dimension", name, DIMENSIONS)
+        check_name("dimension", name, DIMENSIONS)
     frame, labels = table.frame, table.labels() if set(names) & set(LABELS) else pd.DataFrame()
     columns = {name: labels[name] if name in labels else _texts(frame[name]) for name in names}
     return pd.DataFrame(columns, dtype=object)

@@ -19,7 +19,7 @@ from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.tables.joins import Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
-from trainlaw.formulas.errors import InputError, shown, unknown_name
+from trainlaw.formulas.errors import InputError, check_name, shown
 
 RUN_COLUMNS = shipped_schema("runs")
 TIMED_PARTS = next(column.allowed for column in RUN_COLUMNS if column.name == "timed_parts")
@@ -200,11 +200,11 @@ def configuration(
     known = _counted(cnn, input_size_px, n_classes)
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
     used_precision = precision or chosen.default_precision
-    _check_known("precision", used_precision, PRECISIONS)
-    _check_known("algorithm", algorithm or "ring", ALGORITHMS)
-    _check_known("timed parts", timed_parts, TIMED_PARTS)
-    _check_known("layout", layout, LAYOUTS)
-    _check_known("compilation", compilation, COMPILATIONS)
+    check_name("precision", used_precision, PRECISIONS)
+    check_name("algorithm", algorithm or "ring", ALGORITHMS)
+    check_name("timed parts", timed_parts, TIMED_PARTS)
+    check_name("layout", layout, LAYOUTS)
+    check_name("compilation", compilation, COMPILATIONS)
     _check_host_launch(host_launch_s)
     used_link = "none" if n_gpus == n_nodes else _link_name(chosen, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
@@ -246,11 +246,6 @@ def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: i
     if isinstance(cnn, CnnCounts):
         return cnn
     return find_cnn_counts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnCounts.of(cnn)
-
-
-def _check_known(kind: str, name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise unknown_name(kind, name, known)
 
 
 def _check_host_launch(seconds: float | None) -> None:

@@ -14,7 +14,7 @@ from trainlaw.datasets.files.faults import Fault, refuse
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
-from trainlaw.formulas.errors import InputError, TrainlawError, unknown_name
+from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
 DEVICES = ("cpu", "cuda")
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
@@ -91,8 +91,7 @@ def configuration_grid(
     [2, 8]
     """
     for precision in precisions:
-        if precision not in MEASURABLE_PRECISIONS:
-            raise unknown_name("precision", precision, MEASURABLE_PRECISIONS)
+        check_name("precision", precision, MEASURABLE_PRECISIONS)
     found = set()
     for text in cnns:
         name = cnn_name(text)

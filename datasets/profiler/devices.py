@@ -9,7 +9,7 @@ from typing import Any
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.profiler.machine import GpuState
 from trainlaw.datasets.profiler.timing import Clock, EventClock, WallClock
-from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, unknown_name
+from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError, check_name
 
 # fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, arithmetic throughput.
 _LANES: Mapping[tuple[int, int], int] = {
@@ -43,8 +43,7 @@ class NotMeasuredError(TrainlawError):
 
 def choose_device(torch: Any, text: str) -> str:
     """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; InputError if torch finds no such device."""
-    if text not in ("auto", "cpu", "cuda"):
-        raise unknown_name("device", text, ("auto", "cpu", "cuda"))
+    check_name("device", text, ("auto", "cpu", "cuda"))
     if text == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if text == "cuda" and not torch.cuda.is_available():

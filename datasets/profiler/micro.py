@@ -21,7 +21,7 @@ from trainlaw.datasets.profiler.setup import (
     torch_part,
 )
 from trainlaw.datasets.profiler.timing import Clock, check_clock
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.files import csv_text, write_text_atomically
 
 # Sides of square matrices; (batch, channels, side) of 3 x 3 convolutions; bytes of a copy and of a message.
@@ -263,8 +263,7 @@ def profile_micro(
 def _check_precisions(device: str, precisions: Sequence[str]) -> None:
     """Refuse immediately what would fail after minutes."""
     for precision in precisions:
-        if precision not in MEASURABLE_PRECISIONS:
-            raise unknown_name("precision", precision, MEASURABLE_PRECISIONS)
+        check_name("precision", precision, MEASURABLE_PRECISIONS)
         set_precision(torch_package(), device, precision)
 
 

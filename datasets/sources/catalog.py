@@ -11,7 +11,7 @@ from trainlaw.datasets.measurements.runs import RunTable, with_defaults
 from trainlaw.datasets.sources.dataset import Dataset
 from trainlaw.datasets.sources.shipped import SHIPPED
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas.errors import UnknownNameError, unknown_name
+from trainlaw.formulas.errors import UnknownNameError, check_name
 
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in SHIPPED})
 _TABLES: Mapping[str, type[MeasuredTable]] = {"runs": RunTable, "layers": LayerTable, "pairs": PairTable}
@@ -60,8 +60,7 @@ def load(name: str = "default", expected: type[MeasuredTable] = MeasuredTable) -
     >>> len(load("default")), len(load("cde-layers")), len(load("profet-pairs"))
     (6459, 60000, 3684)
     """
-    if name not in DATASETS:
-        raise unknown_name("data set", name, DATASETS)
+    check_name("data set", name, DATASETS)
     dataset = DATASETS[name]
     table = _TABLES[dataset.kind]
     if not issubclass(table, expected):

@@ -13,7 +13,7 @@ from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORI
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.formulas.errors import TrainlawError, unknown_name
+from trainlaw.formulas.errors import TrainlawError, check_name
 
 RUN_NUMBERS = (
     "input_size_px",
@@ -42,8 +42,7 @@ class LazyColumns(Mapping[str, np.ndarray]):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Compute one column; raises UnknownNameError."""
-        if name not in self._makers:
-            raise unknown_name("column", name, self._makers)
+        check_name("column", name, self._makers)
         return self._makers[name]()
 
     def __contains__(self, name: object) -> bool:
@@ -107,8 +106,7 @@ def _peak(rows: GpuJoin) -> np.ndarray:
 
 
 def _precision_code(text: str) -> float:
-    if text not in PRECISIONS:
-        raise unknown_name("precision", text, PRECISIONS)
+    check_name("precision", text, PRECISIONS)
     return list(PRECISIONS).index(text)
 
 
@@ -198,8 +196,7 @@ def _has_algorithm(feature: str) -> Callable[[GpuJoin], np.ndarray]:
     """Return the column that is 1 where the time of a run's algorithm is `feature`."""
 
     def is_own(text: str) -> float:
-        if text not in ALGORITHMS:
-            raise unknown_name("algorithm", text, ALGORITHMS)
+        check_name("algorithm", text, ALGORITHMS)
         return FEATURE_OF_ALGORITHM.get(text) == feature
 
     return lambda rows: rows.looked_up("algorithm", is_own)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.expression import Apply, Constant, Expression, fold, rebuilt, substitute, variables
 from trainlaw.formulas.operators import OPERATORS
 from trainlaw.formulas.text import ATOM, STRENGTHS, SYMBOLS, parse_text
@@ -76,8 +76,7 @@ class Language:
         Raises UnknownNameError for a variable without a name.
         """
         for name in variables(expression):
-            if name not in names:
-                raise unknown_name("variable with a place", name, names)
+            check_name("variable with a place", name, names)
         return fold(
             expression,
             lambda node: self.number(node.value),
