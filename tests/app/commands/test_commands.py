@@ -192,8 +192,6 @@ def test_imported_runs_read_back_as_the_same_table(tmp_path):
 
     expected = load("fp32-2026").where(source="zeus").seconds
     np.testing.assert_allclose(find_table(str(target)).seconds, expected)
-        find_table(str(target)).seconds, load("fp32-2026").where(source="zeus").seconds
-    )
     assert "no fault" in output("data", "check", target)
 
 

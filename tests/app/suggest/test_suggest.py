@@ -39,8 +39,6 @@ def front(formula, tmp_path):
     (folder / "study.toml").write_text('table = "runs.csv"\n')
     runs = load("fp32-2026").where(source="lambda-tensorflow-benchmark").frame
     runs.to_csv(folder / "runs.csv", index=False)
-        folder / "runs.csv", index=False
-    )
     (folder / "front.csv").write_text(
         "complexity,loss,validation_loss,formula\n"
         "3,0.5,0.6,20 * conv_output_memory_s\n"
