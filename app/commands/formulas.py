@@ -44,12 +44,17 @@ def show_command(
     gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
     gpu_file: GpuFile = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also forms, all terms in words, sensitivities, proofs, symbols, errors."),
+    ] = False,
 ) -> None:
-    """Print a formula and explain it: forms, terms, shares of the time, sensitivities, errors.
+    """Print a formula, its largest terms in one configuration and its stated error; --all explains it.
 
     \b
     Examples:
       trainlaw show
+      trainlaw show --all
       trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
       trainlaw show xeon-phi-a
     """
@@ -62,4 +67,4 @@ def show_command(
 
     found, origin = find_formula(formula, Path.cwd())
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
-    print(handler(found, "describe")(found, origin, run))
+    print(handler(found, "describe")(found, origin, run, everything))

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.terms import parts_of, terms_of
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Variable, variables
@@ -14,12 +15,13 @@ from trainlaw.formulas.tidying import factors
 # What a time is spent on follows from its rates: base columns of GPU and links.
 _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
+    ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),
     ("memory", re.compile(r"bandwidth_byte_per_s")),
     ("all-reduce", re.compile(r"(link|network)_\w+")),
     ("single-GPU", re.compile(SINGLE_GPU_TIME)),
 )
 _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
-_PLAIN = re.compile(r"_?(compute|memory)?_s$")
+_PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,21 @@ class TermWords:
     sentence: str
 
 
+def words_of_parts(formula: Formula) -> tuple[TermWords, ...]:
+    """Return name and explanation of each of `parts_of(formula)`, as `words_of_terms`."""
+    return _described([part.expression for part in parts_of(formula)], formula)
+
+
 def words_of_terms(formula: Formula) -> tuple[TermWords, ...]:
     """Return name and explanation of each of `terms_of(formula)`.
 
     The name says what the time is spent on, by the rates in it: compute, memory, all-reduce, launch or fixed
     time.
     """
-    terms = terms_of(formula)
+    return _described(terms_of(formula), formula)
+
+
+def _described(terms: Sequence[Expression], formula: Formula) -> tuple[TermWords, ...]:
     plain = [_name(term, formula) for term in terms]
     totals, seen = Counter(plain), Counter[str]()
     words = []
@@ -52,6 +62,8 @@ def _name(term: Expression, formula: Formula) -> str:
     used = main or _used(term, formula)
     raw = {name for spec in used for name in _raw_columns(spec.name, formula)}
     kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
+    if kinds[:2] == ["compute", "fp32-lane"]:
+        kinds.remove("fp32-lane")  # the peak rate of fp32 is stated for the same lanes
     quantity = "time" if formula.target.unit == SECOND else formula.target.name
     if not kinds:
         counted = main and any(_COUNTS.fullmatch(name) for name in raw)

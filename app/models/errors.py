@@ -12,6 +12,7 @@ from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyResult
 from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
+from trainlaw.validate.metrics import macro, mape_percent
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
 LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
@@ -152,12 +153,33 @@ def errors_json(
         ],
         BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], named, _members(result)),
         BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], named, {}),
-        **{
-            level: _lines_json(frame[frame["level"] == level], named, {})
-            for level in KEPT
-            if (frame["level"] == level).any()
-        },
+        **{level: _macro_lines(result, level, named) for level in KEPT if (frame["level"] == level).any()},
     }
+
+
+def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
+    values, groups = result.labels(level), result.labels(BY_GPU)
+    seeds = [name for name in result.estimators if name.startswith(SEED)]
+    lines = []
+    for value in np.unique(values):
+        inside = values == value
+        errors = {
+            name: macro(
+                mape_percent, result.measured_s[inside], result.predicted_s(name)[inside], groups[inside]
+            )
+            for name in (*names, *seeds)
+        }
+        ours = float(np.mean([errors[name] for name in (OURS, *seeds)]))
+        lines.append(
+            {
+                "name": str(value),
+                "rows": int(inside.sum()),
+                "errors": {name: _number(ours if name == OURS else errors[name]) for name in names},
+                "members": np.unique(groups[inside]).tolist(),
+            }
+        )
+    return sorted(lines, key=lambda line: line["errors"][OURS])
 
 
 def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:

@@ -72,6 +72,44 @@ def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
     return [term] if grown else written_out
 
 
+@dataclass(frozen=True)
+class Part:
+    """A term as it counts: where its side of every maximum around it is the largest one.
+
+    expression : the term. against : triples of its own side, another side, and whether it must be larger; a
+    first side also wins where both are equal.
+    """
+
+    expression: Expression
+    against: tuple[tuple[Expression, Expression, bool], ...] = ()
+
+
+def parts_of(formula: Formula) -> list[Part]:
+    """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.
+
+    Products and quotients of sums are written out as by `terms_of`.
+    """
+    with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
+    return _parts(plain_expression(formula), with_unit, ())
+
+
+def _parts(
+    expression: Expression, with_unit: set[str], against: tuple[tuple[Expression, Expression, bool], ...]
+) -> list[Part]:
+    if not with_unit.intersection(variables(expression)):
+        return [Part(expression, against)]
+    found = []
+    for term in additive_terms(expression):
+        if isinstance(term, Apply) and term.operator == "max":
+            for place, side in enumerate(term.arguments):
+                rivals = enumerate(term.arguments)
+                own = tuple((side, other, number < place) for number, other in rivals if number != place)
+                found += _parts(side, with_unit, against + own)
+        else:
+            found += [Part(written, against) for written in _spread(term, with_unit)]
+    return found
+
+
 def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConstant, ...]]:
     """Return the expression with `constant_1`, `constant_2`, ... in place of its numbers, and those numbers.
 
@@ -107,10 +145,12 @@ def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
         return (None,) * len(constants(expression))
 
 
-def term_values(
+def part_values(
     formula: Formula, columns: Mapping[str, np.ndarray], sums: RowSums | None = None
 ) -> np.ndarray:
-    """Return each term's value, in the target's unit, shape (n_terms, n_runs); nan where invalid.
+    """Return each part's value, in the target's unit, shape (n_parts, n_runs); nan where invalid.
+
+    A part on a side of a maximum that is not the largest counts as 0.
 
     columns : the used features by name, each of shape (n_rows,). sums : which rows, such as layers, make up
     each run; None where each row is a run.
@@ -118,10 +158,20 @@ def term_values(
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
     length = len(next(iter(columns.values()))) if columns else 1
     rows = []
-    for term in terms_of(formula):
-        values, valid = evaluate(term, used)
-        # A term without features is the same for every row.
-        of_rows = np.broadcast_to(np.where(valid, values, np.nan), length)
+    known: dict[Expression, np.ndarray] = {}
+
+    def value(expression: Expression) -> np.ndarray:
+        if expression not in known:
+            values, valid = evaluate(expression, used)
+            # A term without features is the same for every row.
+            known[expression] = np.broadcast_to(np.where(valid, values, np.nan), length)
+        return known[expression]
+
+    for part in parts_of(formula):
+        of_rows = value(part.expression)
+        for own, other, larger in part.against:
+            wins = value(own) > value(other) if larger else value(own) >= value(other)
+            of_rows = np.where(wins, of_rows, 0.0)
         rows.append(of_rows if sums is None else sums.apply(of_rows))
     return np.array(rows)
 
@@ -129,9 +179,9 @@ def term_values(
 def mean_shares(
     formula: Formula, columns: Mapping[str, np.ndarray], sums: RowSums | None = None
 ) -> tuple[float, ...]:
-    """Return the mean over runs of each term's share in the total, in the order of `terms_of`; sum 1.
+    """Return the mean over runs of each part's share in the total, in the order of `parts_of`; sum 1.
 
-    columns, sums : as for `term_values`.
+    columns, sums : as for `part_values`.
     """
-    values = term_values(formula, columns, sums)
+    values = part_values(formula, columns, sums)
     return tuple(float(share) for share in np.nanmean(values / values.sum(axis=0), axis=1))

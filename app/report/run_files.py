@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table, stated_errors
 from trainlaw.app.studies.definition import definition_text, seen_from
@@ -69,7 +69,7 @@ def _subtitle(outcome: StudyOutcome) -> str:
 
 
 def _terms(outcome: StudyOutcome) -> Table:
-    pairs = zip(terms_of(outcome.formula), outcome.shares, strict=True)
+    pairs = zip((part.expression for part in parts_of(outcome.formula)), outcome.shares, strict=True)
     ordered = sorted(pairs, key=lambda pair: -pair[1])
     rows = [[to_text(term, 3), f"{100 * share:.1f} %"] for term, share in ordered]
     return Table(["term", "share"], rows, ["formula", "n"])

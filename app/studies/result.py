@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.terms import parts_of
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.formulas import Expression, Formula, ParetoFront, to_text, variables
 from trainlaw.validate import LevelError, StudyResult
@@ -64,7 +64,7 @@ class StudyOutcome:
 def term_returns(
     formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
 ) -> tuple[TermReturns, ...]:
-    """Return one entry per term of `formula`, in the order of `terms_of`."""
+    """Return one entry per term of `formula`, in the order of `parts_of`."""
     by_fold, by_seed = ([_kinds(other) for other in others] for others in (folds, seeds))
     return tuple(
         TermReturns(
@@ -73,7 +73,7 @@ def term_returns(
             sum(kind in kinds for kinds in by_fold),
             sum(kind in kinds for kinds in by_seed),
         )
-        for term in terms_of(formula)
+        for term in (part.expression for part in parts_of(formula))
         for kind in (_kind(term),)
     )
 
@@ -92,4 +92,4 @@ def _kind(term: Expression) -> frozenset[str]:
 
 
 def _kinds(formula: Formula) -> set[frozenset[str]]:
-    return {_kind(term) for term in terms_of(formula)}
+    return {_kind(part.expression) for part in parts_of(formula)}

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
-from trainlaw.app.explain.term_descriptions import TermWords, words_of_terms
+from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import (
     BY_CNN,
+    KEPT,
     LEVEL,
     MACRO,
     METRIC_TITLES,
@@ -22,26 +23,58 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import term_values, terms_of
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import RunTable
-from trainlaw.formulas import SCOPES, Expression, Formula, load_formula, to_text
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
+from trainlaw.formulas.expression import additive_terms
 from trainlaw.validate.baselines import title_of
 
+_LARGEST_TERMS = 5  # in a short description
+_LONG_TERM = 90  # characters from which a maximum is written on several lines
 _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
 
-def describe_for_run(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
-    """Return the formula term by term; `run` makes the configuration from further settings."""
-    return formula_text(formula, origin, run())
+def describe_for_run(
+    formula: Formula, origin: str, run: Callable[..., RunTable], everything: bool = True
+) -> str:
+    """Return the formula term by term; `run` makes the configuration from further settings.
+
+    everything : also forms, words, sensitivities, proofs, symbols and errors.
+    """
+    return formula_text(formula, origin, run()) if everything else short_text(formula, origin, run())
 
 
-def describe_scaling_formula(formula: Formula, origin: str, run: Callable[..., RunTable]) -> str:
+def describe_scaling_formula(
+    formula: Formula, origin: str, run: Callable[..., RunTable], everything: bool = True
+) -> str:
     """Return a formula that needs the time on one GPU, with that time predicted by the built-in formula."""
     timed = with_time_on_one_gpu(run(setup=Setup(n_gpus=_SHOWN_GPUS)), load_formula(BUILT_IN))
     note = f"shown for {_SHOWN_GPUS} GPUs of one node with a ring; the time on one is by the built-in formula"
-    return f"{formula_text(formula, origin, timed)}\n\n{note}"
+    text = formula_text(formula, origin, timed) if everything else short_text(formula, origin, timed)
+    return f"{text}\n\n{note}"
+
+
+def short_text(formula: Formula, origin: str, run: RunTable) -> str:
+    """Return the formula, its largest terms for `run`, and its stated error: one screen."""
+    parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
+    if error_lines(formula, BY_CNN):
+        parts += ["", headline(formula), *class_errors(formula)]
+    return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
+
+
+def class_errors(formula: Formula) -> list[str]:
+    """Return a line per level with the error of each precision, generation or layout that was held out."""
+    return [
+        f"by {level}, %: "
+        + ", ".join(
+            f"{line.name} {show_percent(line.errors[OURS])} ({len(line.members)})"
+            for line in error_lines(formula, level)
+        )
+        for level in KEPT
+        if error_lines(formula, level)
+    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, KEPT[0]))
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -69,17 +102,46 @@ def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
 
 def equation_text(formula: Formula, digits: int | None = 3) -> str:
     """Return the formula as one equation, a term per line, with the unit of the result."""
-    lines = [to_text(term, digits) for term in terms_of(formula)]
     unit = formula.target.unit
     part = SCOPES[formula.scope].part
     summed = f"sum over every {part} of:\n      " if part else ""
-    return f"  {formula.target.name} [{unit}] =\n      {summed}" + "\n    + ".join(lines)
+    body = "\n".join(_sum_lines(plain_expression(formula), digits, "    "))
+    return f"  {formula.target.name} [{unit}] =\n      {summed}{body.lstrip()}"
 
 
-def shares_text(formula: Formula, run: RunTable) -> str:
-    """Return a table of the terms and the time that each takes in one configuration, largest first."""
+def _sum_lines(expression: Expression, digits: int | None, indent: str) -> list[str]:
+    """Return a sum with a term per line, and each side of a maximum that is a sum on lines of its own."""
+    lines: list[str] = []
+    for number, term in enumerate(additive_terms(expression)):
+        sign = f"{indent}+ " if number else f"{indent}  "
+        if isinstance(term, Apply) and term.operator == "max" and len(to_text(term, digits)) > _LONG_TERM:
+            lines += [f"{sign}max(", *_side_lines(_sides(term), digits, f"{indent}    "), f"{indent}  )"]
+        else:
+            lines.append(sign + to_text(term, digits))
+    return lines
+
+
+def _sides(term: Expression) -> list[Expression]:
+    """Return the sides of a maximum, those of maxima inside it among them."""
+    if isinstance(term, Apply) and term.operator == "max":
+        return [side for argument in term.arguments for side in _sides(argument)]
+    return [term]
+
+
+def _side_lines(sides: Sequence[Expression], digits: int | None, indent: str) -> list[str]:
+    blocks = [_sum_lines(side, digits, indent) for side in sides]
+    for block in blocks[:-1]:
+        block[-1] += ","
+    return [line for block in blocks for line in block]
+
+
+def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str:
+    """Return a table of the terms and the time that each takes in one configuration, largest first.
+
+    most : number of terms that are listed, None for all.
+    """
     rows = formula_rows(formula, run)
-    values = term_values(formula, rows.columns, rows.sums)[:, 0]
+    values = part_values(formula, rows.columns, rows.sums)[:, 0]
     total = float(values.sum())
     named = [(words.name, to_text(term, 3)) for words, term in _named_terms(formula)]
     lines = [
@@ -89,11 +151,13 @@ def shares_text(formula: Formula, run: RunTable) -> str:
     ]
     first = run.frame.iloc[0]
     title = f"for {first['cnn']}, batch {first['batch_per_gpu']}, on {first['gpu']}: {show_seconds(total)}"
-    return f"{title}\n{text_table(['share', 'time', 'meaning', 'term'], lines)}"
+    more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
+    return f"{title}\n{text_table(['share', 'time', 'meaning', 'term'], lines[:most])}{more}"
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
-    return list(zip(words_of_terms(formula), terms_of(formula), strict=True))
+    parts = [part.expression for part in parts_of(formula)]
+    return list(zip(words_of_parts(formula), parts, strict=True))
 
 
 def forms_text(formula: Formula) -> str:
