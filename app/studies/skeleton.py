@@ -70,7 +70,7 @@ _MEMORY = Bracket(
         ("cast_cached_s", 3.0), ("optimizer_memory_s", 3.0),
     ),
     (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL),),
-    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "pool_cached_s", "is_amd"),
+    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "is_amd"),
 )  # fmt: skip
 _DEPTHWISE = Bracket(
     "hole_depthwise",
@@ -85,7 +85,7 @@ _KERNELS = Bracket(
     "hole_kernels",
     (("conv_kernel_s", 2.0), ("iteration_overhead_s", 1.0)),
     (Factor("clock_number", -3.0, 0.0, expected=-1.0),),
-    ("conv_kernel_s", "iteration_overhead_s", "clock_number"),
+    ("conv_kernel_s", "clock_number"),
 )
 _HOST = Bracket("hole_host", (("host_s", 0.9),), (), ("host_s",))
 _COPY = Bracket("hole_copy", (("input_copy_s", 4.0),), (), ("input_copy_s",))
