@@ -1,8 +1,8 @@
 """Calibration of a formula to one GPU from a few runs measured on it.
 
-Two factors, on all compute times and on all memory times, correct the nominal rates of this GPU. They are the
-maximum a posteriori estimate with a log-normal prior at 1: with one measured run they move little, with many
-freely.
+A factor on all times of the GPU, and how far compute times deviate from it in one direction and memory times
+in the other, correct the nominal rates of this GPU. They are the maximum a posteriori estimate with a
+log-normal prior at 1: with one measured run they move little, with many freely.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,10 @@ from trainlaw.validate.result import StudyResult
 
 Columns = Mapping[str, np.ndarray]
 
-# Standard deviations: of ln(factor) among GPUs if both factors are free; of ln(time) among the runs of one
-# GPU around a good formula.
+# Standard deviations: of the logarithms of the common factor and of the deviation from it among GPUs, and of
+# ln(time) among the runs of one GPU around a good formula.
 PRIOR_DEVIATION = 0.3
+CONTRAST_DEVIATION = 0.1
 NOISE_DEVIATION = 0.15
 
 
@@ -53,8 +54,12 @@ class Calibration:
             return 1.0 / self.compute_factor
         factors = {
             "_compute_s": self.compute_factor,
+            "_matrix_s": self.compute_factor,
+            "_simt_s": self.compute_factor,
             "_memory_s": self.memory_factor,
+            "_cached_s": self.memory_factor,
             "_launch_s": self.launch_factor,
+            "_kernel_s": self.launch_factor,
             "bandwidth_byte_per_s": 1.0 / self.memory_factor,
             "ridge_flop_per_byte": self.memory_factor / self.compute_factor,
             # Arithmetic intensity over the ridge point.
@@ -90,17 +95,25 @@ def calibrate(
     log_seconds = np.log(np.asarray(seconds, dtype=float))
 
     def values(logs: np.ndarray) -> np.ndarray:
-        predicted = predict(Calibration(*np.exp(logs)).apply(columns))
+        predicted = predict(_calibration(logs).apply(columns))
         residuals: np.ndarray = (np.log(predicted) - log_seconds) / NOISE_DEVIATION
         return residuals
 
     with np.errstate(all="ignore"):
         if not np.isfinite(values(np.zeros(2))).all():
             raise InputError("calibration: the formula has no finite, positive time for a measured run")
-    prior = Prior(np.zeros(2), np.full(2, PRIOR_DEVIATION))
+    prior = Prior(np.zeros(2), np.array([PRIOR_DEVIATION, CONTRAST_DEVIATION]))
     # Two factors that are known to a few percent at best do not need ten digits.
     fitted = robust_least_squares(with_numeric_slopes(values), np.zeros(2), prior=prior, tolerance=1e-6)
-    return Calibration(*(float(factor) for factor in np.exp(fitted.parameters)))
+    return _calibration(fitted.parameters)
+
+
+def _calibration(logs: np.ndarray) -> Calibration:
+    """Return the factors of the logarithms of the common factor and of the deviation from it, (2,)."""
+    common, contrast = (float(log) for log in logs)
+    return Calibration(
+        float(np.exp(common + contrast)), float(np.exp(common - contrast)), float(np.exp(common))
+    )
 
 
 def anchor_errors(
@@ -115,15 +128,16 @@ def anchor_errors(
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.
 
-    For each held-out group and number k of anchors, k random rows of the group calibrate the formula of its
-    split, which is then evaluated on the other rows of the group; the mean over `draws`. A group with at most
+    For each held-out group, each of its precisions and number k of anchors, k random rows calibrate the formula
+    of the split, which is then evaluated on the other rows; the mean over `draws`. A precision with at most
     k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`.
 
     result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
     formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
     """
     rows: list[tuple[int, str, str, int, float]] = []
-    for (split, group), part in result.predictions.groupby(["split", by], sort=False):
+    keys = ["split", by, *(["precision"] if "precision" in result.predictions else [])]
+    for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
         formula, columns, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
             if count < len(measured):
