@@ -102,8 +102,8 @@ def _parts(
     for term in additive_terms(expression):
         if isinstance(term, Apply) and term.operator == "max":
             for place, side in enumerate(term.arguments):
-                rivals = enumerate(term.arguments)
-                own = tuple((side, other, number < place) for number, other in rivals if number != place)
+                numbered = enumerate(term.arguments)
+                own = tuple((side, other, number < place) for number, other in numbered if number != place)
                 found += _parts(side, with_unit, against + own)
         else:
             found += [Part(written, against) for written in _spread(term, with_unit)]

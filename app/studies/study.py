@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
@@ -312,18 +313,27 @@ def _evolved(searched: _Searched, material: _Material) -> _Found:
     formula, front = readable_formulas(
         searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums
     )
+    facts: dict[str, object] = {"evaluations_per_search": material.definition.evaluations}
+    if material.kind.is_proved:
+        front = ParetoFront.of(member for member in front if not _open_properties(member.formula))
+        facts["open_properties"] = _open_properties(formula)
     return _Found(
         formula,
         front,
         searched.result,
         training_loss=float(searched.formula.provenance["training_loss"]),
         method="a search for each",
-        facts={"evaluations_per_search": material.definition.evaluations},
+        facts=facts,
         levels=_levels(searched.result, material),
         repeats=searched.repeats,
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,
     )
+
+
+def _open_properties(formula: Formula) -> list[str]:
+    """What could not be proved of a formula over the deployment box, as statements."""
+    return [item.statement for item in proved_properties(formula) if not item.proved]
 
 
 def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:

@@ -60,6 +60,7 @@ class StudyKind(Generic[Table]):
     the estimator that evolves; each fold makes its own, so constants of seeds are found in its `fit`.
     baselines : all by name, the null model among them. defaults : fields of `StudyDefinition` with another
     default, such as `table` and `against`. splits : what may be held out.
+    is_proved : offer only formulas that behave over the deployment box (see `proved_properties`).
     has_levels : report the error by calibration level. has_joint_range : store where the features together
     are unlike any of training. given : what a prediction for a held-out row may use beyond specifications
     and counts, as text, for the stated error.
@@ -77,6 +78,7 @@ class StudyKind(Generic[Table]):
     baselines: Mapping[str, EstimatorFactory]
     defaults: Mapping[str, object] = field(default_factory=dict)
     splits: tuple[str, ...] = SPLITS
+    is_proved: bool = False
     has_levels: bool = False
     has_joint_range: bool = True
     given: str = ""

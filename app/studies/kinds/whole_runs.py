@@ -69,6 +69,7 @@ OF_RUNS = StudyKind(
     search=_search,
     baselines=OF_FREE_RUNS.baselines,
     defaults={"evaluations": SKELETON_EVALUATIONS, "seeds": 3},
+    is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,
 )
