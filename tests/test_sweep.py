@@ -35,7 +35,6 @@ def test_the_skeleton_is_never_absurd():
     assert absurd(formula(SKELETON)) == {}
 
 
-@pytest.mark.xfail(strict=True, reason="the built-in formula has a quotient of times, and no least time")
 def test_the_built_in_formula_is_never_absurd():
     assert absurd(load_formula(BUILT_IN)) == {}
 

@@ -82,7 +82,6 @@ def test_what_one_precision_alone_does_is_told_apart():
     assert open_statements("dual_issue^-0.5 * other_matrix_s") == {}
 
 
-@pytest.mark.xfail(strict=True, reason="the built-in formula has a quotient of times")
 def test_all_is_proved_of_the_built_in_formula():
     assert all(row.proved for row in proved_properties(load_formula(BUILT_IN)))
 
