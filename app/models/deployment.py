@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
+import numpy as np
 import pandas as pd
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import cnn_table, gpu_table
+from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.features.feature import Feature
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Constant, Expression, Formula, Variable, parse_text, substitute, variables
 from trainlaw.formulas.elasticities import Elasticities
@@ -69,8 +71,9 @@ def _link(name: str) -> Change:
     return Change(f"{name}_byte_per_s", {f"{name}_byte_per_s": 1.0, f"{name}_s_per_byte": -1.0}, -1)
 
 
-# Any change of rates that a data sheet can show is made of these: in fp32 the peak rate is the fp32 rate.
-_HARDWARE = (
+#: What may differ between machines. Any change of rates on a data sheet is made of these: in fp32 the peak
+#: rate is the fp32 rate.
+HARDWARE = (
     Change("peak_flop_per_s", {"peak_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
     Change("peak_fp32_flop_per_s", dict.fromkeys(_RATES[:2], 1.0), -1),
     Change("peak_fp32_flop_per_s alone", {"peak_fp32_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
@@ -112,10 +115,9 @@ _RUN_BOX: Mapping[str, Ends] = {
 
 @cache
 def _gpu_box() -> Mapping[str, Ends]:
-    table = gpu_table()
-    known = table[table["device"] == "GPU"]
-    numbers = known.select_dtypes("number")
-    box = {str(name): (float(numbers[name].min()), float(numbers[name].max())) for name in numbers}
+    known = [gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
+    numbers = {name: np.array([gpu.number(name) for gpu in known]) for name in NUMBER_COLUMNS}
+    box = {name: (float(np.nanmin(column)), float(np.nanmax(column))) for name, column in numbers.items()}
     peaks = [box[name] for name in _PEAKS]
     return box | {"peak_flop_per_s": (min(low for low, _ in peaks), max(high for _, high in peaks))}
 
@@ -179,7 +181,7 @@ def proved_properties(formula: Formula) -> list[Property]:
     cases = _Cases(expression, {**box, **flags}, tuple(flags))
     positive = cases.under({}).nonnegative
     found = [Property("the time is never negative", positive)]
-    for change in (*_work(names), *_HARDWARE):
+    for change in (*_work(names), *HARDWARE):
         if names.intersection(change.together):
             fixed = {name: value for name, value in change.fixed.items() if name in names}
             proof = cases.under(fixed).monotone(change.together, change.direction)

@@ -82,7 +82,6 @@ def test_what_one_precision_alone_does_is_told_apart():
     assert open_statements("dual_issue^-0.5 * other_matrix_s") == {}
 
 
-@pytest.mark.xfail(strict=True, reason="the built-in formula has a quotient of times")
 def test_all_is_proved_of_the_built_in_formula():
     assert all(row.proved for row in proved_properties(load_formula(BUILT_IN)))
 
@@ -106,7 +105,8 @@ def test_the_box_holds_all_that_is_known():
     known = gpus[gpus["device"] == "GPU"]
     for name in ("bandwidth_byte_per_s", "l2_bytes", "comparable_fp32_flop_per_s", "base_clock_hz"):
         values = known[name].dropna()
-        assert box[name] == (values.min(), values.max()) and values.min() > 0
+        # Where a data sheet does not say it, another figure stands in.
+        assert 0 < box[name][0] <= values.min() and box[name][1] >= values.max()
     assert box["peak_flop_per_s"][1] >= find_gpu("H100-SXM5-80GB").peak_fp16_flop_per_s
     assert box["macs"][1] >= cnn_table()["macs"].max() and box["batch_per_gpu"] == (1, 4096)
 
