@@ -150,7 +150,9 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
         if np.isfinite(value)
     ]
     first = run.frame.iloc[0]
-    title = f"for {first['cnn']}, batch {first['batch_per_gpu']}, on {first['gpu']}: {show_seconds(total)}"
+    precision = "" if first["precision"] == "fp32" else f", {first['precision']}"
+    setup = f"{first['cnn']}, batch {first['batch_per_gpu']}{precision}, on {first['gpu']}"
+    title = f"for {setup}: {show_seconds(total)}"
     more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
     return f"{title}\n{text_table(['share', 'time', 'meaning', 'term'], lines[:most])}{more}"
 

@@ -15,7 +15,15 @@ from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.page.html import page_html
 from trainlaw.datasets import TARGET, built_in_gpus, feature_specs, link_table, load
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
-from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula, to_text
+from trainlaw.formulas import (
+    Formula,
+    GroupedConstant,
+    load_formula,
+    parse_text,
+    save_formula,
+    to_text,
+    variables,
+)
 from trainlaw.validate.applicability import KEY, JointRange
 from typer.testing import CliRunner
 
@@ -105,6 +113,9 @@ def random_choices(count, precisions):
             "gpu": generator.choice(gpus),
             "batch": generator.randint(1, 600),
             "precision": generator.choice(precisions),
+            "layout": generator.choice(["nchw", "channels_last"]),
+            "host-launch": generator.choice(["150", "40", "0.5", "1000"]),
+            "is_tuned": generator.random() < 0.3,
             "gpus": n_gpus,
             "nodes": nodes,
             "link": generator.choice(["own", *inside]) if n_gpus > nodes else "own",
@@ -126,6 +137,9 @@ def plan_of(choice):
         "gpu": choice["gpu"] + (f" with {', '.join(changes)}" if changes else ""),
         "batch_per_gpu": choice["batch"],
         "precision": choice["precision"],
+        "layout": choice["layout"],
+        "tuned": int(choice["is_tuned"]),
+        "host_launch_s": float(choice["host-launch"]) / 1e6,
         "n_gpus": choice["gpus"],
         "n_nodes": choice["nodes"],
         "link": "" if choice["link"] == "own" else choice["link"],
@@ -173,7 +187,14 @@ def compare(page, choices, rows):
             row["memory_usual_bytes"],
             row["fits_in_memory"],
         )
-        for word in (" fit: the step ", "outside the", "unlike any", "no training run", "textbook"):
+        for word in (
+            " fit: the step ",
+            "outside the",
+            "unlike any",
+            "no training run",
+            "textbook",
+            "the host's launches",
+        ):
             counts = [sum(word in text for text in texts) for texts in (found["warnings"], row["warnings"])]
             assert counts[0] == counts[1], (word, found["warnings"], row["warnings"])
     return defined
@@ -198,6 +219,23 @@ def test_formula_by_hand_with_a_joint_range(opened, formula, tmp_path):
     choices = list(random_choices(40, ["fp32", "amp"]))
     rows = predicted(choices, tmp_path / "law.json", tmp_path)
     assert sum("unlike any" in text for row in rows for text in row["warnings"]) > 3
+    assert compare(opened(tmp_path / "page.html"), choices, rows) > 30
+
+
+def test_formula_with_settings_of_a_run(opened, tmp_path):
+    text = (
+        "max(2 * other_matrix_s * (1 - 0.1 * is_tuned) + 3 * grouped_channels_last_simt_s, 1.5 * host_s)"
+        " + 4 * conv_output_cached_s * exp(0.5 * is_amd)"
+    )
+    expression = parse_text(text)
+    law = Formula(
+        expression, feature_specs(variables(expression)), TARGET, errors={"interval": {"factor": 2.0}}
+    )
+    save_formula(law, tmp_path / "law.json")
+    (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
+    choices = list(random_choices(60, ["fp32", "tf32", "amp"]))
+    rows = predicted(choices, tmp_path / "law.json", tmp_path)
+    assert 5 < sum("the host's launches decide" in str(row["warnings"]) for row in rows) < 55
     assert compare(opened(tmp_path / "page.html"), choices, rows) > 30
 
 
