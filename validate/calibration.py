@@ -128,9 +128,9 @@ def anchor_errors(
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.
 
-    For each held-out group, each of its precisions and number k of anchors, k random rows calibrate the formula
-    of the split, which is then evaluated on the other rows; the mean over `draws`. A precision with at most
-    k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`.
+    For each held-out group, each of its precisions and number k of anchors, k random rows calibrate the
+    formula of the split, which is then evaluated on the other rows; the mean over `draws`. A precision with
+    at most k rows is omitted for that k. Columns `n_anchors`, `split`, `group`, `n_rows`, `mape_percent`.
 
     result : a study whose splits hold out whole groups of the label `by`. estimator : one whose fits are
     formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).

@@ -46,7 +46,9 @@ def show_command(
     gpu_file: GpuFile = None,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also forms, all terms in words, sensitivities, proofs, symbols, errors."),
+        typer.Option(
+            "--all", help="Also forms, every term as a sentence, sensitivities, proofs, symbols, errors."
+        ),
     ] = False,
 ) -> None:
     """Print a formula, its largest terms in one configuration and its stated error; --all explains it.

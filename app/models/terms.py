@@ -76,8 +76,8 @@ def _spread(term: Expression, with_unit: set[str]) -> list[Expression]:
 class Part:
     """A term as it counts: where its side of every maximum around it is the largest one.
 
-    expression : the term. against : triples of its own side, another side, and whether it must be larger; a
-    first side also wins where both are equal.
+    expression : the term. against : triples of the side that holds it, another side, and whether it must be
+    larger; a first side also wins where both are equal.
     """
 
     expression: Expression

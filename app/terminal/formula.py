@@ -110,7 +110,7 @@ def equation_text(formula: Formula, digits: int | None = 3) -> str:
 
 
 def _sum_lines(expression: Expression, digits: int | None, indent: str) -> list[str]:
-    """Return a sum with a term per line, and each side of a maximum that is a sum on lines of its own."""
+    """Return a sum with a term per line, and each side of a maximum that is a sum on separate lines."""
     lines: list[str] = []
     for number, term in enumerate(additive_terms(expression)):
         sign = f"{indent}+ " if number else f"{indent}  "
