@@ -36,10 +36,10 @@ _COMPUTE = Bracket(
         ("conv1x1_matrix_s", 0.3), ("conv_output_matrix_s", 50.0),
     ),
     (
-        Factor("matrix_number", 0.0, 0.9, expected=0.3),
+        Factor("matrix_number", 0.0, 0.9, expected=0.15),
         Factor("clock_ratio", -1.0, 0.0, expected=-0.6),
         _TUNED,
-        Factor("is_channels_last", -1.0, 0.0, expected=-0.1, kind=EXPONENTIAL),
+        Factor("is_channels_last", -1.0, 0.0, expected=-0.2, kind=EXPONENTIAL),
     ),
     (
         "other_matrix_s", "conv3x3_matrix_s", "im2col_matrix_s", "matrix_number", "clock_ratio",
@@ -53,7 +53,7 @@ _SIMT = Bracket(
         ("grouped_channels_last_simt_s", 5.0), ("conv_weight_simt_s", 100.0), ("conv_output_simt_s", 30.0),
     ),
     (
-        Factor("dual_issue", -1.0, 0.0, expected=-0.5),
+        Factor("dual_issue", -1.0, 0.0, expected=-0.6),
         Factor("cache_per_lane", -1.0, 0.0, expected=-0.8),
         _TUNED,
     ),

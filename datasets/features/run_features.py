@@ -74,7 +74,13 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
         "6 * conv_params / matrix_flop_per_s",
     ),
     _simt("im2col_simt_s", "z_I", "im2col_elements", "elements of the unfolded images"),
-    _simt("conv_input_simt_s", "z_i", "conv_input_elements", "convolution inputs"),
+    derived_feature(
+        "conv_input_simt_s",
+        "z_i",
+        "s",
+        "6 b x convolution inputs / fp32 rate, in proportion to their bytes: half as long in 16 bits",
+        "6 * batch_per_gpu * conv_input_elements * (bytes_per_element / 4) / comparable_fp32_flop_per_s",
+    ),
     _simt("conv_output_simt_s", "z_A", "conv_output_elements", "convolution outputs"),
     _simt("grouped_conv_simt_s", "z_g", "grouped_conv_macs", "MACs of grouped convolutions"),
     derived_feature(
