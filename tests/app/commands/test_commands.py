@@ -174,7 +174,7 @@ def test_facts_have_units():
 
 
 def test_data_show_says_what_to_be_cautious_about():
-    text = output("data", "show", "default")
+    text = output("data", "show", "fp32-2026")
     for expected in ("1,730 runs", "sha256", "licence", "caution", "profet", "V100-SXM2-16GB"):
         assert expected in text
 

@@ -305,7 +305,7 @@ def test_data_show_has_gpus_by_cnns(name):
 
 
 def test_coverage_has_runs_and_batches():
-    text = output("data", "show", "default")
+    text = output("data", "show", "fp32-2026")
     assert re.search(r"^T4 .*23 \(16-256\)", text, re.MULTILINE)
 
 
@@ -363,8 +363,8 @@ def test_outliers_of_a_built_in_table_are_found():
 
 def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
     target = tmp_path / "all.csv"
-    text = output("data", "import", own_runs, "--merge-with", "default", "--to", target)
-    assert "29 runs and 1,730 of default; configurations in both, kept as repeats: 20" in text
+    text = output("data", "import", own_runs, "--merge-with", "fp32-2026", "--to", target)
+    assert "29 runs and 1,730 of fp32-2026; configurations in both, kept as repeats: 20" in text
     table = find_table(str(target))
     assert len(table) == 1759
     assert (table.frame["source"] == "unknown").sum() == 29
