@@ -47,7 +47,8 @@ class BracketTypes(NamedTuple):
         """Yield every node that the primitive set needs."""
         yield from (self.add, *self.terms)
         # Without a factor, nothing could be scaled.
-        yield from (self.scale,) if self.powers else ()
+        if self.powers:
+            yield self.scale
         for power in self.powers:
             yield from power
 

@@ -122,6 +122,9 @@ def study_command(
     with uninterrupted(), new_run_folder(target, overwrite) as folder:
         write_run_files(outcome, folder, circumstances)
     print(study_text(outcome, target, elapsed()))
+    if outcome.definition.of != wanted.of:
+        free = f"searched as with --of {outcome.definition.of}"
+        print(f"note: some runs lack what the law of --of {wanted.of} needs, such as a CPU's: {free}")
     if outcome.missing:
         raise typer.Exit(_EXIT_INTERRUPTED)
 

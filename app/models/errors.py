@@ -88,6 +88,11 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
+def searches_of(result: StudyResult) -> tuple[str, ...]:
+    """Return the names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
+    return (OURS, *(name for name in result.estimators if name.startswith(SEED)))
+
+
 def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with those of the searches with other seeds merged into ours: their mean.
 
@@ -160,7 +165,7 @@ def errors_json(
 def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
-    seeds = [name for name in result.estimators if name.startswith(SEED)]
+    seeds = searches_of(result)[1:]
     lines = []
     for value in np.unique(values):
         inside = values == value
@@ -179,7 +184,7 @@ def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> lis
                 "members": np.unique(groups[inside]).tolist(),
             }
         )
-    return sorted(lines, key=lambda line: line["errors"][OURS])
+    return sorted(lines, key=lambda line: math.inf if line["errors"][OURS] is None else line["errors"][OURS])
 
 
 def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -> np.ndarray:
@@ -269,9 +274,15 @@ def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
 
 
 def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
-    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator."""
+    """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator.
+
+    As the figures of several seeds, their ends are means over the seeds.
+    """
     found: dict[str, dict[str, list[float | None]]] = {}
     intervals = result.intervals(unit, LEVEL, _RESAMPLES).rename(columns={"metric": "name"})
+    ours = intervals["estimator"].isin(searches_of(result))
+    means = intervals[ours].groupby("name", sort=False)[["low", "high"]].mean().reset_index()
+    intervals = pd.concat([means.assign(estimator=OURS), intervals[intervals["estimator"] != OURS]])
     columns = intervals[["name", "estimator", "low", "high"]].to_numpy().tolist()
     for metric, estimator, low, high in columns:
         name = f"macro_{unit}_mape_percent" if metric == "macro_mape_percent" else str(metric)

@@ -19,6 +19,7 @@ from trainlaw.app.models.errors import (
     errors_frame,
     estimators,
     overall_error,
+    searches_of,
     summary_interval,
 )
 from trainlaw.app.models.terms import plain_expression
@@ -159,7 +160,13 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     """The bootstrap interval of the formula's mean error on the runs with a label, by that label."""
     result = outcome.result
     # Whole groups are resampled, since runs of one GPU or CNN share their error.
-    errors = absolute_percentage_errors(result.measured_s, result.predicted_s(OURS))
+    errors = np.mean(
+        [
+            absolute_percentage_errors(result.measured_s, result.predicted_s(name))
+            for name in searches_of(result)
+        ],
+        axis=0,
+    )
     names, groups = result.labels(level), result.labels(over)
 
     def interval(name: str) -> tuple[float, float]:

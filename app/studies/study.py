@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -162,9 +162,10 @@ def study_table(
     workers : processes at the same time. on_start : called once with the workers' signals and the number of
     formulas to be tried. on_fit : called after each fit of a fold.
     After an interruption the outcome is smaller and lists what is missing.
+    Where the rows lack what the kind needs, another one searches, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
-    material = _material(table, definition, STUDY_KINDS[definition.of])
+    material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
     searched = _search(material, workers, on_start, on_fit)
     with uninterrupted():
         return _outcome(_evolved(searched, material), material)
@@ -204,6 +205,19 @@ def _material(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind
     rates = read_rates(Path(definition.rates)) if definition.rates else ()
     present, absent = kind.available_baselines(definition.against)
     return _Material(definition, kind, table, rows, splits, present, absent, rates)
+
+
+def _searchable(material: _Material) -> _Material:
+    """The material, with another kind where the rows do not fit; what was not asked for is as it is there."""
+    kind, definition = material.kind, material.definition
+    if kind.fits is None or kind.fits(material.rows):
+        return material
+    other = STUDY_KINDS[kind.otherwise]
+    defaults = {**asdict(StudyDefinition()), **other.defaults}
+    changed = {
+        name: defaults[name] for name, value in kind.defaults.items() if getattr(definition, name) == value
+    }
+    return replace(material, kind=other, definition=replace(definition, of=other.name, **changed))
 
 
 def _estimator(material: _Material, seed: int) -> Callable[[], Evolution]:
@@ -310,6 +324,7 @@ def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula
 def _evolved(searched: _Searched, material: _Material) -> _Found:
     """Make what the searches found readable."""
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
+    seeds = material.definition.seeds
     formula, front = readable_formulas(
         searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums
     )
@@ -322,7 +337,7 @@ def _evolved(searched: _Searched, material: _Material) -> _Found:
         front,
         searched.result,
         training_loss=float(searched.formula.provenance["training_loss"]),
-        method="a search for each",
+        method=f"a search for each, {seeds} seeds" if seeds > 1 else "a search for each",
         facts=facts,
         levels=_levels(searched.result, material),
         repeats=searched.repeats,
@@ -506,8 +521,7 @@ def _protocol(found: _Found, material: _Material) -> str:
     split = material.definition.split
     # Only what is evolved here was tuned here.
     tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    seeds = f", {material.definition.seeds} seeds" if material.definition.seeds > 1 else ""
-    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}{seeds}"
+    method = f"{some}{splits} {_HELD_OUT[split]}, {found.method}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 

@@ -219,10 +219,6 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
         [title, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
         for name, title in zip(names, titles, strict=True)
     ]
-    per_cnn = [
-        [line.name, line.rows, *(show_percent(line.errors[name]) for name in names[:_IN_A_ROW])]
-        for line in error_lines(formula, BY_CNN)
-    ]
     where = f"on held-out {held_out_kind(formula)}s"
     return "\n".join(
         [
@@ -230,13 +226,26 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
             text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
             "",
             f"mean error per architecture {where}, %",
-            text_table(["architecture", "runs", *titles[:_IN_A_ROW]], per_cnn),
+            _per_cnn_text(formula, names[:_IN_A_ROW], titles[:_IN_A_ROW]),
             "",
             headline(formula),
         ]
     )
 
 
+def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str]) -> str:
+    """A table of the architectures with the most runs, best first, and how many others there are."""
+    lines = error_lines(formula, BY_CNN)
+    most_runs = sorted(lines, key=lambda line: -line.rows)[:_MOST_CNNS]
+    # Those of `error_lines` are in order of the error.
+    shown = [line for line in lines if line in most_runs]
+    rows = [[line.name, line.rows, *(show_percent(line.errors[name]) for name in names)] for line in shown]
+    table = text_table(["architecture", "runs", *titles], rows)
+    others = len(lines) - len(shown)
+    return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
+
+
+_MOST_CNNS = 20  # architectures that are listed in a terminal
 _IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
 _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 

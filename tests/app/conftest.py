@@ -62,6 +62,19 @@ def formula_file(formula, tmp_path):
     return path
 
 
+@pytest.fixture(scope="session")
+def small_table(tmp_path_factory):
+    """A file of the runs of five networks on four GPUs, each a GPU group."""
+    frame = load("fp32-2026").frame
+    part = frame[
+        frame["gpu"].isin(["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"])
+        & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152"])
+    ]
+    path = tmp_path_factory.mktemp("tables") / "small.csv"
+    part.to_csv(path, index=False)
+    return path
+
+
 @pytest.fixture
 def few_networks(monkeypatch):
     """Workbooks with three networks: test_workbook.py writes them whole, which takes seconds each."""

@@ -123,6 +123,17 @@ def test_a_split_that_leaves_its_key_in_training_is_caught(toy):
         check_fold(type(leaky)("strange", others, gpu0, ("gpu9",)), toy.labels)
 
 
+def test_a_key_may_also_name_something_that_is_in_training(toy):
+    """As an architecture of a family of the same name, which has another architecture."""
+    gpu0 = np.flatnonzero(toy.labels["gpu_group"] == "gpu0")
+    others = np.setdiff1d(np.arange(len(toy.X)), gpu0)
+    labels = toy.labels.assign(family="gpu0")
+    split = Split("one", others, gpu0, ("gpu0",))
+    check_fold(split, labels)
+    with pytest.raises(LeakError, match="held-out family 'gpu0' is also in training"):
+        check_fold(split, labels[["family"]])
+
+
 def procedure(prepare):
     """A custom study: `prepare` sees everything, then a line is fitted to the training rows."""
 

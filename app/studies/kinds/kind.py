@@ -65,7 +65,8 @@ class StudyKind(Generic[Table]):
     are unlike any of training. given : what a prediction for a held-out row may use beyond specifications
     and counts, as text, for the stated error.
     platform_baselines : shown next to the formula in matrices of platforms; empty where there are none.
-    next_step : a command to continue with.
+    next_step : a command to continue with. fits : whether rows have what the search needs; None for all.
+    otherwise : the kind that searches where they have not, on the same rows.
     """
 
     name: str
@@ -84,6 +85,8 @@ class StudyKind(Generic[Table]):
     given: str = ""
     platform_baselines: tuple[str, ...] = ()
     next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
+    fits: Callable[[StudyRows], bool] | None = None
+    otherwise: str = ""
 
     def available_baselines(self, names: Iterable[str]) -> tuple[dict[str, EstimatorFactory], dict[str, str]]:
         """Return the baselines of these names that can run here, and for the others what is missing."""

@@ -37,13 +37,12 @@ def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evol
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
-    """Within the skeleton on GPUs; a CPU has no level 1 cache per lane, and no tensor cores."""
-    on_gpus = set(rows.labels["device"]) == {"GPU"}
-    return (
-        partial(SkeletonSearch, settings)
-        if on_gpus and fits_skeleton(rows.X)
-        else _free_search(rows, settings)
-    )
+    return partial(SkeletonSearch, settings) if _fits(rows) else _free_search(rows, settings)
+
+
+def _fits(rows: StudyRows) -> bool:
+    """Whether the skeleton holds; a CPU has no level 1 cache per lane, and no tensor cores."""
+    return set(rows.labels["device"]) == {"GPU"} and fits_skeleton(rows.X)
 
 
 OF_FREE_RUNS = StudyKind(
@@ -72,4 +71,6 @@ OF_RUNS = StudyKind(
     is_proved=True,
     has_levels=True,
     platform_baselines=OF_FREE_RUNS.platform_baselines,
+    fits=_fits,
+    otherwise=FREE_RUNS,
 )

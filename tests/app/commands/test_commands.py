@@ -134,7 +134,7 @@ def test_undefined_prediction_is_null(formula, tmp_path):
 
 @pytest.mark.slow
 def test_show_reads_the_formula_term_by_term(formula_file):
-    text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32)
+    text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32, "--all")
     shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
     assert sum(shares) == pytest.approx(100, abs=1)
     assert shares == sorted(shares, reverse=True)
@@ -147,6 +147,13 @@ def test_show_reads_the_formula_term_by_term(formula_file):
         "stated error: 15.2 %",
     ):
         assert expected in text
+
+
+def test_show_fits_a_screen(formula_file):
+    text = output("show", formula_file)
+    assert "time_s [s] =" in text and "stated error: 15.2 %" in text
+    assert "training from" not in text and "--all" in text
+    assert len(text.splitlines()) < 30
 
 
 def test_lists_name_everything_and_can_be_searched():
@@ -174,7 +181,7 @@ def test_facts_have_units():
 
 
 def test_data_show_says_what_to_be_cautious_about():
-    text = output("data", "show", "default")
+    text = output("data", "show", "fp32-2026")
     for expected in ("1,730 runs", "sha256", "licence", "caution", "profet", "V100-SXM2-16GB"):
         assert expected in text
 

@@ -294,7 +294,8 @@ def test_data_list_says_size_coverage_licence_noise_and_anomalies():
         flat = " ".join(text.split())
         for known in (dataset.coverage, dataset.licence, dataset.noise_floor, *dataset.anomalies):
             assert " ".join(known.split()) in flat
-    assert re.search(r"default +1,730 +25 +48 +1-2048 +one GPU, fp32", text)
+    assert re.search(r"^default +6,459 +46 +615 +1-4096 +one GPU, all precisions", text, re.MULTILINE)
+    assert re.search(r"^fp32-2026 +1,730 +25 +48 +1-2048 +one GPU, fp32", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -305,7 +306,7 @@ def test_data_show_has_gpus_by_cnns(name):
 
 
 def test_coverage_has_runs_and_batches():
-    text = output("data", "show", "default")
+    text = output("data", "show", "fp32-2026")
     assert re.search(r"^T4 .*23 \(16-256\)", text, re.MULTILINE)
 
 
@@ -363,8 +364,8 @@ def test_outliers_of_a_built_in_table_are_found():
 
 def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
     target = tmp_path / "all.csv"
-    text = output("data", "import", own_runs, "--merge-with", "default", "--to", target)
-    assert "29 runs and 1,730 of default; configurations in both, kept as repeats: 20" in text
+    text = output("data", "import", own_runs, "--merge-with", "fp32-2026", "--to", target)
+    assert "29 runs and 1,730 of fp32-2026; configurations in both, kept as repeats: 20" in text
     table = find_table(str(target))
     assert len(table) == 1759
     assert (table.frame["source"] == "unknown").sum() == 29

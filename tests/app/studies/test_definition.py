@@ -1,5 +1,7 @@
 """What a study is, as options and as TOML: read strictly, written back, split and platforms as named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from trainlaw.app.studies.definition import (
 )
 from trainlaw.app.studies.kinds import SPLITS
 from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.studies.skeleton import SKELETON_EVALUATIONS
 from trainlaw.app.studies.splits import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError
@@ -22,15 +25,31 @@ GROUPS = ["gpu_group", "cnn_base", "cnn_family", "source", "harness", "generatio
 
 
 def test_an_empty_definition_is_the_main_job():
-    assert definition_of({}, "here") == StudyDefinition()
+    wanted = definition_of({}, "here")
+    assert wanted == replace(StudyDefinition(), evaluations=SKELETON_EVALUATIONS, seeds=3)
+    assert (wanted.table, wanted.of, wanted.split) == ("default", "runs", "gpu-folds")
+
+
+def test_the_free_search_has_defaults_of_its_own():
+    wanted = definition_of({"of": "free-runs"}, "here")
+    assert wanted == replace(StudyDefinition(), of="free-runs", table="fp32-2026")
+    assert wanted.seeds == 1
 
 
 def test_what_is_written_is_read_back(tmp_path):
     wanted = definition_of(
-        {"split": "newest-gpus-out", "seed": 3, "against": "cf9, roofline", "by": ["harness"], "repeats": 2},
+        {
+            "split": "newest-gpus-out",
+            "seed": 3,
+            "against": "cf9, roofline",
+            "by": ["harness"],
+            "repeats": 2,
+            "seeds": 4,
+        },
         "here",
     )
     assert wanted.split == "newest"
+    assert wanted.seeds == 4
     path = tmp_path / "study.toml"
     path.write_text(definition_text(wanted))
     assert definition_of(read_definition(path), str(path)) == wanted
@@ -62,6 +81,8 @@ def test_all_means_every_baseline():
         ({"seed": "one"}, "expected a whole number, got 'one'"),
         ({"seed": True}, "expected a whole number"),
         ({"folds": 1}, "expected 2 to 1000, got 1"),
+        ({"seeds": 0}, "expected 1 to 20, got 0"),
+        ({"seeds": "3"}, "expected a whole number, got '3'"),
         ({"against": 3}, "a list of texts"),
         ({"split": "list"}, "belong together"),
         ({"held_out": "mine.toml"}, "belong together"),

@@ -17,24 +17,10 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.study import study_table
-from trainlaw.datasets import load
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner
 
 STUDY = [sys.executable, "-m", "trainlaw", "study", "--folds", "3"]
-GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40"]
-
-
-@pytest.fixture(scope="module")
-def small_table(tmp_path_factory):
-    frame = load("fp32-2026").frame
-    part = frame[
-        frame["gpu"].isin(GPUS)
-        & frame["cnn"].isin(["resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152"])
-    ]
-    path = tmp_path_factory.mktemp("tables") / "small.csv"
-    part.to_csv(path, index=False)
-    return path
 
 
 def run_study(folder: Path, table: Path, *options: str) -> subprocess.CompletedProcess:

@@ -22,7 +22,7 @@ def test_coverage_fits_and_counts_every_run(by):
 
 
 def test_holes_stand_out():
-    text = run("coverage", "default", "--by", "gpu,precision").stdout
+    text = run("coverage", "fp32-2026", "--by", "gpu,precision").stdout
     (line,) = [line for line in text.splitlines() if line.startswith("A40")]
     assert line.split()[:3] == ["A40", ".", "9"]
     assert "cells are holes" in text
@@ -31,7 +31,7 @@ def test_holes_stand_out():
 @pytest.mark.parametrize("ending", ["svg", "html"])
 def test_heat_map_is_a_picture_of_every_cell(tmp_path, ending):
     path = tmp_path / f"coverage.{ending}"
-    result = run("coverage", "default", "--by", "gpu,cnn_family", "--out", path)
+    result = run("coverage", "fp32-2026", "--by", "gpu,cnn_family", "--out", path)
     assert result.exit_code == 0, result.output
     text = path.read_text()
     assert text.count("<title>A40, ") == load("fp32-2026").labels()["cnn_family"].nunique()
@@ -54,9 +54,9 @@ def test_what_was_measured_on_a_gpu_is_one_command():
     limited = run("show", "atlas", "--gpu", "K80").stdout
     assert "--all shows them" in limited
     assert len(run("show", "atlas", "--gpu", "K80", "--all").stdout) > len(limited)
-    refused = run("show", "default", "--gpu", "RTX 4060 Ti")
+    refused = run("show", "fp32-2026", "--gpu", "RTX 4060 Ti")
     assert refused.exit_code != 0
-    assert "unknown GPU in default" in refused.output
+    assert "unknown GPU in fp32-2026" in refused.output
 
 
 @pytest.mark.slow
