@@ -33,8 +33,9 @@ _PLANNED = (
 )
 
 
-# Counts of a CNN by the end of their names.
+# Counts of a CNN, and rates of a GPU, by the end of their names.
 _TOGETHER = {
+    "flop_per_s": ("peak_flop_per_s", "peak rates of the GPU, of all precisions"),
     "macs": ("macs", "multiply-accumulates of the CNN, of all kinds"),
     "elements": ("elements", "elements of the CNN's tensors, of all kinds"),
     "params": ("params", "learned elements of the CNN, of all kinds"),
@@ -72,7 +73,8 @@ def elasticities(formula: Formula, run: RunTable) -> list[Elasticity]:
     """Return what ten per cent more of each quantity changes in one configuration, largest effect first.
 
     run : one configuration. The counts of a CNN grow together, all of one kind: a CNN with more 1 x 1
-    convolutions alone is another CNN. Indicators of 0 or 1 and quantities without effect are omitted.
+    convolutions alone is another CNN. So do the peak rates of a GPU. Indicators of 0 or 1
+    and quantities without effect are omitted.
     """
     expression = in_raw_columns(formula)
     names = variables(expression)

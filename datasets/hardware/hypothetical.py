@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from trainlaw.datasets.hardware.gpus import STATED_NUMBERS, Gpu, GpuCatalog, built_in_gpus
@@ -10,6 +11,8 @@ from trainlaw.formulas.errors import InputError, shown, unknown_name
 _CHANGE = re.compile(
     r"\s*(\w+)\s*=\s*([0-9.]+(?:e[+-]?[0-9]+)?)(x?)\s*|\s*([0-9.]+)x\s+(\w+)\s*", re.IGNORECASE
 )
+# Changes all rates of operations, also those whose columns begin with another word.
+_ALL_RATES, _RATE = "peak", "_flop_per_s"
 _WORD = re.compile(r"\s+with\s+(?=[0-9.]+x\s|\w+\s*=)", re.IGNORECASE)
 
 
@@ -31,8 +34,8 @@ def hypothetical_gpu(text: str, gpus: GpuCatalog | None = None) -> Gpu:
     """Return a known GPU with overridden specifications: "GPU with NAME=NUMBER, NAME=2x, 2x NAME".
 
     A name is a number column of the GPU table or its beginning; "2x" multiplies all columns with that
-    beginning ("peak": all rates). The GPU keeps its group. Raises UnknownNameError for an unknown GPU or
-    specification, InputError for an override that cannot be parsed.
+    beginning ("peak": all rates of operations, whatever their name). The GPU keeps its group. Raises
+    UnknownNameError for an unknown GPU or specification, InputError for an override that cannot be parsed.
 
     >>> hypothetical_gpu("A100-SXM4-40GB with 2x bandwidth").bandwidth_byte_per_s
     3120000000000.0
@@ -66,6 +69,10 @@ def _changed(gpu: Gpu, change: str) -> dict[str, float]:
     scaled = bool(times or factor)
     if len(facts) > 1 and not scaled:
         raise InputError(f"the override {shown(change)} matches {', '.join(facts)}: name one in full")
+    if scaled and (word or other).lower() == _ALL_RATES:
+        # Rates that are not stated follow from those that are.
+        more = (name for name in STATED_NUMBERS if name.endswith(_RATE) and name not in facts)
+        facts += tuple(name for name in more if isfinite(getattr(gpu, name)))
     changed = {fact: number * getattr(gpu, fact) if scaled else number for fact in facts}
     for fact, result in changed.items():
         if not 0 < result < 1e30:

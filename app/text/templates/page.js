@@ -29,7 +29,7 @@ const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : ch
 const scaled = (specs, choice) =>
   Object.fromEntries(Object.entries(specs).map(([name, value]) => [
     name,
-    typeof value !== "number" ? value : name.startsWith("peak_") ? value * choice.peak : name.startsWith("bandwidth_") ? value * choice.bandwidth : value,
+    typeof value !== "number" ? value : name.endsWith("_flop_per_s") ? value * choice.peak : name.startsWith("bandwidth_") ? value * choice.bandwidth : value,
   ]));
 const columnsOf = (gpu, choice) => {
   const precision = PRECISIONS[choice.precision];

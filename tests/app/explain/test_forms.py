@@ -91,7 +91,7 @@ def test_products_are_written_shorter_where_that_is_possible():
 
 
 def test_rounding_costs_less_than_it_may(built_in):
-    table = load("fp32-2026")
+    table = load("default")
     generator = np.random.default_rng(0)
     exact = constants(built_in.expression)
     noisy = [value * (1 + 1e-5 * generator.normal()) for value in exact]
@@ -131,7 +131,7 @@ def test_raw_columns_are_no_features_of_features(built_in):
 def test_what_is_proved_holds(built_in):
     positive, trends = proved_trends(built_in)
     assert positive and len(trends) > 5
-    roofs = parse_text("2 * im2col_compute_s + 9 * conv_output_memory_s + 0.001")
+    roofs = parse_text("2 * im2col_matrix_s + 9 * conv_output_cached_s + 0.001")
     physical = replace(built_in, expression=roofs)
     raw = {(row.name, row.claim) for row in proved_raw_trends(physical)}
     assert raw >= {
@@ -153,7 +153,7 @@ def test_show_says_all_of_it(built_in):
     text = formula_text(built_in, "origin", run)
     for part in (
         "fewest digits that cost less than 0.1 points of error",
-        "as a sum of terms, complexity",
+        "as evolved, complexity",
         "in base columns of GPU, CNN and run",
         "what each term means:",
         "memory time (conv output)",

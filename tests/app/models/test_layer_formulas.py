@@ -9,7 +9,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.explain.sensitivity import elasticities, in_raw_columns
 from trainlaw.app.models.builtin import LAYER_FORMULA
 from trainlaw.app.models.scopes import check_features, formula_rows
-from trainlaw.app.models.terms import mean_shares, term_values
+from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import features_outside, pair_predictions, predict_runs
 from trainlaw.app.studies.definition import definition_of
@@ -67,7 +67,7 @@ def test_layers_outside_the_training_range_are_counted(law):
 def test_terms_shares_and_sensitivity_are_of_the_sum(law):
     run = configuration(**RUN)
     rows = formula_rows(law, run)
-    values = term_values(law, rows.columns, rows.sums)[:, 0]
+    values = part_values(law, rows.columns, rows.sums)[:, 0]
     assert values.sum() == pytest.approx(rows.predict(law)[0], rel=1e-12)
     assert sum(mean_shares(law, rows.columns, rows.sums)) == pytest.approx(1.0)
     found = {row.name: row.time for row in elasticities(law, run)}

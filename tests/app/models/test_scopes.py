@@ -33,8 +33,9 @@ def test_every_feature_is_an_expression_over_raw_columns(name, columns):
     assert all(FEATURES[part].is_base for part in variables(expression))
     values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
     shape = columns[name].shape
-    # The time on one GPU is a measurement, and not every run has it.
-    known = np.isfinite(columns[name]) if name == SINGLE_GPU_TIME else np.ones(shape, bool)
+    # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
+    partly_known = name in (SINGLE_GPU_TIME, "memory_bytes")
+    known = np.isfinite(columns[name]) if partly_known else np.ones(shape, bool)
     np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
     np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
 

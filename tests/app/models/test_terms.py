@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.models.terms import (
     mean_shares,
+    part_values,
     plain_expression,
-    term_values,
     terms_of,
     with_named_constants,
 )
@@ -110,7 +110,7 @@ def test_grouped_constant_takes_its_default():
 
 def test_shares_add_up(formula):
     columns = load("fp32-2026").features([spec.name for spec in formula.features])
-    values = term_values(formula, {name: columns[name].to_numpy() for name in columns})
+    values = part_values(formula, {name: columns[name].to_numpy() for name in columns})
     np.testing.assert_allclose(values.sum(axis=0), formula.predict(columns), rtol=1e-12)
     shares = mean_shares(formula, {name: columns[name].to_numpy() for name in columns})
     assert len(shares) == len(values)

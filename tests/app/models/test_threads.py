@@ -65,7 +65,7 @@ def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
 
 
 def test_threads_are_no_matter_of_gpus_nor_of_one_number_of_threads(definition, runs):
-    kind = STUDY_KINDS["runs"]
+    kind = STUDY_KINDS["free-runs"]
     settings = SearchSettings(evaluations=100)
 
     def names(rows):

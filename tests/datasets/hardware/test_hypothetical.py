@@ -25,6 +25,17 @@ def test_one_line_changes_a_gpu(text, fact, value):
     assert (gpu.gpu_group, gpu.sm_count) == (A100.gpu_group, A100.sm_count)
 
 
+def test_a_factor_of_the_peak_changes_all_rates():
+    gpu = find_gpu("RTX 3090")
+    faster = hypothetical_gpu("RTX 3090 with 2x peak")
+    for fact in ("peak_fp32_flop_per_s", "comparable_fp32_flop_per_s", "tensor_fp16_flop_per_s"):
+        assert getattr(faster, fact) == 2 * getattr(gpu, fact)
+    unstated = find_gpu("GTX 1080")
+    assert hypothetical_gpu("GTX 1080 with 2x peak").number(
+        "comparable_fp32_flop_per_s"
+    ) == 2 * unstated.number("comparable_fp32_flop_per_s")
+
+
 def test_a_plain_name_stays_a_plain_gpu():
     assert wanted_gpu("GeForce RTX 2070 with Max-Q Design").gpu == "RTX 2070 Max-Q"
     assert wanted_gpu("Tesla T4") == find_gpu("T4")
