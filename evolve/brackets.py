@@ -176,8 +176,10 @@ def _length(tree: Sequence[Node]) -> int:
 
 
 def check_holes(brackets: Sequence[Bracket], holes: Iterable[str]) -> None:
-    """Raise InputError where a hole of a template has no bracket, or a bracket no hole."""
+    """Raise InputError where a hole of a template does not have one bracket, or a bracket no hole."""
     named, wanted = {bracket.hole for bracket in brackets}, set(holes)
+    if len(named) < len(brackets):
+        raise InputError("expected one bracket per hole, got two for the same hole")
     for kind, missing in (
         ("a bracket for the hole", wanted - named),
         ("a hole for the bracket", named - wanted),

@@ -1,5 +1,6 @@
 """Settings of a search: everything that does not change while it runs."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -81,6 +82,13 @@ class Factor:
     kind : {"power", "exponential"}
         Form of the factor; "exponential" suits a feature that is 0 or 1.
 
+    Raises
+    ------
+    UnknownNameError
+        If `kind` is not one of the two.
+    InputError
+        If `expected` is not between `low` and `high`.
+
     Examples
     --------
     >>> Factor("clock_ratio", -1.0, 0.0, expected=-0.5).kind
@@ -118,12 +126,36 @@ class Bracket:
         Factors that may multiply the sum or parts of it.
     required : tuple of str
         Features of terms and factors that every formula keeps, because work that exists costs time.
+
+    Raises
+    ------
+    UnknownNameError
+        If a required feature is neither that of a term nor that of a factor.
+    InputError
+        If there is no term, or an expected weight is not positive.
+
+    Examples
+    --------
+    >>> Bracket("hole_copy", (("input_copy_s", 4.0),)).terms
+    (('input_copy_s', 4.0),)
     """
 
     hole: str
     terms: tuple[tuple[str, float], ...]
     factors: tuple[Factor, ...] = ()
     required: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what a search would otherwise ignore or divide by."""
+        if not self.terms:
+            raise InputError(f"expected at least one term in the bracket {self.hole!r}, got none")
+        for name, expected in self.terms:
+            if not 0.0 < expected < math.inf:
+                raise InputError(f"expected a weight above 0 for {name} in {self.hole!r}, got {expected}")
+        known = [*(name for name, _ in self.terms), *(factor.feature for factor in self.factors)]
+        for name in self.required:
+            if name not in known:
+                raise unknown_name(f"term or factor of the bracket {self.hole!r}", name, known)
 
 
 # One flat list rather than nested groups: settings are stored field by field in the provenance of every
@@ -288,6 +320,10 @@ class SearchSettings:
         for name, low, high in self.constant_ranges:
             if not low <= high:
                 raise InputError(f"expected low <= high as range of {name!r}, got {low} and {high}")
+        if self.brackets and self.template is None:
+            raise InputError("expected a template with the holes of the brackets, got none")
+        if not 0.0 <= self.prior_weight < math.inf:
+            raise InputError(f"expected prior_weight of at least 0, got {self.prior_weight}")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
         for name, least, most in _LIMITS:

@@ -7,10 +7,12 @@ from trainlaw.evolve.settings import (
     LOSSES,
     TYPED_NODES,
     UNTYPED_NODES,
+    Bracket,
     Constraint,
+    Factor,
     SearchSettings,
 )
-from trainlaw.formulas import InputError, UnknownNameError
+from trainlaw.formulas import InputError, UnknownNameError, parse_text
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
     assert list(asdict(SearchSettings())) == names
     assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
     assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
-    assert len(names) == 34
+    assert len(names) == 36
 
 
 def test_every_setting_is_documented():
@@ -120,8 +122,54 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
         "islands": 1, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
         "max_constants": 24, "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
         "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
-        "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1, "checkpoint": None,
-        "checkpoint_seconds": 10.0,
+        "prior_weight": 2e-3, "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1,
+        "checkpoint": None, "checkpoint_seconds": 10.0,
     }  # fmt: skip
     stored = asdict(SearchSettings())
     assert {name: value for name, value in stored.items() if value != ()} == expected
+
+
+@pytest.mark.parametrize(
+    "bounds", [(-1.0, 0.0, 0.5), (-1.0, 0.0, -2.0), (1.0, 0.0, 0.5), (0.0, 1.0, float("nan"))]
+)
+def test_the_expected_exponent_of_a_factor_lies_between_its_bounds(bounds):
+    low, high, expected = bounds
+    with pytest.raises(InputError, match="low <= expected <= high for the factor of clock_ratio"):
+        Factor("clock_ratio", low, high, expected=expected)
+
+
+def test_a_factor_may_be_fixed_by_equal_bounds():
+    assert Factor("clock_ratio", -0.5, -0.5, expected=-0.5).low == -0.5
+
+
+def test_unknown_kinds_of_factor_are_refused():
+    with pytest.raises(UnknownNameError, match=r"kind of factor.*exponential"):
+        Factor("is_amd", 0.0, 1.0, expected=0.5, kind="exponental")
+
+
+@pytest.mark.parametrize("expected", [0.0, -1.0, float("inf"), float("nan")])
+def test_expected_weights_are_positive(expected):
+    with pytest.raises(InputError, match=f"a weight above 0 for host_s in 'hole', got {expected}"):
+        Bracket("hole", (("host_s", expected),))
+
+
+def test_a_bracket_has_a_term():
+    with pytest.raises(InputError, match="at least one term"):
+        Bracket("hole", ())
+
+
+def test_required_features_of_a_bracket_are_in_it():
+    factor = Factor("is_amd", 0.0, 1.0, expected=0.5)
+    assert Bracket("hole", (("host_s", 1.0),), (factor,), ("is_amd", "host_s")).required
+    with pytest.raises(UnknownNameError, match="term or factor of the bracket 'hole'"):
+        Bracket("hole", (("host_s", 1.0),), (factor,), ("is_ambd",))
+
+
+def test_brackets_need_a_template_and_a_prior_that_pulls():
+    brackets = (Bracket("hole", (("host_s", 1.0),)),)
+    assert SearchSettings(template=parse_text("hole"), brackets=brackets).brackets == brackets
+    with pytest.raises(InputError, match="template with the holes"):
+        SearchSettings(brackets=brackets)
+    for weight in (-1e-3, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="prior_weight"):
+            SearchSettings(prior_weight=weight)

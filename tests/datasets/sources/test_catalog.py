@@ -38,7 +38,7 @@ NOTICE = Path(__file__).parents[3] / "NOTICE"
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        ("default", 1730),
+        ("default", 6459),
         ("single-fp32", 1770),
         ("precisions", 1986),
         ("multi", 1218),
@@ -89,7 +89,14 @@ def test_runs_outside_the_pool_say_why(name):
 def test_published_tables_keep_their_identity():
     assert load("fp32-2026") == load("fp32-2026")
     assert load("fp32-2026").sha256.startswith("5598496153bce943")
+    assert set(load("fp32-2026").frame["precision_stated"]) == {"fp32"}
     assert load("precisions-2026") == load("precisions")
+
+
+def test_the_default_is_the_atlas():
+    default, atlas = load(), load("atlas")
+    assert default.frame.equals(atlas.frame)
+    assert set(default.frame["pool"]) == {1}
 
 
 def test_every_set_is_listed_above():
@@ -131,7 +138,7 @@ def test_each_row_has_source_commit_place_and_licence(name):
     commits = ";".join(set(frame["source_commit"])).split(";")
     # Some sources were handed on without their commit, and say so.
     assert all(re.fullmatch("[0-9a-f]{8,40}|not recorded", commit) for commit in commits)
-    is_incomplete = name == "neusight-layers" or name.startswith("atlas")
+    is_incomplete = name in ("neusight-layers", "default") or name.startswith("atlas")
     assert (frame["source_commit"] == "not recorded").any() == is_incomplete
 
 

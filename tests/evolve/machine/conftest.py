@@ -10,7 +10,7 @@ from trainlaw.evolve.machine.arrays import Programs, Rows, make_rows
 def programs_of() -> Callable[..., Programs]:
     """A function that makes programs from pairs of tokens and constants."""
 
-    def make(*sources, lower=-np.inf, upper=np.inf, pull=0.0, scaling=False):
+    def make(*sources, lower=-np.inf, upper=np.inf, pull=0.0, centre=0.0, scaling=False):
         tokens = [np.array(tokens, np.int64) for tokens, _ in sources]
         constants = [np.array(values, np.float64) for _, values in sources]
         theta = np.concatenate([*constants, np.zeros(0)])
@@ -22,6 +22,7 @@ def programs_of() -> Callable[..., Programs]:
             np.full(theta.size, upper),
             np.full(theta.size, scaling),
             np.full(theta.size, pull),
+            np.full(theta.size, centre),
             np.cumsum([0, *map(len, constants)]),
         )
 

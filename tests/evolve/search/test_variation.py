@@ -89,7 +89,7 @@ def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, drawing):
 def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem, drawing):
     first = tree_of("2 * compute_s + compute_s", typed_problem)
     other = tree_of("max(3 * memory_s, launch_s) + launch_s", typed_problem)
-    found = {text_of(cross(Individual(list(first)), other)) for _ in range(60)}
+    found = {text_of(cross(Individual(list(first)), other, typed_problem.grammar)) for _ in range(60)}
     assert "2 * compute_s + 3 * memory_s" in found
     assert "max(3 * memory_s, launch_s) + compute_s" in found
     # Never the whole of either.
