@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate import LeakError, assert_blind, leave_one_group_out, run_study
+from trainlaw.validate import LeakError, Split, assert_blind, leave_one_group_out, run_study
 from trainlaw.validate.guard import IDENTITY_COLUMNS, check_features, check_fold
 
 

@@ -132,7 +132,7 @@ def test_predictions_of_cards_and_networks_of_such_names(name, tmp_path):
     cards = tmp_path / "cards.csv"
     rates = {"peak_fp32_flop_per_s": 4e12, "bandwidth_byte_per_s": 2e11, "boost_clock_hz": 1.5e9}
     facts = {"gpu": name, "memory_bytes": 8e9, "sm_count": 20, "core_count": 1280, **rates}
-    facts["l1_bytes_per_sm"] = 65536
+    facts |= {"l1_bytes_per_sm": 65536, "l2_bytes": 2e6, "vendor": "NVIDIA"}
     with cards.open("w", newline="") as file:
         csv.writer(file).writerows([facts.keys(), facts.values()])
     net = tmp_path / (name.replace("/", "_") + ".csv")
