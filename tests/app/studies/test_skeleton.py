@@ -1,0 +1,119 @@
+"""The search within a skeleton: which rows it sees and how they weigh, what it keeps, when it is not used."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.kind import StudyRows
+from trainlaw.app.studies.skeleton import (
+    BRACKETS,
+    SKELETON_NAMES,
+    SkeletonSearch,
+    fits_skeleton,
+    precision_weights,
+    rows_of_groups,
+)
+from trainlaw.app.studies.study import _material, _searchable
+from trainlaw.datasets import RunTable, feature_specs, load
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import SECOND, infer_unit, variables
+
+CNNS = ("resnet50", "vgg16", "mobilenet_v2", "alexnet_mx")
+
+
+@pytest.fixture(scope="module")
+def table():
+    """About 300 runs in three precisions, of both vendors."""
+    frame = load("default").frame
+    part = frame[
+        frame["gpu"].isin(["T4", "V100-SXM2-16GB", "A100-SXM4-40GB", "GTX 1080 Ti", "Radeon RX 7900 XTX"])
+        & frame["cnn"].isin(CNNS)
+    ]
+    return RunTable("small", part)
+
+
+@pytest.fixture(scope="module")
+def rows(table):
+    return STUDY_KINDS["runs"].rows(table)
+
+
+def test_large_groups_are_drawn_and_small_ones_kept():
+    groups = np.repeat(["a", "b", "c"], [900, 30, 5])[np.random.default_rng(1).permutation(935)]
+    chosen = rows_of_groups(groups, 40)
+    assert np.unique(groups[chosen], return_counts=True)[1].tolist() == [40, 30, 5]
+    assert np.array_equal(chosen, np.unique(chosen))
+    assert np.array_equal(chosen, rows_of_groups(groups, 40))
+    assert np.array_equal(rows_of_groups(groups, 900), np.arange(935))
+
+
+def test_a_class_of_precisions_with_more_rows_weighs_less_per_row_and_more_in_all():
+    X = pd.DataFrame(
+        {"bytes_per_element": [4.0] * 90 + [2.0] * 10, "is_tensor_precision": [0.0] * 90 + [1.0] * 10}
+    )
+    weights = precision_weights(X.iloc[::-1])[::-1]
+    assert weights[0] == pytest.approx(90**-0.35)
+    assert weights[-1] == pytest.approx(10**-0.35)
+    assert weights[:90].sum() > weights[90:].sum()
+    # Equal bytes, with and without tensor cores, are two classes.
+    X["bytes_per_element"] = 4.0
+    assert precision_weights(X) == pytest.approx(weights)
+
+
+def test_runs_fit_where_every_quantity_is_known(rows):
+    assert fits_skeleton(rows.X)
+    assert not fits_skeleton(rows.X.drop(columns="least_time_s"))
+    holed = rows.X.copy()
+    holed.loc[holed.index[3], "input_copy_s"] = np.nan
+    assert not fits_skeleton(holed)
+
+
+@pytest.mark.slow
+def test_a_law_within_the_skeleton_keeps_what_is_required(rows):
+    settings = SearchSettings(evaluations=100, random_seed=0)
+    search = SkeletonSearch(settings).fit(rows.X, rows.seconds, rows.groups)
+    used = set(variables(search.formula_.expression))
+    constant = {name for name in SKELETON_NAMES if np.ptp(rows.X[name].to_numpy()) == 0}
+    required = {name for bracket in BRACKETS for name in bracket.required}
+    assert required - constant <= used <= {*SKELETON_NAMES}
+    assert "least_time_s" in used
+    units = {spec.name: spec.unit for spec in feature_specs(SKELETON_NAMES)}
+    assert infer_unit(search.formula_.expression, units) == SECOND
+    predicted = search.predict(rows.X)
+    # What peak rates allow is a bound, not a term.
+    assert (predicted >= rows.X["least_time_s"].to_numpy()).all()
+    errors = np.abs(np.log(predicted / rows.seconds))
+    assert np.median(errors) < 0.5
+    for member in search.front_:
+        assert required - constant <= set(variables(member.formula.expression))
+
+
+def on_cpu(rows):
+    return StudyRows(rows.X, rows.seconds, rows.labels.assign(device="CPU"))
+
+
+def test_a_cpu_is_searched_freely(rows):
+    kind, settings = STUDY_KINDS["runs"], SearchSettings(evaluations=100)
+    assert isinstance(kind.search(rows, settings)(), SkeletonSearch)
+    assert not isinstance(kind.search(on_cpu(rows), settings)(), SkeletonSearch)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"evaluations": 50_000, "seeds": 1}),
+        ({"evaluations": 700, "seeds": 2}, {"evaluations": 700, "seeds": 2}),
+    ],
+    ids=["defaults", "asked"],
+)
+def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatch, given, expected):
+    asked = definition_of({"against": "null_compute", "folds": 3, **given}, "here")
+    material = _material(table, asked, STUDY_KINDS["runs"])
+    assert _searchable(material) is material
+    monkeypatch.setattr("trainlaw.app.studies.kinds.whole_runs.fits_skeleton", lambda X: False)
+    changed = _searchable(material)
+    assert changed.kind is STUDY_KINDS["free-runs"]
+    assert changed.rows is material.rows
+    assert asdict(changed.definition) == {**asdict(asked), "of": "free-runs", **expected}
