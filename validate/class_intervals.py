@@ -76,19 +76,18 @@ class ClassIntervals:
         owners, kinds = np.asarray(groups, str), np.asarray(classes, str)
         with np.errstate(all="ignore"):
             scores = np.abs(np.log(predicted / measured))
-        overall = _typical(scores, owners, level)
+        # A row without a valid prediction is an infinite error.
+        scores[np.isnan(scores)] = math.inf
         counts = {kind: len(np.unique(owners[kinds == kind])) for kind in np.unique(kinds).tolist()}
-        ratios = {
-            kind: _ratio(scores[kinds == kind], owners[kinds == kind], overall, level)
-            if count >= LEAST_GROUPS
-            else math.nan
-            for kind, count in counts.items()
-        }
-        widest = float(np.nanmax([1.0, *ratios.values()]))
-        ratios = {kind: widest if math.isnan(ratio) else ratio for kind, ratio in ratios.items()}
-        scaled = np.exp(scores / np.array([ratios[kind] for kind in kinds]))
-        common = math.log(ConformalInterval.fit(np.ones_like(scaled), scaled, owners, level).factor)
-        return cls({kind: math.exp(common * ratio) for kind, ratio in ratios.items()}, counts, level)
+        ratios = _ratios(scores, owners, kinds, counts, level)
+        widths = np.array([ratios[kind] for kind in kinds])
+        rows = np.isfinite(widths)
+        with np.errstate(over="ignore"):
+            scaled = np.exp(scores[rows] / widths[rows])
+            interval = ConformalInterval.fit(np.ones_like(scaled), scaled, owners[rows], level)
+            common = math.log(interval.factor)
+            factors = {kind: float(np.exp(common * ratio)) for kind, ratio in ratios.items()}
+        return cls(factors, counts, level)
 
     def factor(self, kind: str) -> float:
         """Return the factor of a class; the widest of all for one without held-out runs."""
@@ -130,8 +129,26 @@ def _typical(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
     return float(scores[order][min(int(np.searchsorted(covered, level - 1e-12)), len(scores) - 1)])
 
 
-def _ratio(scores: np.ndarray, groups: np.ndarray, overall: float, level: float) -> float:
-    """Return the typical score of a class over that of all, shrunk towards 1 where groups are few."""
-    count = len(np.unique(groups))
-    own = max(_typical(scores, groups, level), 1e-9) / max(overall, 1e-9)
-    return float(own ** (count / (count + _HALF_GROUPS)))
+def _ratios(
+    scores: np.ndarray, groups: np.ndarray, kinds: np.ndarray, counts: Mapping[str, int], level: float
+) -> dict[str, float]:
+    """Return the typical score of each class over that of all; infinite where there is no finite one.
+
+    A ratio is shrunk towards 1 where groups are few; below the least number it is the largest of all.
+    """
+    typical = {kind: _typical(scores[kinds == kind], groups[kinds == kind], level) for kind in counts}
+    rows = np.isin(kinds, [kind for kind, own in typical.items() if math.isfinite(own)])
+    overall = _typical(scores[rows], groups[rows], level) if rows.any() else math.inf
+    ratios = {
+        kind: _shrunk(typical[kind], overall, count) if count >= LEAST_GROUPS else math.nan
+        for kind, count in counts.items()
+    }
+    widest = float(np.nanmax([1.0, *ratios.values()]))
+    return {kind: widest if math.isnan(ratio) else ratio for kind, ratio in ratios.items()}
+
+
+def _shrunk(own: float, overall: float, count: int) -> float:
+    """Return the ratio of two typical scores, shrunk towards 1 where there are few groups."""
+    if not (math.isfinite(own) and math.isfinite(overall)):
+        return math.inf
+    return float((max(own, 1e-9) / max(overall, 1e-9)) ** (count / (count + _HALF_GROUPS)))

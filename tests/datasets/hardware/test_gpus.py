@@ -258,3 +258,27 @@ def test_numbers_as_features_use_them():
     gpu = Gpu("mine", base_clock_hz=1e9, boost_clock_hz=2e9)
     assert (gpu.number("base_clock_hz"), gpu.number("boost_clock_hz")) == (1e9, 2e9)
     assert Gpu("mine", boost_clock_hz=2e9).number("base_clock_hz") == 2e9
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Radeon RX 7900 XTX", 1.0), ("V100-SXM2-16GB", 0.0), ("T4", 0.0)]
+)
+def test_gpus_of_amd_are_known_as_such(name, expected):
+    assert find_gpu(name).is_amd == find_gpu(name).number("is_amd") == expected
+
+
+def test_a_gpu_of_an_unknown_maker_is_not_of_amd():
+    assert Gpu("mine").number("is_amd") == 0.0
+    assert Gpu("mine", vendor="AMD").number("is_amd") == 1.0
+
+
+def test_unknown_rates_and_caches_have_a_default_and_known_ones_stay():
+    gpu = Gpu("mine", peak_fp32_flop_per_s=2e13)
+    assert gpu.number("comparable_fp32_flop_per_s") == 2e13
+    assert gpu.number("last_level_cache_bytes") == 0.0
+    assert np.isnan(gpu.number("l2_bytes"))
+    known = Gpu(
+        "mine", comparable_fp32_flop_per_s=1e13, peak_fp32_flop_per_s=2e13, last_level_cache_bytes=96e6
+    )
+    assert known.number("comparable_fp32_flop_per_s") == 1e13
+    assert known.number("last_level_cache_bytes") == 96e6

@@ -45,7 +45,7 @@ def test_merge_keeps_all_rows_and_gpus(runs):
     merged = part.merged(rest)
     assert len(merged) == len(runs)
     assert merged.seconds.sum() == pytest.approx(runs.seconds.sum())
-    assert merged.name == "default+default"
+    assert merged.name == "fp32-2026+fp32-2026"
     assert part.merged(part).frame.duplicated().sum() == len(part)
 
 

@@ -1,0 +1,124 @@
+"""The features of the skeleton of a law, recomputed from figures of a data sheet and of a CNN's table."""
+
+import pytest
+from trainlaw.datasets import FEATURES, configuration
+from trainlaw.datasets.features.run_features import SKELETON_FEATURES
+
+NAMES = [row.spec.name for row in SKELETON_FEATURES]
+# V100-SXM2-16GB: data sheet. ResNet-50 at 224 px: counts per image.
+TENSOR, LANES, BANDWIDTH, L2 = 125e12, 15.67e12, 897e9, 6 * 1024**2
+MACS, CONV, CONV3, CONV1, DENSE = 4_089_184_256, 4_087_136_256, 1_502_871_552, 2_119_434_240, 2_048_000
+IM2COL, OUTPUTS, INPUTS, POOLED = 21_814_016, 11_113_984, 10_662_400, 903_168
+ELEMENTWISE, ALL_OUTPUTS, LAYERS, CONVS = 26_445_800, 37_560_784, 175, 53
+PARAMS, CONV_PARAMS = 25_557_032, 23_454_912
+BATCH = 32
+# Bytes of a layer's input and output in 16 bits, of which the level 2 cache holds a part.
+IN_OUT = 2 * BATCH * 2 * ALL_OUTPUTS / LAYERS
+COST = (1 + 5 * IN_OUT / (IN_OUT + L2)) / 6
+PASS = COST * BATCH * 2 / BANDWIDTH
+
+EXPECTED = {
+    "conv3x3_matrix_s": 6 * BATCH * CONV3 / TENSOR,
+    "other_matrix_s": 6 * BATCH * (CONV - CONV3 + DENSE) / TENSOR,
+    "conv1x1_matrix_s": 6 * BATCH * CONV1 / TENSOR,
+    "im2col_matrix_s": 6 * BATCH * IM2COL / TENSOR,
+    "conv_output_matrix_s": 6 * BATCH * OUTPUTS / TENSOR,
+    "conv_weight_matrix_s": 6 * CONV_PARAMS / TENSOR,
+    "im2col_simt_s": 6 * BATCH * IM2COL / LANES,
+    # Two of four bytes.
+    "conv_input_simt_s": 6 * BATCH * INPUTS / LANES / 2,
+    "conv_output_simt_s": 6 * BATCH * OUTPUTS / LANES,
+    "grouped_conv_simt_s": 0.0,
+    "grouped_channels_last_simt_s": 0.0,
+    "depthwise_simt_s": 0.0,
+    "conv_weight_simt_s": 6 * CONV_PARAMS / LANES,
+    "conv_output_cached_s": PASS * OUTPUTS,
+    "depthwise_output_cached_s": 0.0,
+    "elementwise_cached_s": PASS * ELEMENTWISE,
+    "batchnorm_cached_s": PASS * OUTPUTS,
+    "concat_cached_s": 0.0,
+    "pool_cached_s": PASS * POOLED,
+    # Four bytes instead of two: as much again.
+    "cast_cached_s": PASS * OUTPUTS,
+    "conv_kernel_s": CONVS * 1e-4,
+    "host_s": LAYERS * 150e-6,
+    "least_time_s": 6 * BATCH * (MACS - 5 / 9 * CONV3) / TENSOR,
+    "matrix_flop_per_s": TENSOR,
+    "matrix_number": 6.25,
+    "other_macs": CONV - CONV3 + DENSE,
+    "mean_layer_elements": ALL_OUTPUTS / LAYERS,
+    "cached_byte_cost": COST,
+    "is_tuned_tensor": 0.0,
+}
+
+
+def run(gpu="V100-SXM2-16GB", cnn="resnet50", **settings):
+    defaults = {"batch_per_gpu": BATCH, "precision": "amp", "layout": "channels_last"}
+    return configuration(cnn=cnn, gpu=gpu, **(defaults | settings))
+
+
+def value(name, **settings):
+    return run(**settings).matrix([name]).item()
+
+
+def test_every_feature_is_recomputed_here():
+    assert set(EXPECTED) == set(NAMES)
+    assert set(NAMES) <= set(FEATURES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_features_follow_from_data_sheet_and_counts(name):
+    assert value(name) == pytest.approx(EXPECTED[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("row", SKELETON_FEATURES, ids=NAMES)
+def test_units_are_those_of_the_name(row):
+    endings = {"per_s": "FLOP/s", "_s": "s", "macs": "MAC/sample", "elements": "element/sample"}
+    unit = next((unit for ending, unit in endings.items() if row.spec.name.endswith(ending)), "1")
+    assert str(row.spec.unit) == unit
+
+
+def test_in_fp32_nothing_is_cast_and_work_runs_on_the_lanes():
+    settings = {"precision": "fp32", "layout": "nchw"}
+    assert value("matrix_flop_per_s", **settings) == LANES
+    assert value("cast_cached_s", **settings) == 0.0
+    assert value("conv_input_simt_s", **settings) == pytest.approx(6 * BATCH * INPUTS / LANES)
+    assert value("cached_byte_cost", **settings) > COST
+
+
+def test_dual_issue_counts_once_in_fp32():
+    """Ampere's data sheet counts two operations per clock; products reach the rate of one."""
+    gpu = {"gpu": "RTX 3090", "precision": "fp32"}
+    peak, issue, rate = run(**gpu).matrix(["peak_flop_per_s", "dual_issue", "matrix_flop_per_s"])[0]
+    assert issue > 1.5
+    assert rate == pytest.approx(peak / issue)
+    assert value("matrix_flop_per_s", gpu="RTX 3090") == value("peak_flop_per_s", gpu="RTX 3090")
+
+
+def test_grouped_and_depthwise_convolutions_have_times_of_their_own():
+    grouped = {"cnn": "resnext50_32x4d"}
+    first = value("grouped_channels_last_simt_s", **grouped)
+    assert first == value("grouped_conv_simt_s", **grouped) > 0.0
+    assert value("grouped_channels_last_simt_s", layout="nchw", **grouped) == 0.0
+    assert value("depthwise_simt_s", cnn="mobilenet_v2") > 0.0
+    assert value("depthwise_output_cached_s", cnn="mobilenet_v2") > 0.0
+
+
+def test_a_last_level_cache_makes_bytes_cheaper_down_to_a_sixth():
+    costs = [value("cached_byte_cost", gpu=gpu) for gpu in ("V100-SXM2-16GB", "Radeon RX 7900 XTX")]
+    assert 1 / 6 < costs[1] < costs[0] < 1
+    assert value("cached_byte_cost", batch_per_gpu=1) < 0.3
+
+
+def test_tuned_containers_count_on_tensor_cores_only():
+    assert value("is_tuned_tensor", tuned=True) == 1.0
+    assert value("is_tuned_tensor", tuned=True, precision="fp32") == 0.0
+
+
+def test_the_host_takes_the_launch_time_that_was_measured():
+    assert value("host_s", host_launch_s=40e-6) == pytest.approx(LAYERS * 40e-6)
+
+
+def test_small_batches_take_at_least_one_pass_over_the_parameters():
+    assert value("least_time_s", cnn="vgg16", batch_per_gpu=1) == pytest.approx(4 * 138_357_544 / BANDWIDTH)
+    assert PARAMS * 4 / BANDWIDTH < EXPECTED["least_time_s"]

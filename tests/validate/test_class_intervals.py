@@ -1,0 +1,138 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from trainlaw.formulas import InputError
+from trainlaw.validate import ConformalInterval
+from trainlaw.validate.class_intervals import ClassIntervals
+
+WIDTHS = {"fp32": 0.1, "amp": 0.3, "fp16": 0.6}
+
+
+def drawn(seed, n_groups=40, n_rows=15, widths=WIDTHS):
+    """Measured and predicted seconds, groups and classes; errors of a class have its width."""
+    random = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), n_rows * len(widths)).astype(str)
+    classes = np.tile(np.repeat(list(widths), n_rows), n_groups)
+    width = np.array([widths[kind] for kind in classes])
+    shared = np.repeat(random.normal(0.0, 1.0, n_groups), n_rows * len(widths))
+    errors = width * (0.7 * shared + 0.7 * random.normal(0.0, 1.0, len(groups)))
+    measured = 10.0 ** random.uniform(-3, 0, len(groups))
+    return measured, measured * np.exp(errors), groups, classes
+
+
+def covered(intervals, measured, predicted, classes):
+    factors = np.array([intervals.factor(kind) for kind in classes])
+    return np.maximum(measured / predicted, predicted / measured) <= factors
+
+
+def test_new_groups_are_covered_as_often_as_stated_in_every_class():
+    shares = {kind: [] for kind in WIDTHS}
+    for seed in range(40):
+        measured, predicted, groups, classes = drawn(seed)
+        old = groups.astype(int) < 20
+        intervals = ClassIntervals.fit(measured[old], predicted[old], groups[old], classes[old], 0.8)
+        inside = covered(intervals, measured[~old], predicted[~old], classes[~old])
+        for kind, found in shares.items():
+            found.append(inside[classes[~old] == kind].mean())
+    assert all(0.74 < np.mean(found) < 0.9 for found in shares.values())
+
+
+def test_classes_with_larger_errors_get_wider_intervals():
+    intervals = ClassIntervals.fit(*drawn(1))
+    assert intervals.factor("fp32") < intervals.factor("amp") < intervals.factor("fp16")
+    ratio = math.log(intervals.factor("fp16")) / math.log(intervals.factor("fp32"))
+    assert ratio == pytest.approx(6.0, rel=0.25)
+    assert intervals.groups == dict.fromkeys(sorted(WIDTHS), 40)
+
+
+def test_one_class_gets_the_interval_of_all():
+    measured, predicted, groups, _ = drawn(2)
+    alone = ClassIntervals.fit(measured, predicted, groups, ["fp32"] * len(measured))
+    assert alone.factor("fp32") == pytest.approx(ConformalInterval.fit(measured, predicted, groups).factor)
+
+
+@pytest.mark.parametrize(("few", "many"), [(2, 5), (5, 20)])
+def test_the_width_of_a_class_with_few_groups_is_near_that_of_all(few, many):
+    """A class whose errors are five times as large: the fewer groups show it, the less it is believed."""
+    found = []
+    for count in (few, many):
+        groups = [*map(str, range(40)), *map(str, range(count))]
+        classes = ["fp32"] * 40 + ["fp16"] * count
+        predicted = np.exp([0.1] * 40 + [0.5] * count)
+        intervals = ClassIntervals.fit(np.ones(len(groups)), predicted, groups, classes, 0.5)
+        found.append(math.log(intervals.factor("fp16")) / math.log(intervals.factor("fp32")))
+    assert 1.0 < found[0] < found[1] < 5.0
+    assert found == pytest.approx([5.0 ** (count / (count + 3)) for count in (few, many)], rel=1e-6)
+
+
+def test_a_class_of_one_group_and_an_unknown_class_get_the_widest():
+    measured, predicted, groups, classes = drawn(3)
+    groups, classes = [*groups, "0"], [*classes, "bf16"]
+    intervals = ClassIntervals.fit([*measured, 1.0], [*predicted, 1.01], groups, classes)
+    assert intervals.groups["bf16"] == 1
+    assert intervals.factor("bf16") == intervals.factor("int8") == max(intervals.factors.values())
+    assert ClassIntervals({}, {}, 0.9).factor("fp32") == math.inf
+
+
+def test_too_few_groups_make_every_interval_infinite():
+    intervals = ClassIntervals.fit(*drawn(4, n_groups=8))
+    assert set(intervals.factors.values()) == {math.inf}
+
+
+@pytest.mark.parametrize("invalid", [math.nan, -1.0, 0.0, math.inf])
+@pytest.mark.parametrize("share", [0.01, 0.5])
+def test_rows_without_a_valid_prediction_count_as_infinite_errors(invalid, share):
+    measured, predicted, groups, classes = drawn(5)
+    predicted[np.random.default_rng(0).random(len(predicted)) < share] = invalid
+    factors = ClassIntervals.fit(measured, predicted, groups, classes).factors
+    assert all(factor >= 1.0 for factor in factors.values())
+    assert (math.inf in factors.values()) == (share == 0.5)
+
+
+def test_a_class_of_invalid_predictions_leaves_the_others_their_intervals():
+    measured, predicted, groups, classes = drawn(6)
+    predicted[classes == "fp16"] = math.nan
+    intervals = ClassIntervals.fit(measured, predicted, groups, classes, 0.5)
+    assert intervals.factor("fp16") == math.inf
+    assert 1.0 < intervals.factor("fp32") < intervals.factor("amp") < math.inf
+    predicted[:] = math.nan
+    assert set(ClassIntervals.fit(measured, predicted, groups, classes).factors.values()) == {math.inf}
+
+
+@pytest.mark.parametrize("n_groups", [8, 20])
+def test_intervals_survive_json(n_groups):
+    intervals = ClassIntervals.fit(*drawn(7, n_groups=n_groups))
+    again = ClassIntervals.from_json(json.loads(json.dumps(intervals.to_json(), allow_nan=False)))
+    assert again.factors == pytest.approx(intervals.factors, abs=1e-6)
+    assert (again.groups, again.level) == (intervals.groups, intervals.level)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"factors": None},
+        {"factors": {"fp32": 0.9}},
+        {"factors": {"fp32": float("nan")}},
+        {"factors": {"fp32": "wide"}},
+        {"groups": [1]},
+        {"groups": {"fp32": None}},
+        {"level": 0},
+        {"level": 90},
+        {"level": None},
+    ],
+)
+def test_json_of_no_intervals_is_refused(changed):
+    good = {"level": 0.9, "factors": {"fp32": 1.5, "amp": None}, "groups": {"fp32": 9}}
+    assert ClassIntervals.from_json(good).factor("amp") == math.inf
+    with pytest.raises(InputError, match="expected intervals by class"):
+        ClassIntervals.from_json(good | changed)
+    with pytest.raises(InputError, match="expected intervals by class"):
+        ClassIntervals.from_json({name: good[name] for name in good if name not in changed})
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3])
+def test_json_of_another_kind_is_refused(value):
+    with pytest.raises(InputError, match="expected intervals by class"):
+        ClassIntervals.from_json(value)
