@@ -3,8 +3,8 @@
 python -m benchmarks.calibration       some minutes on one thread
 
 Each GPU group of the default table is held out once: the constants of the built-in law are fitted again
-without it, so that no number of the calibrated law has seen the group; its form has. Then k random runs of the
-group and a precision calibrate the law, which predicts the other runs of that precision.
+without it, so that no number of the calibrated law has seen the group; its form has. Then k random runs of
+the group and a precision calibrate the law, which predicts the other runs of that precision.
 """
 
 import sys
