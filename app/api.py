@@ -1,17 +1,20 @@
-"""The Python facade: fit a formula, load one, predict by it and export it, as `trainlaw.study` and so on."""
+"""The Python facade: fit, load, calibrate, export formulas and predict by them, as `trainlaw.study`, ..."""
 
 from pathlib import Path
 
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.models.builtin import SCALING_FORMULA
+from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import Prediction, predict_runs
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
+from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 
 
@@ -152,6 +155,32 @@ def predict(
     runs = one_run(cnn, gpu, batch, pixels, setup)
     (prediction,) = predict_runs(chosen, runs, load_formula(SCALING_FORMULA))
     return prediction
+
+
+def calibrate(formula: Formula | str | Path, table: RunTable | str | Path) -> Formula:
+    """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
+
+    Parameters
+    ----------
+    formula : Formula, str or Path
+        The formula, or its name as in `load_formula`.
+    table : RunTable, str or Path
+        1 to 50 runs on one GPU: a table, or a file of runs.
+
+    Returns
+    -------
+    Formula
+        With corrected constants and a narrower interval; `provenance["calibrated"]` has the factors and the
+        errors before and after.
+
+    Raises
+    ------
+    InputError
+        If the file is faulty, there are too many runs, or the formula has no time for one of them.
+    """
+    law = formula if isinstance(formula, Formula) else load_formula(formula)
+    runs = table if isinstance(table, RunTable) else any_table(str(table))
+    return calibrated_law(law, runs).formula
 
 
 def export(formula: Formula, path: str | Path, overwrite: bool = False) -> Path:

@@ -4,7 +4,16 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from trainlaw.app.commands import catalogs, data, formulas, predictions, profile, studies, suggest
+from trainlaw.app.commands import (
+    calibration,
+    catalogs,
+    data,
+    formulas,
+    predictions,
+    profile,
+    studies,
+    suggest,
+)
 from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
@@ -55,6 +64,7 @@ app = typer.Typer(
 )
 app.command("study")(studies.study_command)
 app.command("suggest")(suggest.suggest_command)
+app.command("calibrate")(calibration.calibrate_command)
 app.command("compare")(studies.compare_command)
 app.command("predict")(predictions.predict_command)
 app.command("predict-from-profile")(predictions.predict_from_profile_command)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
+from trainlaw.app.models.calibration import calibration_of, calibration_warnings
 from trainlaw.app.models.errors import interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
@@ -181,6 +182,8 @@ def _warnings(
         found[row] += texts
     for row, ignored in enumerate(unknown_settings(formula, runs)):
         found[row] += ignored
+    for row, others in enumerate(calibration_warnings(formula, runs)):
+        found[row] += others
     if rows.sums is None:
         for row in np.flatnonzero(host_decides(formula, rows.columns)).tolist():
             found[row].append(_host_warning(runs, row))
@@ -200,9 +203,10 @@ def _unseen_generations(formula: Formula, runs: RunTable) -> list[str]:
         return [""] * len(runs)
     gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
     vendors = formula.provenance.get("vendors", [])
+    calibrated = (calibration_of(formula) or {}).get("gpus", [])
     return [
         ""
-        if gpu.generation in seen
+        if gpu.generation in seen or gpu.gpu in calibrated
         else f"no training run is on a GPU of {gpu.vendor or 'its vendor'}"
         if gpu.vendor not in vendors
         else f"no training run is on a GPU of the generation {gpu.generation or 'unknown'}"

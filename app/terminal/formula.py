@@ -8,6 +8,7 @@ from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_r
 from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.errors import (
     BY_CNN,
     KEPT,
@@ -251,7 +252,12 @@ _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 
 
 def headline(formula: Formula) -> str:
-    """Return one sentence with the stated error and the interval."""
+    """Return one sentence with the stated error and the interval; what a calibrated law was made of."""
+    known = calibration_of(formula)
+    if known is not None:
+        left_out = known["error_left_out_percent"]
+        error = f"; error on runs left out {show_percent(left_out)} %" if left_out is not None else ""
+        return f"calibrated to {', '.join(known['gpus'])}, runs: {known['runs']}{error}"
     factor, kind = interval_of(formula), held_out_kind(formula)
     within = f"within a factor of {show_number(factor)}" if factor else ""
     interval = f"; {100 * LEVEL:g} % of the runs on a new {kind} are expected {within}" if factor else ""

@@ -1,7 +1,7 @@
 """Design matrices: one row per run, or one row per layer of each run's CNN with a sum per run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -80,6 +80,11 @@ class FormulaRows:
             total = self.sums.apply(column)
             found[spec.name] = total / layers if spec.unit.is_dimensionless else total
         return found
+
+    def with_factors(self, factors: Mapping[str, float]) -> "FormulaRows":
+        """Return the rows with some columns multiplied."""
+        scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
+        return replace(self, columns={**self.columns, **scaled})
 
     def any_per_run(self, flags: np.ndarray) -> np.ndarray:
         """Return whether a flag, bool (n_rows,), is set for any row of each run, shape (n_runs,)."""

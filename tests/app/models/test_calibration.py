@@ -1,0 +1,103 @@
+"""Fails if a calibrated law promises more than its runs tell, or hides that they are doubtful."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import trainlaw
+from trainlaw.app.cli import app
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
+from trainlaw.app.models.errors import interval_of
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.terminal.calibration import calibration_text
+from trainlaw.datasets import RunTable, load
+from trainlaw.formulas import InputError, load_formula
+from typer.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def law():
+    return load_formula(BUILT_IN)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return load("fp32-2026", RunTable)
+
+
+def some(runs, gpu, count, slower=1.0, law=None):
+    """Return runs of one GPU; with a law, as if it took `slower` times as long as the law says."""
+    frame = runs.frame[runs.frame["gpu"] == gpu].iloc[:count].reset_index(drop=True)
+    table = RunTable("some", frame, runs.facts)
+    if law is None:
+        return table
+    times = slower * formula_rows(law, table).predict(law)
+    return RunTable("some", frame.assign(time_s=times), runs.facts)
+
+
+def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
+    slow = some(runs, "T4", 8, 1.6, law)
+    found = calibrated_law(law, slow)
+    assert found.left_out_percent < found.before_percent / 2
+    assert interval_of(found.formula) < interval_of(law)
+    assert not found.warnings
+    text = calibration_text(found, law, "the built-in formula")
+    assert "8 runs on T4" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_one_run_tells_no_error_after(law, runs):
+    found = calibrated_law(law, some(runs, "T4", 1))
+    assert "not known" in calibration_text(found, law, "mine")
+
+
+def test_another_gpu_and_another_precision_are_warned_of(law, runs):
+    found = calibrated_law(law, some(runs, "T4", 3)).formula
+    elsewhere = some(runs, "V100-SXM2-16GB", 1)
+    in_fp16 = RunTable("x", elsewhere.frame.assign(gpu="T4", precision="fp16"), runs.facts)
+    (other,), (fp16,) = predict_runs(found, elsewhere), predict_runs(found, in_fp16)
+    assert any("calibrated to T4" in text for text in other.warnings)
+    assert any("in fp32 only" in text for text in fp16.warnings)
+
+
+def test_mixed_cards_and_contradicting_runs_are_said(law, runs):
+    mixed = RunTable("m", pd.concat([some(runs, gpu, 2).frame for gpu in ("T4", "M60")]), runs.facts)
+    assert "2 GPUs" in calibrated_law(law, mixed).warnings[0]
+    same = some(runs, "T4", 2, 1.0, law)
+    twice = same.frame.iloc[[0, 0, 1]].reset_index(drop=True)
+    twice.loc[0, "time_s"] *= 3
+    (warning,) = calibrated_law(law, RunTable("t", twice, runs.facts)).warnings
+    assert "measured 2 times, the slowest 3.00 times" in warning
+
+
+def test_runs_far_apart_contradict_each_other_and_widen_the_interval(law, runs):
+    table = some(runs, "T4", 8, 1.0, law)
+    apart = table.frame["time_s"] * [0.2, 5, 0.2, 5, 0.2, 5, 0.2, 5]
+    found = calibrated_law(law, RunTable("a", table.frame.assign(time_s=apart), runs.facts))
+    assert any("contradict" in text for text in found.warnings)
+    assert interval_of(found.formula) > interval_of(law)
+
+
+def test_too_many_runs_several_gpus_and_calibrated_laws_are_refused(law, runs):
+    with pytest.raises(InputError, match="expected 1 to 50 runs"):
+        calibrated_law(law, runs)
+    several = some(runs, "T4", 2)
+    with pytest.raises(InputError, match="one GPU each"):
+        calibrated_law(law, RunTable("s", several.frame.assign(n_gpus=2), runs.facts))
+    with pytest.raises(InputError, match="calibrated already"):
+        calibrated_law(replace(law, provenance={CALIBRATED: {}}), several)
+
+
+def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
+    few = some(runs, "T4", 4)
+    few.frame.to_csv("runs.csv", index=False)
+    said = CliRunner().invoke(app, ["calibrate", "runs.csv", "--formula", "built-in", "--to", "mine"])
+    assert "mean error after" in said.output
+    saved = load_formula(Path("mine") / "formula.json")
+    assert saved.expression == trainlaw.calibrate("built-in", "runs.csv").expression
+    names = {path.name for path in Path("mine").iterdir()}
+    assert names == {"formula.json", "formula.xlsx", "page.html", "calibration.csv", "provenance.json"}
+    assert "calibrated to T4" in CliRunner().invoke(app, ["show", "mine"]).output

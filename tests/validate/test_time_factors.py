@@ -1,0 +1,89 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trainlaw.datasets import feature_specs
+from trainlaw.datasets.features.run_features import TARGET
+from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.validate.time_factors import calibrated_times, interval_share, time_factors
+
+NAMES = ("other_matrix_s", "conv_output_cached_s", "host_s", "least_time_s", "clock_ratio")
+LAW = Formula(
+    parse_text("max(max(2 * other_matrix_s / clock_ratio + 5 * conv_output_cached_s, host_s), least_time_s)"),
+    feature_specs(NAMES),
+    TARGET,
+)
+
+
+def rows_of(n_runs, seed=0):
+    random = np.random.default_rng(seed)
+    columns = {name: 10.0 ** random.uniform(-3, -1, n_runs) for name in NAMES}
+    columns["host_s"] = np.full(n_runs, 1e-5)
+    columns["least_time_s"] = np.full(n_runs, 1e-6)
+    columns["clock_ratio"] = np.full(n_runs, 0.8)
+    return FormulaRows(columns, np.ones(n_runs, dtype=bool))
+
+
+def slower(rows, **factors):
+    return rows.with_factors(factors).predict(LAW)
+
+
+def test_many_runs_find_the_factor_of_each_time():
+    rows = rows_of(200)
+    found = time_factors(LAW, rows, slower(rows, other_matrix_s=1.5, conv_output_cached_s=0.7)).by_time
+    assert found["other_matrix_s"] == pytest.approx(1.5, rel=0.03)
+    assert found["conv_output_cached_s"] == pytest.approx(0.7, rel=0.03)
+    assert found["host_s"] == 1.0  # no run tells
+
+
+def test_one_run_moves_part_of_the_way():
+    rows = rows_of(1)
+    law = replace(LAW, expression=time_factors(LAW, rows, 1.5 * rows.predict(LAW)).apply(LAW))
+    assert 1.15 < rows.predict(law)[0] / rows.predict(LAW)[0] < 1.5
+
+
+def test_a_run_limited_by_the_host_moves_the_host_alone():
+    rows = rows_of(3).with_factors({"host_s": 1e6})
+    found = time_factors(LAW, rows, 0.5 * rows.predict(LAW))
+    assert found.common == 1.0
+    assert found.by_time["host_s"] < 0.7
+
+
+def test_runs_as_predicted_leave_the_law_as_it_is():
+    rows = rows_of(20)
+    assert time_factors(LAW, rows, rows.predict(LAW)).apply(LAW) == LAW.expression
+
+
+def test_one_wrong_run_among_many_moves_little():
+    rows = rows_of(30)
+    seconds = rows.predict(LAW)
+    seconds[0] *= 1000
+    assert time_factors(LAW, rows, seconds).common == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_formula_without_times_is_scaled_as_a_whole():
+    law = Formula(parse_text("macs * batch_per_gpu / peak_flop_per_s"), feature_specs(
+        ("macs", "batch_per_gpu", "peak_flop_per_s")), TARGET)  # fmt: skip
+    columns = {name: np.full(20, value) for name, value in zip(
+        ("macs", "batch_per_gpu", "peak_flop_per_s"), (1e9, 32.0, 1e13), strict=True)}  # fmt: skip
+    rows = FormulaRows(columns, np.ones(20, dtype=bool))
+    found = time_factors(law, rows, 2 * rows.predict(law))
+    after = rows.predict(replace(law, expression=found.apply(law))) / rows.predict(law)
+    assert after[0] == pytest.approx(found.common, rel=1e-5)
+    assert 1.5 < found.common < 2.0
+
+
+def test_least_times_are_never_multiplied():
+    assert calibrated_times(LAW) == ("other_matrix_s", "conv_output_cached_s", "host_s")
+
+
+def test_a_formula_without_a_time_cannot_be_calibrated():
+    negative = replace(LAW, expression=parse_text("-other_matrix_s"))
+    with pytest.raises(InputError, match="no finite, positive time"):
+        time_factors(negative, rows_of(2), np.ones(2))
+
+
+def test_more_runs_leave_a_narrower_interval():
+    shares = [interval_share(n_runs) for n_runs in range(60)]
+    assert shares == sorted(shares, reverse=True)
