@@ -1,6 +1,6 @@
 """Calibration of a law to one machine from a few runs measured on it: a factor on each of its times.
 
-The GPU's times share a common factor, and each deviates from it by a factor of its own; times of the host
+The GPU's times share a common factor, and each deviates from it by another factor; times of the host
 have only their own. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
 little, many move freely, each run the times that it consists of. Least times, which peak rates allow, stay.
 """
@@ -35,7 +35,7 @@ RUN_DEVIATION = 0.2
 HOST_TIMES = ("host_s", "input_copy_s")
 #: Bounds that no machine undercuts.
 LEAST_TIMES = ("least_time_s",)
-# Share of the logarithm of a 90 % interval that is left after so many runs: quantiles of the errors of
+# Share of the logarithm of a 90 % interval that is left after that number of runs: quantiles of the errors of
 # held-out GPU groups, by `python -m benchmarks.calibration`.
 _LEFT = {0: 1.0, 1: 0.92, 2: 0.86, 3: 0.78, 5: 0.72, 10: 0.66, 20: 0.61}
 _SIGNIFICANT_DIGITS = 3  # of a factor; no calibration knows more
@@ -154,7 +154,7 @@ def _named(names: Sequence[str], logs: np.ndarray) -> dict[str, float]:
 
 
 def interval_share(n_runs: int) -> float:
-    """Return which share of the logarithm of an interval is left after calibration with so many runs.
+    """Return which share of the logarithm of an interval is left after calibration with that number of runs.
 
     >>> interval_share(0), interval_share(3), interval_share(100)
     (1.0, 0.78, 0.61)

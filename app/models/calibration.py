@@ -15,7 +15,7 @@ from trainlaw.validate.time_factors import RUN_DEVIATION, TimeFactors, interval_
 
 #: Entry of the provenance of a calibrated law.
 CALIBRATED = "calibrated"
-#: More runs are enough for a study of their own.
+#: More runs are enough for a separate study.
 MOST_RUNS = 50
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated law
 _LEAST_RUNS_FOR_SPREAD = 4
@@ -84,7 +84,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
 def _check(formula: Formula, runs: RunTable) -> None:
     check_scope(formula, RUN, LAYER, advice="calibrate a formula of whole runs or of layers")
     if CALIBRATED in formula.provenance:
-        raise InputError("this law is calibrated already; calibrate the one it came from with all runs")
+        raise InputError("this law is calibrated already; calibrate the original with all runs")
     if not 1 <= len(runs) <= MOST_RUNS:
         raise InputError(
             f"expected 1 to {MOST_RUNS} runs, got {len(runs):,}; `trainlaw study` evolves a law from more"

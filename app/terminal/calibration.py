@@ -1,4 +1,4 @@
-"""A calibrated law as text: errors before and after, the factors in words, and doubts about the runs."""
+"""A calibrated law as text: errors before and after, what each factor means, and doubts about the runs."""
 
 from collections.abc import Mapping
 
