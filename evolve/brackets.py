@@ -45,7 +45,8 @@ class BracketTypes(NamedTuple):
 
     def nodes(self) -> Iterable[Node]:
         """Yield every node that the primitive set needs."""
-        yield from (self.add, *self.terms)
+        yield self.add
+        yield from self.terms
         # Without a factor, nothing could be scaled.
         if self.powers:
             yield self.scale

@@ -20,7 +20,7 @@ from trainlaw.app.studies.study import study_table
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner
 
-STUDY = [sys.executable, "-m", "trainlaw", "study", "--folds", "3"]
+STUDY = [sys.executable, "-m", "trainlaw", "study", "--folds", "3", "--seeds", "1"]
 
 
 def run_study(folder: Path, table: Path, *options: str) -> subprocess.CompletedProcess:
@@ -171,7 +171,7 @@ class InterruptAfterFirstFold:
 def test_finished_folds_survive_an_interrupt(small_table):
     from trainlaw.app.inputs.tables import find_table
 
-    entries = {"seed": 1, "folds": 3, "evaluations": 300, "against": "null_compute,roofline"}
+    entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
     outcome = study_table(
         find_table(str(small_table)), wanted, 2, lambda signals, total: None, InterruptAfterFirstFold()

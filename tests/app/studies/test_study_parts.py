@@ -57,7 +57,8 @@ def rates_file(tmp_path_factory):
 def outcome(rates_file):
     frame = load("fp32-2026").frame
     part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
-    entries = {"folds": 3, "evaluations": 200, "repeats": 1, "by": "source", "against": "null_compute,cf9"}
+    entries = {"folds": 3, "evaluations": 100, "seeds": 2, "repeats": 1, "by": "source"}
+    entries["against"] = "null_compute,cf9"
     wanted = definition_of({**entries, "rates": str(rates_file)}, "test")
     return study_table(RunTable("small", part), wanted, 2, lambda signals, total: None, lambda progress: None)
 
@@ -93,7 +94,7 @@ def test_coverage_is_told_per_group(outcome):
 
 def test_every_figure_has_an_interval(outcome):
     summary, intervals = (outcome.formula.errors[key] for key in ("summary", "summary_intervals"))
-    for name in outcome.result.estimators:
+    for name in outcome.formula.errors["estimators"]:
         for metric in (
             "mape_percent",
             "macro_gpu_group_mape_percent",
@@ -103,6 +104,22 @@ def test_every_figure_has_an_interval(outcome):
             low, high = intervals[name][metric]
             assert low <= summary[name][metric] + 1e-6
             assert summary[name][metric] <= high + 1e-6
+
+
+def test_the_error_is_the_mean_over_seeds(outcome):
+    errors = outcome.formula.errors
+    assert "a search for each, 2 seeds" in errors["protocol"]
+    assert outcome.result.estimators[:2] == ("trainlaw", "trainlaw seed 1")
+    seeds = errors["seeds"]["macro_gpu_group_mape_percent"]
+    assert len(seeds) == 2
+    assert np.mean(seeds) == pytest.approx(errors["summary"]["trainlaw"]["macro_gpu_group_mape_percent"])
+
+
+def test_intervals_are_by_class_and_for_new_generations(outcome):
+    for name in ("interval_by_class", "interval_of_new_generation"):
+        assert set(outcome.formula.errors[name]["factors"]) == {"fp32"}
+    assert set(outcome.formula.provenance["generations"]) >= {"Ampere", "Pascal", "Turing", "Volta"}
+    assert outcome.formula.provenance["vendors"] == ["NVIDIA"]
 
 
 def test_matrix_of_platforms(outcome, run_folder):
