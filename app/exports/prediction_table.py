@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
-from trainlaw.app.models.errors import interval_of
+from trainlaw.app.models.errors import OWN_CLASS, intervals_of
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
@@ -68,11 +68,15 @@ def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     least, usual = (np.broadcast_to(values_of(need, base), shape) for need in (LEAST_NEED, USUAL_NEED))
     memory = [float(str(row["memory_bytes"])) for row in gpus.values()]
     # Without an interval its ends become nan, which the table leaves empty.
-    factor = interval_of(formula) or math.nan
+    intervals = intervals_of(formula)
+    factors = [
+        intervals.factor(OWN_CLASS if row["vendor"] == OWN_CLASS else FIRST_PRECISION, str(row["generation"]))
+        for row in gpus.values()
+    ]
     for i, cnn in enumerate(cnns.values()):
         for j, gpu in enumerate(gpus):
             seconds = float(times[i, j])
-            speed = FIRST_BATCH / seconds if seconds else math.nan
+            factor, speed = factors[j], FIRST_BATCH / seconds if seconds else math.nan
             yield [
                 cnn["cnn"], cnn["input_size_px"], cnn["n_classes"], gpu, FIRST_BATCH, FIRST_PRECISION,
                 *_finite([seconds, seconds / factor, seconds * factor, speed]),

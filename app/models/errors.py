@@ -37,6 +37,9 @@ METRIC_TITLES: Mapping[str, str] = {
     "within_50_percent": "runs within 50 %",
     "faster_gpu_percent": "faster of two GPUs picked",
 }
+OTHERS = "any other"  # class of the runs of no class of their own
+#: GPUs of this vendor are one class; on others a layout adds a word to the precision.
+OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
@@ -192,8 +195,8 @@ def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -
 
     The few runs on AMD's GPUs differ more from each other than from precision to precision.
     """
-    layouts = np.where(layout == "channels_last", ", channels last", "")
-    return np.where(vendor == "AMD", "AMD", np.char.add(precision.astype(str), layouts))
+    layouts = np.where(layout == "channels_last", CHANNELS_LAST, "")
+    return np.where(vendor == OWN_CLASS, OWN_CLASS, np.char.add(precision.astype(str), layouts))
 
 
 def _class_intervals_json(
@@ -231,30 +234,63 @@ def seed_errors(formula: Formula) -> tuple[float, ...]:
     return tuple(float(value) for value in formula.errors.get("seeds", {}).get(MACRO, ()))
 
 
+@dataclass(frozen=True)
+class Intervals:
+    """The intervals that a formula carries, by class of runs (`run_classes`).
+
+    known : for GPUs of a generation with training runs, new : for others. generations : those with training
+    runs; None where the formula does not say.
+    """
+
+    known: ClassIntervals
+    new: ClassIntervals
+    generations: tuple[str, ...] | None
+
+    def factor(self, kind: str, generation: str) -> float:
+        """Return the factor of a class on a GPU of a generation; nan where there is none."""
+        is_known = self.generations is None or generation in self.generations
+        factor = (self.known if is_known else self.new).factor(kind)
+        return factor if math.isfinite(factor) else math.nan
+
+    def lines(self) -> list[tuple[str, float, float]]:
+        """Return each class with its factors, known and new; the last one is for all other classes."""
+        names = [*sorted({*self.known.factors, *self.new.factors} - {OTHERS}), OTHERS]
+        factors = [(name, self.known.factor(name), self.new.factor(name)) for name in names]
+        return [
+            (name, *(value if math.isfinite(value) else math.nan for value in both))
+            for name, *both in factors
+        ]
+
+
+def intervals_of(formula: Formula) -> Intervals:
+    """Return the intervals that a formula carries; without classes the same one for all."""
+    stored = formula.errors.get("interval_by_class")
+    if not stored:
+        one = ClassIntervals({OTHERS: interval_of(formula) or math.inf}, {}, LEVEL)
+        return Intervals(one, one, None)
+    generations = formula.provenance.get("generations")
+    return Intervals(
+        ClassIntervals.from_json(stored),
+        ClassIntervals.from_json(formula.errors.get("interval_of_new_generation", stored)),
+        None if generations is None else tuple(map(str, generations)),
+    )
+
+
 def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
     """Return the factor of the interval of each run, (n_runs,); nan where there is none.
 
     By the run's class, and for a GPU of a generation without training runs by the errors on generations that
     were held out whole.
     """
-    overall = interval_of(formula) or math.nan
-    stored = formula.errors.get("interval_by_class")
-    if not stored:
-        return np.full(len(runs), overall)
-    known = ClassIntervals.from_json(stored)
-    new = ClassIntervals.from_json(formula.errors.get("interval_of_new_generation", stored))
+    intervals = intervals_of(formula)
     gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
-    generations = formula.provenance.get("generations")
     classes = run_classes(
         runs.frame["precision"].to_numpy(str),
         runs.frame["layout"].to_numpy(str),
         np.array([gpu.vendor for gpu in gpus], dtype=str),
     )
-    factors = [
-        (known if generations is None or gpu.generation in generations else new).factor(kind)
-        for gpu, kind in zip(gpus, classes.tolist(), strict=True)
-    ]
-    return np.where(np.isfinite(factors), factors, np.nan)
+    kinds = zip(gpus, classes.tolist(), strict=True)
+    return np.array([intervals.factor(kind, gpu.generation) for gpu, kind in kinds], dtype=float)
 
 
 def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def gpu_rows() -> dict[str, dict[str, str | float]]:
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0:
             numbers = {name: gpu.number(name) for name in NUMBER_COLUMNS}
             texts = {"default_precision": gpu.default_precision, "source": gpu.source, "remark": gpu.remark}
-            rows[gpu.gpu] = {"generation": gpu.generation, **numbers, **texts}
+            rows[gpu.gpu] = {"vendor": gpu.vendor, "generation": gpu.generation, **numbers, **texts}
     return rows
 
 

@@ -2,10 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
-from trainlaw.app.models.errors import BY_CNN, LEVEL, OURS, error_lines, held_out_kind, interval_of
+import numpy as np
+from trainlaw.app.models.errors import (
+    BY_CNN,
+    LEVEL,
+    OURS,
+    error_lines,
+    held_out_kind,
+    intervals_of,
+    run_classes,
+)
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
@@ -91,7 +100,7 @@ def literal(value: Any) -> str:
 def _tables(names: set[str]) -> dict[str, dict[str, dict[str, Any]]]:
     precisions = precision_rows()
     peaks = {str(row["peak_column"]) for row in precisions.values()}
-    gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes", "default_precision"})
+    gpus = _columns(gpu_rows(), names | peaks | {"memory_bytes", "default_precision", "vendor", "generation"})
     for gpu in built_in_gpus().gpus:
         if gpu.gpu in gpus:
             gpus[gpu.gpu]["own_link"] = gpu.gpu_link or gpu.host_link or "pcie3-x16"
@@ -143,7 +152,9 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
     terms = [_function(term) for term in terms_of(formula, formula.expression)]
     used = {name for form in expressions.values() for name in variables(form)}
     facts = {
-        "factor": interval_of(formula),
+        "intervals": _intervals(formula),
+        "generations": formula.provenance.get("generations"),
+        "vendors": formula.provenance.get("vendors", []),
         "heldOut": held_out_kind(formula),
         "level": 100 * LEVEL,
         "joint": formula.errors.get(KEY),
@@ -172,6 +183,25 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"
+
+
+def _intervals(formula: Formula) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+    """Return by vendor, precision and layout the factor for known generations and for others."""
+    intervals = intervals_of(formula)
+    vendors = sorted({gpu.vendor for gpu in built_in_gpus().gpus})
+
+    def factors(*setup: str) -> list[float | None]:
+        (kind,) = run_classes(*(np.array([text]) for text in setup)).tolist()
+        found = (one.factor(kind) for one in (intervals.known, intervals.new))
+        return [factor if isfinite(factor) else None for factor in found]
+
+    return {
+        vendor: {
+            precision: {layout: factors(precision, layout, vendor) for layout in ("nchw", "channels_last")}
+            for precision in precision_rows()
+        }
+        for vendor in vendors
+    }
 
 
 def _function(expression: Expression) -> str:

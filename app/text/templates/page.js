@@ -71,6 +71,14 @@ const computed = (gpu, choice) => {
   return { columns, features, allReduce, seconds: FORMULA.predict(features) + allReduce };
 };
 
+// As `interval_factors` of trainlaw: by precision, layout, vendor, and whether a training run is on the generation.
+const isNew = (gpu) => FORMULA.generations !== null && !FORMULA.generations.includes(GPUS[gpu].generation);
+const factorOf = (gpu, choice) => FORMULA.intervals[GPUS[gpu].vendor][choice.precision][choice.layout][isNew(gpu) ? 1 : 0];
+const generationWarning = (gpu) => {
+  const { vendor, generation } = GPUS[gpu];
+  if (!isNew(gpu)) return [];
+  return [FORMULA.vendors.includes(vendor) ? `no training run is on a GPU of the generation ${generation || "unknown"}` : `no training run is on a GPU of ${vendor || "its vendor"}`];
+};
 const isOutside = (feature, value) => feature.low !== null && !(value >= feature.low && value <= feature.high);
 const isJointlyOutside = (features) => {
   const joint = FORMULA.joint;
@@ -97,6 +105,7 @@ const warningsOf = (choice, { columns, features, seconds }) => {
     ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the training range ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)}`),
     ...(isJointlyOutside(features) ? ["this combination of features is unlike any in the training data"] : []),
     ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no training run used ${choice.precision}`]),
+    ...generationWarning(choice.gpu),
     ...(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0 ? [`the host's launches decide (batch ${choice.batch}), at ${duration(columns.host_launch_s)} per layer`] : []),
     ...memoryWarning(memoryOf(columns)),
     ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
@@ -164,10 +173,11 @@ const showResult = (choice, result) => {
   field("time").textContent = duration(seconds);
   field("time").dataset.seconds = String(seconds);
   const evaluated = Object.keys(FORMULA.errorOfCnn).length > 0;
-  const low = seconds / FORMULA.factor;
-  const high = seconds * FORMULA.factor;
-  field("interval").textContent = FORMULA.factor ? `${FORMULA.level} % interval: ${duration(low)} to ${duration(high)}` : evaluated ? "no interval: too few groups were held out" : "no interval: the error of this combined formula was not measured";
-  field("interval").dataset.seconds = FORMULA.factor ? `${low} ${high}` : "";
+  const factor = factorOf(choice.gpu, choice);
+  const low = seconds / factor;
+  const high = seconds * factor;
+  field("interval").textContent = factor ? `${FORMULA.level} % interval: ${duration(low)} to ${duration(high)}` : evaluated ? "no interval: too few groups were held out" : "no interval: the error of this combined formula was not measured";
+  field("interval").dataset.seconds = factor ? `${low} ${high}` : "";
   field("glance").textContent = `${duration(seconds)}, ${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("throughput").textContent = `${shown((choice.gpus * choice.batch) / seconds)} images/s`;
   field("all-reduce").textContent = choice.gpus > 1 ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${shown((100 * (seconds - allReduce)) / seconds)} %` : "";
@@ -211,7 +221,7 @@ const showGpus = (choice) => {
   const own = all.find(({ gpu }) => gpu === choice.gpu);
   const many = found.length > FEW;
   const part = found.filter(({ gpu }, index) => everyGpu || index < FEW || gpu === choice.gpu);
-  const most = Math.max(...part.map(({ seconds }) => seconds)) * (FORMULA.factor ?? 1);
+  const most = Math.max(...part.map(({ gpu, seconds }) => seconds * (factorOf(gpu, choice) ?? 1)));
   field("gpu-rows").replaceChildren(...part.map(({ gpu, seconds, features }) => {
     const button = element("button", { type: "button", class: "plain" }, gpu);
     button.addEventListener("click", () => {
@@ -220,9 +230,10 @@ const showGpus = (choice) => {
       field("gpu").focus();
     });
     const name = element("th", { scope: "row" }, button);
-    const far = FORMULA.features.some((feature) => isOutside(feature, features[feature.name]));
+    const factor = factorOf(gpu, choice);
+    const far = isNew(gpu) || FORMULA.features.some((feature) => isOutside(feature, features[feature.name]));
     if (far) name.append(element("span", { class: "far" }, " outside training"));
-    const ends = FORMULA.factor ? [seconds / FORMULA.factor / most, (seconds * FORMULA.factor) / most] : [];
+    const ends = factor ? [seconds / factor / most, (seconds * factor) / most] : [];
     const line = element(
       "tr", gpu === choice.gpu ? { class: "chosen", "aria-current": "true" } : {}, name, element("td", { class: "n" }, duration(seconds)),
       element("td", { class: "wide" }, bar(seconds / most, ...ends)),

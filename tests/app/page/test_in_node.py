@@ -6,12 +6,13 @@ import subprocess
 
 import pytest
 from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.page.html import page_html
 from trainlaw.app.page.script import script_of
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import TARGET, feature_specs
-from trainlaw.formulas import Formula, parse_text, variables
+from trainlaw.formulas import Formula, load_formula, parse_text, variables
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
@@ -51,7 +52,8 @@ def shown(law, choices):
     ask = (
         f"const asked = {json.dumps(choices)};\n"
         "console.log(JSON.stringify(asked.map((choice) => { const found = computed(choice.gpu, choice);"
-        " return { seconds: found.seconds, warnings: warningsOf(choice, found) }; })));"
+        " return { seconds: found.seconds, factor: factorOf(choice.gpu, choice),"
+        " warnings: warningsOf(choice, found) }; })));"
     )
     done = subprocess.run([NODE, "-"], input=script + ask, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -72,6 +74,42 @@ def test_settings_of_a_run_are_computed_as_predict_does(law):
         assert host[0] == host[1], change
         decided.append(host[0])
     assert True in decided and False in decided
+
+
+BUILT_IN_CHOICES = [
+    ("V100-SXM2-16GB", "fp32", 64, {}),
+    ("A100-SXM4-40GB", "amp", 128, {"layout": "channels_last", "tuned": True}),
+    ("A100-SXM4-40GB", "tf32", 8, {"host_launch_s": 3e-5}),
+    ("RTX 4090", "amp", 32, {}),
+    ("Instinct MI50", "fp16", 32, {"layout": "channels_last"}),
+    ("Radeon RX 7900 XTX", "amp", 16, {}),
+    ("B200", "bf16", 64, {"layout": "channels_last"}),
+    ("GTX 1080", "fp32", 1, {"host_launch_s": 9e-4}),
+]
+
+
+def test_the_built_in_formula_has_time_interval_and_warnings_of_predict():
+    built_in = load_formula(BUILT_IN)
+    choices = [
+        FIRST | {
+            "gpu": gpu, "precision": precision, "batch": batch, "layout": setup.get("layout", "nchw"),
+            "is_tuned": setup.get("tuned", False), "host-launch": 1e6 * setup.get("host_launch_s", 150e-6),
+        }
+        for gpu, precision, batch, setup in BUILT_IN_CHOICES
+    ]  # fmt: skip
+    found, factors = shown(built_in, choices), set()
+    for (gpu, precision, batch, setup), page in zip(BUILT_IN_CHOICES, found, strict=True):
+        run = one_run("mobilenet_v2", gpu, batch, None, Setup(precision, **setup))
+        (expected,) = predict_runs(built_in, run)
+        assert page["seconds"] == pytest.approx(expected.time_s, rel=1e-9), gpu
+        assert page["seconds"] * page["factor"] == pytest.approx(expected.high_s, rel=1e-9), gpu
+        untrained = [
+            [text for text in texts if "no training run is on" in text]
+            for texts in (page["warnings"], expected.warnings)
+        ]
+        assert untrained[0] == untrained[1], gpu
+        factors.add(page["factor"])
+    assert len(factors) >= 5
 
 
 def test_inputs_are_shown_only_where_the_formula_uses_them(law, formula):
