@@ -37,7 +37,7 @@ METRIC_TITLES: Mapping[str, str] = {
     "within_50_percent": "runs within 50 %",
     "faster_gpu_percent": "faster of two GPUs picked",
 }
-OTHERS = "any other"  # class of the runs of no class of their own
+OTHERS = "any other"  # class of runs outside all others
 #: GPUs of this vendor are one class; on others a layout adds a word to the precision.
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
