@@ -255,11 +255,11 @@ class Intervals:
     def lines(self) -> list[tuple[str, float, float]]:
         """Return each class with its factors, known and new; the last one is for all other classes."""
         names = [*sorted({*self.known.factors, *self.new.factors} - {OTHERS}), OTHERS]
-        factors = [(name, self.known.factor(name), self.new.factor(name)) for name in names]
-        return [
-            (name, *(value if math.isfinite(value) else math.nan for value in both))
-            for name, *both in factors
-        ]
+
+        def finite(value: float) -> float:
+            return value if math.isfinite(value) else math.nan
+
+        return [(name, finite(self.known.factor(name)), finite(self.new.factor(name))) for name in names]
 
 
 def intervals_of(formula: Formula) -> Intervals:
