@@ -50,7 +50,7 @@ class Calibration:
         }
 
     def _factor(self, name: str) -> float:
-        if name.startswith("peak_") and name.endswith("flop_per_s"):
+        if name.endswith("flop_per_s") or name == "matrix_number":
             return 1.0 / self.compute_factor
         factors = {
             "_compute_s": self.compute_factor,

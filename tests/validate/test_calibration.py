@@ -48,7 +48,8 @@ def test_a_formula_without_a_time_cannot_be_calibrated():
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
     """Fails for a feature that is derived from rates in a way that `Calibration` does not know."""
     run = {"cnn": "resnet50", "batch_per_gpu": 32}
-    names = [name for name in FEATURES if name != SINGLE_GPU_TIME]  # which is measured, not derived
+    # One is measured, not derived; the other is what the data sheet allows, whatever a GPU achieves.
+    names = [name for name in FEATURES if name not in (SINGLE_GPU_TIME, "least_time_s")]
     plain = configuration(gpu="T4", **run).features(names)
     other = configuration(gpu="T4 with 0.5x peak, 4x bandwidth", **run).features(names)
     calibrated = Calibration(compute_factor=2.0, memory_factor=0.25).apply(plain)

@@ -52,7 +52,7 @@ def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
     for text in (
         "time_s [s] =",
         "roofline",
-        "random forest",
+        "sparse non-negative sum of times",
         "null: FLOPs / peak",
         "hand-derived, 9 terms",
         "data sheet",
@@ -87,7 +87,8 @@ def test_errors_csv_agrees_with_the_formula(finished):
     overall = next(row for row in rows if row["level"] == "all" and row["estimator"] == "trainlaw")
     carried = load_formula(folder / "formula.json").errors["summary"]["trainlaw"]
     assert float(overall["mape_percent"]) == carried["mape_percent"]
-    assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base", "source", "precision", "batch"}
+    labels = {"source", "precision", "generation", "layout", "batch"}
+    assert {row["level"] for row in rows} == {"all", "gpu_group", "cnn_base", *labels}
 
 
 @pytest.mark.slow

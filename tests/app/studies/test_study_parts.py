@@ -117,7 +117,7 @@ def test_the_error_is_the_mean_over_seeds(outcome):
 
 def test_intervals_are_by_class_and_for_new_generations(outcome):
     for name in ("interval_by_class", "interval_of_new_generation"):
-        assert set(outcome.formula.errors[name]["factors"]) == {"fp32"}
+        assert set(outcome.formula.errors[name]["factors"]) == {"fp32", "tf32"}
     assert set(outcome.formula.provenance["generations"]) >= {"Ampere", "Pascal", "Turing", "Volta"}
     assert outcome.formula.provenance["vendors"] == ["NVIDIA"]
 
