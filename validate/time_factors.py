@@ -35,8 +35,8 @@ RUN_DEVIATION = 0.2
 HOST_TIMES = ("host_s", "input_copy_s")
 #: Bounds that no machine undercuts.
 LEAST_TIMES = ("least_time_s",)
-# Share of the logarithm of a 90 % interval that is left after that number of runs: quantiles of the errors of
-# held-out GPU groups, by `python -m benchmarks.calibration`.
+# Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
+# the errors of held-out GPU groups of the default table, the law refitted without each of them.
 _LEFT = {0: 1.0, 1: 0.92, 2: 0.86, 3: 0.78, 5: 0.72, 10: 0.66, 20: 0.61}
 _SIGNIFICANT_DIGITS = 3  # of a factor; no calibration knows more
 # Hides the rounding of a product of two decimal numbers.
