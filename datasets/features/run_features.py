@@ -8,7 +8,7 @@ Parameters are 4 bytes each. A launch costs 10 us, an iteration 1 ms, a copy fro
 figures, which the constants of a formula correct.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 import pandas as pd
@@ -21,29 +21,28 @@ from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.units import SECOND
 
 
-def _compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    definition = f"6 * batch_per_gpu * {amount} / peak_flop_per_s"
-    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate", definition)
+def _work(rate: str, rate_name: str, per_image: str = "batch_per_gpu * ") -> Callable[..., Feature]:
+    """Return what makes the feature of six times an amount over a rate, per image or per iteration."""
+
+    def feature(name: str, symbol: str, amount: str, meaning: str) -> Feature:
+        times = "6 b" if per_image else "6"
+        definition = f"6 * {per_image}{amount} / {rate}"
+        return derived_feature(name, symbol, "s", f"{times} x {meaning} / {rate_name}", definition)
+
+    return feature
 
 
-def _weight_compute(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    definition = f"6 * {amount} / peak_flop_per_s"
-    return derived_feature(name, symbol, "s", f"6 x {meaning} / peak rate", definition)
+_compute = _work("peak_flop_per_s", "peak rate")
+_weight_compute = _work("peak_flop_per_s", "peak rate", "")
+_matrix = _work("matrix_flop_per_s", "peak rate of the precision")
+_weight_matrix = _work("matrix_flop_per_s", "peak rate of the precision", "")
+_simt = _work("comparable_fp32_flop_per_s", "fp32 rate")
+_weight_simt = _work("comparable_fp32_flop_per_s", "fp32 rate", "")
 
 
 def _memory(name: str, symbol: str, amount: str, meaning: str) -> Feature:
     definition = f"batch_per_gpu * bytes_per_element * {amount} / bandwidth_byte_per_s"
     return derived_feature(name, symbol, "s", f"b e x {meaning} / bandwidth", definition)
-
-
-def _matrix(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    definition = f"6 * batch_per_gpu * {amount} / matrix_flop_per_s"
-    return derived_feature(name, symbol, "s", f"6 b x {meaning} / peak rate of the precision", definition)
-
-
-def _simt(name: str, symbol: str, amount: str, meaning: str) -> Feature:
-    definition = f"6 * batch_per_gpu * {amount} / comparable_fp32_flop_per_s"
-    return derived_feature(name, symbol, "s", f"6 b x {meaning} / fp32 rate", definition)
 
 
 def _cached(name: str, symbol: str, amount: str, meaning: str) -> Feature:
@@ -66,13 +65,7 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
     _matrix("conv1x1_matrix_s", "x_1", "conv1x1_macs", "MACs of 1 x 1 convolutions"),
     _matrix("im2col_matrix_s", "x_I", "im2col_elements", "elements of the unfolded images"),
     _matrix("conv_output_matrix_s", "x_A", "conv_output_elements", "convolution outputs"),
-    derived_feature(
-        "conv_weight_matrix_s",
-        "x_W",
-        "s",
-        "6 x parameters of convolutions / peak rate of the precision",
-        "6 * conv_params / matrix_flop_per_s",
-    ),
+    _weight_matrix("conv_weight_matrix_s", "x_W", "conv_params", "parameters of convolutions"),
     _simt("im2col_simt_s", "z_I", "im2col_elements", "elements of the unfolded images"),
     derived_feature(
         "conv_input_simt_s",
@@ -91,13 +84,7 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
         "is_channels_last * grouped_conv_simt_s",
     ),
     _simt("depthwise_simt_s", "z_dw", "depthwise_macs", "MACs of depthwise convolutions"),
-    derived_feature(
-        "conv_weight_simt_s",
-        "z_W",
-        "s",
-        "6 x parameters of convolutions / fp32 rate",
-        "6 * conv_params / comparable_fp32_flop_per_s",
-    ),
+    _weight_simt("conv_weight_simt_s", "z_W", "conv_params", "parameters of convolutions"),
     _cached("conv_output_cached_s", "h_c", "conv_output_elements", "convolution outputs"),
     _cached("depthwise_output_cached_s", "h_dw", "depthwise_output_elements", "depthwise outputs"),
     _cached("elementwise_cached_s", "h_ew", "elementwise_elements", "outputs of layers without MACs"),
@@ -119,7 +106,7 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
         "s",
         "least time that the peak rates allow: all MACs, Winograd's saving for 3 x 3 convolutions, "
         "and one pass over the parameters",
-        # Winograd's F(4 x 4, 3 x 3) needs 2.25 times fewer products than F(2 x 2): the largest saving in use.
+        # Winograd's F(2 x 2, 3 x 3) needs 2.25 times fewer products than a direct convolution.
         "max(6 * batch_per_gpu * (macs - 5 / 9 * conv3x3_macs) / peak_flop_per_s, parameter_memory_s)",
     ),
     derived_feature(
