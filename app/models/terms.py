@@ -83,14 +83,22 @@ class Part:
     expression: Expression
     against: tuple[tuple[Expression, Expression, bool], ...] = ()
 
+    @property
+    def counted(self) -> Expression:
+        """The term as one expression that is 0 where another side is larger; equal sides count half each."""
+        whole = self.expression
+        for own, other, _ in self.against:
+            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (own, other)),))))
+        return whole
 
-def parts_of(formula: Formula) -> list[Part]:
+
+def parts_of(formula: Formula, expression: Expression | None = None) -> list[Part]:
     """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.
 
-    Products and quotients of sums are written out as by `terms_of`.
+    expression : as for `terms_of`. Products and quotients of sums are written out as by `terms_of`.
     """
     with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
-    return _parts(plain_expression(formula), with_unit, ())
+    return _parts(plain_expression(formula) if expression is None else expression, with_unit, ())
 
 
 def _parts(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from trainlaw.app.explain.term_descriptions import words_of_terms
+from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.errors import (
     BY_CNN,
     METRIC_TITLES,
@@ -14,7 +14,7 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.multi_gpu import ASSUMPTION, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler, handling
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import script_of
 from trainlaw.app.text.html import Table, render, template_text
 from trainlaw.app.text.numbers import show_number, show_percent
@@ -85,7 +85,8 @@ def _stated_error(formula: Formula) -> str:
 
 
 def _terms(formula: Formula) -> list[_Term]:
-    described = zip(terms_of(formula, formula.expression), words_of_terms(formula), strict=True)
+    parts = [part.expression for part in parts_of(formula, formula.expression)]
+    described = zip(parts, words_of_parts(formula), strict=True)
     symbols = mathml_symbols(formula)
     terms = [
         _Term(

@@ -20,7 +20,7 @@ from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.terms import parts_of
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
@@ -149,7 +149,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         unit = "" if spec.unit.is_dimensionless else str(spec.unit)
         fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
-    terms = [_function(term) for term in terms_of(formula, formula.expression)]
+    terms = [_function(part.counted) for part in parts_of(formula, formula.expression)]
     used = {name for form in expressions.values() for name in variables(form)}
     facts = {
         "intervals": _intervals(formula),
@@ -160,7 +160,8 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         "joint": formula.errors.get(KEY),
         "held": HELD_PER_SOLD,
         "margin": MARGIN,
-        "precisions": list(formula.provenance.get("precisions", ["fp32"])),
+        # A formula that does not say which precisions it was trained on warns of none.
+        "precisions": formula.provenance.get("precisions"),
         "first": _FIRST,
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}

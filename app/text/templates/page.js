@@ -104,7 +104,7 @@ const warningsOf = (choice, { columns, features, seconds }) => {
   return [
     ...far.map((feature) => `${feature.name} is ${quantity(features[feature.name], feature.unit)}, outside the training range ${quantity(feature.low, feature.unit)} to ${quantity(feature.high, feature.unit)}`),
     ...(isJointlyOutside(features) ? ["this combination of features is unlike any in the training data"] : []),
-    ...(FORMULA.precisions.includes(choice.precision) ? [] : [`no training run used ${choice.precision}`]),
+    ...(FORMULA.precisions?.includes(choice.precision) ?? true ? [] : [`no training run used ${choice.precision}`]),
     ...generationWarning(choice.gpu),
     ...(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0 ? [`the host's launches decide (batch ${choice.batch}), at ${duration(columns.host_launch_s)} per layer`] : []),
     ...memoryWarning(memoryOf(columns)),
@@ -195,7 +195,7 @@ const showTerms = (choice, { features, seconds, allReduce }) => {
   for (const row of rows) {
     const time = row.dataset.term === "all-reduce" ? allReduce : times[Number(row.dataset.term)];
     const share = time / seconds;
-    row.hidden = row.dataset.term === "all-reduce" && choice.gpus === 1;
+    row.hidden = (row.dataset.term === "all-reduce" && choice.gpus === 1) || time === 0;
     row.style.order = String(-Math.round(1e6 * (Number.isFinite(share) ? share : -1)));
     row.dataset.seconds = String(time);
     row.querySelector(".share").textContent = `${duration(time)}, ${Number.isFinite(share) ? (100 * share).toFixed(1) : "–"} %`;
