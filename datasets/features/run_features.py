@@ -116,7 +116,9 @@ SKELETON_FEATURES: tuple[Feature, ...] = (
         "peak rate of the precision used; in fp32 that of one operation per clock",
         "peak_flop_per_s / (1 + (1 - is_tensor_precision) * (dual_issue - 1))",
     ),
-    derived_feature("matrix_number", "pi", "1", "that peak rate over 20 TFLOP/s", "matrix_flop_per_s / 2e13"),
+    derived_feature(
+        "matrix_number", "pi", "1", "matrix_flop_per_s over 20 TFLOP/s", "matrix_flop_per_s / 2e13"
+    ),
     derived_feature(
         "other_macs",
         "M_r",
