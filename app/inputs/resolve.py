@@ -15,6 +15,7 @@ from trainlaw.datasets import (
 )
 from trainlaw.datasets.cnns import read_cnn
 from trainlaw.datasets.features.feature import written_out
+from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import InputError, variables
 
@@ -70,7 +71,8 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 
 @cache
 def _study_specifications() -> tuple[str, ...]:
-    base = {name for feature in STUDY_FEATURES for name in variables(written_out(FEATURES, feature))}
+    names = {*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)}
+    base = {name for feature in names for name in variables(written_out(FEATURES, feature))}
     return tuple(name for name in NUMBER_COLUMNS if name in base)
 
 
@@ -79,5 +81,5 @@ def unknown_specifications(gpu: Gpu) -> tuple[str, ...]:
     return tuple(
         f"{name} of {gpu.gpu} is not known, so formulas that need it are not defined; a GPU file may add it"
         for name in _study_specifications()
-        if isnan(getattr(gpu, name))
+        if isnan(gpu.number(name))
     )

@@ -160,8 +160,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         "joint": formula.errors.get(KEY),
         "held": HELD_PER_SOLD,
         "margin": MARGIN,
-        # A formula that does not say which precisions it was trained on warns of none.
-        "precisions": formula.provenance.get("precisions"),
+        "precisions": formula.provenance.get("precisions"),  # None: not said, so the page warns of none
         "first": _FIRST,
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}

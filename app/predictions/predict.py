@@ -82,7 +82,7 @@ class Prediction:
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
-            return "no interval: too few groups were held out"
+            return "no interval" if isnan(self.time_s) else "no interval: too few groups were held out"
         return f"{100 * level:g} % interval {show_seconds(self.low_s)} to {show_seconds(self.high_s)}"
 
 
@@ -123,8 +123,8 @@ def predict_runs(
             **named,
             time_s=time_s,
             exchange_s=exchange_s,
-            low_s=time_s / factor if isfinite(factor) else None,
-            high_s=time_s * factor if isfinite(factor) else None,
+            low_s=time_s / factor if isfinite(time_s / factor) else None,
+            high_s=time_s * factor if isfinite(time_s * factor) else None,
             memory_least_bytes=least,
             memory_usual_bytes=usual,
             fits_in_memory=fits,
@@ -176,7 +176,8 @@ def _warnings(
             found[row].append(f"no training run used {precision}")
     for row, text in enumerate(_unseen_generations(formula, runs)):
         found[row] += [text] if text else []
-    for row in np.flatnonzero(rows.any_per_run(jointly_outside(formula, rows.columns))).tolist():
+    unlike = rows.any_per_run(jointly_outside(formula, rows.columns)) & np.isfinite(seconds)
+    for row in np.flatnonzero(unlike).tolist():
         found[row].append(JOINTLY)
     for row, texts in enumerate(run_warnings(runs)):
         found[row] += texts
@@ -256,7 +257,8 @@ def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: in
         spec = next(spec for spec in formula.used_features if spec.name == name)
         unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
         low, high = map(show_number, formula.ranges[name])
-        for row in np.flatnonzero(outside).tolist():
+        # What is not known is no number outside the range: it is named among the specifications.
+        for row in np.flatnonzero(outside & np.isfinite(columns[name])).tolist():
             value = show_number(columns[name][row])
             found[row].append(f"{name} is {value}{unit}, outside the training range {low} to {high}")
     return found

@@ -310,3 +310,9 @@ def test_law_of_layers_in_features_that_no_layer_has_is_refused(arguments, formu
     exported = CliRunner().invoke(app, ["export", "layers.json", "--to", "law.py"])
     assert exported.exit_code == 0
     assert "sum over every layer of a run" in Path("law.py").read_text()
+
+
+def test_a_gpu_without_a_needed_specification_names_it():
+    text = output("predict", "--cnn", "resnet50", "--gpu", "RTX 5050", "--batch", 32)
+    assert "l2_bytes of RTX 5050 is not known" in text and "not defined   (no interval)" in text
+    assert "nan s" not in text
