@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.studies.skeleton import rows_of_groups
 from trainlaw.datasets import RunTable, load
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, load_formula
 from trainlaw.validate import RefittedFormula
+from trainlaw.validate.baselines.inputs import rows_drawn
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.time_factors import time_factors
 
@@ -36,7 +36,7 @@ def laws_without(
     X, found = pd.DataFrame(dict(rows.columns)), {}
     for group in np.unique(groups):
         others = np.flatnonzero(groups != group)
-        others = others[rows_of_groups(groups[others], _MOST_ROWS_PER_GROUP)]
+        others = others[rows_drawn(groups[others], _MOST_ROWS_PER_GROUP)]
         fitted = RefittedFormula(formula).fit(X.iloc[others], seconds[others], groups[others])
         found[str(group)] = fitted.formula_
     return found

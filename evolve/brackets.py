@@ -24,6 +24,8 @@ from trainlaw.formulas.errors import unknown_name
 
 # Standard deviation of the prior of a weight, as a share of its expected value, and of an exponent.
 WEIGHT_DEVIATION, EXPONENT_DEVIATION = 1.5, 0.3
+# Least weight of a required term over the expected one.
+LEAST_SHARE = 0.1
 # Share of the factors of a bracket that a random first tree uses.
 FIRST_FACTORS = 0.7
 
@@ -66,8 +68,16 @@ class BracketTypes(NamedTuple):
 
     def whole(self) -> list[Node]:
         """Return the sum of all terms times all factors, at the expected constants."""
-        tree: list[Node] = [self.add] * (len(self.terms) - 1) + list(self.terms)
-        for power in self.powers:
+        return self._product(self.terms, self.powers)
+
+    def least(self) -> list[Node]:
+        """Return the sum of the required terms times the required factors; the first term if none is."""
+        terms = [leaf for leaf in self.terms if leaf.feature in self.required] or list(self.terms[:1])
+        return self._product(terms, [power for power in self.powers if _feature(power) in self.required])
+
+    def _product(self, terms: Sequence[Leaf], powers: Sequence[tuple[Node, ...]]) -> list[Node]:
+        tree: list[Node] = [self.add] * (len(terms) - 1) + list(terms)
+        for power in powers:
             tree = [self.scale, *tree, *power]
         return tree
 
@@ -89,7 +99,8 @@ def bracket_types(
             raise unknown_name(f"feature of the bracket {bracket.hole!r}", name, places)
     total, factor = (type(f"{bracket.hole} {part}", (), {}) for part in ("sum", "factor"))
     terms = tuple(
-        _term(name, expected, places[name], total, prior_weight) for name, expected in bracket.terms
+        _term(name, expected, places[name], total, prior_weight, least=_least(bracket, name, expected))
+        for name, expected in bracket.terms
     )
     powers = tuple(
         _power(item, bracket.hole, places[item.feature], factor, prior_weight)
@@ -113,9 +124,14 @@ def _feature(power: Sequence[Node]) -> str:
     return next(node.feature for node in power if isinstance(node, Leaf) and node.feature)
 
 
-def _term(name: str, expected: float, place: int, total: type, prior_weight: float) -> Leaf:
+def _least(bracket: Bracket, name: str, expected: float) -> float:
+    """Return the least weight of a term: work that is required never comes for nothing."""
+    return LEAST_SHARE * expected if name in bracket.required else 0.0
+
+
+def _term(name: str, expected: float, place: int, total: type, prior_weight: float, *, least: float) -> Leaf:
     deviation = WEIGHT_DEVIATION * expected
-    rule = Rule(0.0, np.inf, scaling=True, pull=prior_weight / deviation**2, centre=expected)
+    rule = Rule(least, np.inf, scaling=True, pull=prior_weight / deviation**2, centre=expected)
     label = f"weighted_{name}"
     return Leaf(WEIGHTED + 256 * place, total, name, label, constant=expected, rule=rule, start=expected)
 

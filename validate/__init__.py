@@ -7,7 +7,6 @@
 
 from trainlaw.validate.applicability import JointRange
 from trainlaw.validate.bootstrap import bootstrap_interval
-from trainlaw.validate.calibration import Calibration, calibrate
 from trainlaw.validate.calibration_levels import LevelError, calibration_levels
 from trainlaw.validate.comparison import Comparison, compare_studies
 from trainlaw.validate.conformal import ConformalInterval
@@ -25,9 +24,9 @@ from trainlaw.validate.splits import (
     splits_by_name,
 )
 from trainlaw.validate.study import StudyProgress, run_pair_study, run_study
+from trainlaw.validate.time_factors import TimeFactors, time_factors
 
 __all__ = [
-    "Calibration",
     "Comparison",
     "ConformalInterval",
     "Estimator",
@@ -40,9 +39,9 @@ __all__ = [
     "Split",
     "StudyProgress",
     "StudyResult",
+    "TimeFactors",
     "assert_blind",
     "bootstrap_interval",
-    "calibrate",
     "calibration_levels",
     "compare_studies",
     "cross_platform",
@@ -53,4 +52,5 @@ __all__ = [
     "run_pair_study",
     "run_study",
     "splits_by_name",
+    "time_factors",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.calibration import Calibration, Columns, anchor_errors, held_out_part
+from trainlaw.validate.calibration import Columns, anchor_errors, held_out_part
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import StudyResult
@@ -164,9 +164,29 @@ def _predicted(
     for key in set(rows) & set(slower):
         where = np.array([row == key for row in rows])
         # Without a measured rate, the GPU is assumed to be as usual.
-        factors = np.nan_to_num(np.array(slower[key]) / usual, nan=1.0)
-        calibration = Calibration(*(float(factor) for factor in factors))
-        predicted[where] = formula.predict(
-            calibration.apply({name: values[where] for name, values in columns.items()})
-        )
+        slowdown = np.nan_to_num(np.array(slower[key]) / usual, nan=1.0)
+        here = {name: values[where] for name, values in columns.items()}
+        predicted[where] = formula.predict(at_rates(here, *slowdown.tolist()))
     return predicted
+
+
+def at_rates(columns: Columns, compute: float, memory: float, launch: float = 1.0) -> dict[str, np.ndarray]:
+    """Return the features, each (n_runs,), at the effective rates of a GPU.
+
+    compute, memory, launch : nominal rate over the effective one, so that times are multiplied by it.
+    """
+    by_ending = {
+        **dict.fromkeys(("_compute_s", "_matrix_s", "_simt_s"), compute),
+        **dict.fromkeys(("_memory_s", "_cached_s"), memory),
+        **dict.fromkeys(("_launch_s", "_kernel_s"), launch),
+        **dict.fromkeys(("flop_per_s", "matrix_number"), 1.0 / compute),
+        "bandwidth_byte_per_s": 1.0 / memory,
+        "ridge_flop_per_byte": memory / compute,
+        # Arithmetic intensity over the ridge point.
+        "intensity_ratio": compute / memory,
+    }
+    found = {}
+    for name, values in columns.items():
+        factor = next((factor for ending, factor in by_ending.items() if name.endswith(ending)), 1.0)
+        found[name] = np.asarray(values, dtype=float) * factor
+    return found

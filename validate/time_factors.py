@@ -53,6 +53,12 @@ class TimeFactors:
     common: float
     by_time: Mapping[str, float]
 
+    def predict(self, formula: Formula, rows: FormulaRows) -> np.ndarray:
+        """Return the target of each run with these factors, in its unit, shape (n_runs,)."""
+        if not self.by_time:
+            return self.common * rows.predict(formula)
+        return rows.with_factors(self.by_time).predict(formula)
+
     def apply(self, formula: Formula) -> Expression:
         """Return the expression of a formula with these factors in its constants."""
         expression = formula.expression

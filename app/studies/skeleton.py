@@ -21,6 +21,7 @@ from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.evolve import Bracket, Factor, SearchSettings
 from trainlaw.evolve.settings import EXPONENTIAL
 from trainlaw.formulas.text import parse_text
+from trainlaw.validate.baselines.inputs import class_weights, rows_drawn
 
 _TEMPLATE = parse_text(
     "max(max((((hole_compute + hole_simt) + hole_memory) + hole_depthwise) + hole_kernels, hole_host), "
@@ -42,8 +43,7 @@ _COMPUTE = Bracket(
         Factor("is_channels_last", -1.0, 0.0, expected=-0.2, kind=EXPONENTIAL),
     ),
     (
-        "other_matrix_s", "conv3x3_matrix_s", "im2col_matrix_s", "matrix_number", "clock_ratio",
-        "is_tuned_tensor",
+        "other_matrix_s", "conv3x3_matrix_s", "matrix_number", "clock_ratio",
     ),
 )  # fmt: skip
 _SIMT = Bracket(
@@ -70,11 +70,11 @@ _MEMORY = Bracket(
         ("cast_cached_s", 3.0), ("optimizer_memory_s", 3.0),
     ),
     (Factor("is_amd", 0.0, 2.5, expected=0.7, kind=EXPONENTIAL),),
-    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "is_amd"),
+    ("conv_output_cached_s", "elementwise_cached_s", "parameter_memory_s", "pool_cached_s", "is_amd"),
 )  # fmt: skip
 _DEPTHWISE = Bracket(
     "hole_depthwise",
-    (("depthwise_output_cached_s", 40.0), ("depthwise_simt_s", 4.0)),
+    (("depthwise_output_cached_s", 40.0), ("depthwise_simt_s", 6.0)),
     (
         Factor("is_amd", 0.0, 2.5, expected=1.2, kind=EXPONENTIAL),
         Factor("cache_per_lane", -1.0, 0.0, expected=-0.1),
@@ -101,10 +101,10 @@ SKELETON_NAMES: tuple[str, ...] = tuple(
 )
 #: Formulas tried by a search that fills the skeleton: all that is required is there from the start.
 SKELETON_EVALUATIONS = 1_000
-# Rows of one GPU group beyond this number are left out of a search; they say the same once more.
-_MOST_ROWS_PER_GROUP = 400
-# As for GPU groups: a class of precisions with many rows must not outvote the others.
-_PRECISION_POWER = 0.35
+# Weights and exponents; those that are 1 or -1 are not written.
+_MOST_CONSTANTS = 25
+# Deviations of less than a factor of exp(0.5) count by their square, larger ones by their size.
+_LOSS_WIDTH = 0.5
 
 
 class SkeletonSearch:
@@ -127,16 +127,17 @@ class SkeletonSearch:
             islands=1,
             population=100,
             max_nodes=150,
-            max_constants=40,
+            max_constants=_MOST_CONSTANTS,
+            loss_width=_LOSS_WIDTH,
             choice="one_standard_error",
         )
-        rows = rows_of_groups(groups, _MOST_ROWS_PER_GROUP)
+        rows = rows_drawn(groups)
         search = evolved(feature_specs(SKELETON_NAMES), TARGET, settings)
         search.fit(
             X[list(SKELETON_NAMES)].iloc[rows],
             y[rows],
             groups[rows],
-            sample_weight=precision_weights(X.iloc[rows]),
+            sample_weight=class_weights(X.iloc[rows]),
         )
         self.formula_, self.front_ = search.formula_, search.front_
         return self
@@ -149,21 +150,3 @@ class SkeletonSearch:
 def fits_skeleton(X: pd.DataFrame) -> bool:
     """Return whether all quantities of the skeleton are known for every run of X, (n_runs, k)."""
     return set(SKELETON_NAMES) <= set(X) and bool(np.isfinite(X[list(SKELETON_NAMES)].to_numpy()).all())
-
-
-def rows_of_groups(groups: np.ndarray, most: int) -> np.ndarray:
-    """Return the rows of each group, at most `most` of them drawn at random; int, in their order."""
-    generator, found = np.random.default_rng(0), []
-    for group in np.unique(groups):
-        rows = np.flatnonzero(groups == group)
-        found.append(rows if len(rows) <= most else generator.permutation(rows)[:most])
-    return np.sort(np.concatenate(found))
-
-
-def precision_weights(X: pd.DataFrame) -> np.ndarray:
-    """Return a weight per row, (n_rows,): the number of rows of its class of precisions to a power.
-
-    Classes differ in bytes per element or the use of tensor cores.
-    """
-    classes = X.groupby(["bytes_per_element", "is_tensor_precision"])["bytes_per_element"]
-    return np.asarray(classes.transform("size"), dtype=float) ** -_PRECISION_POWER

@@ -18,6 +18,7 @@ from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
+    held_constants,
     prune,
     structure_keys,
 )
@@ -73,7 +74,7 @@ def start_island(problem: Problem, number: int) -> Island:
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
-        seeds.append(problem.structure.whole(problem.grammar))
+        seeds += [problem.structure.whole(problem.grammar), problem.structure.least(problem.grammar)]
     with drawing_from(island.random_state) as current:
         first = [*seeds, *(_first_tree(problem) for _ in range(settings.population))]
         island.random_state = current()
@@ -82,12 +83,14 @@ def start_island(problem: Problem, number: int) -> Island:
 
 
 def _first_tree(problem: Problem) -> Individual:
-    """Return a tree for the first generation; after too many retries it may violate a nesting limit."""
-    if problem.structure.template:
-        return problem.structure.filled(problem.grammar)
+    """Return a tree for the first generation; after too many retries it may violate a limit."""
+    structure = problem.structure
     for _ in range(MOST_ATTEMPTS):
-        tree = random_tree(problem.grammar, problem.settings.node_limit)
-        if problem.structure.accepts(tree):
+        if structure.template:
+            tree = structure.filled(problem.grammar)
+        else:
+            tree = random_tree(problem.grammar, problem.settings.node_limit)
+        if structure.accepts(tree) and (not structure.brackets or _fits(tree, problem)):
             break
     return tree
 
@@ -202,7 +205,7 @@ def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> li
 
 def _fits(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree has few enough constants, and each grouped one at most once."""
-    held = [node for node in tree if node.constant is not None]
+    held = held_constants(tree)
     if len(held) > problem.settings.max_constants:
         return False
     grouped = [node.name for node in held if isinstance(node.constant, tuple)]

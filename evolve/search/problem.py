@@ -13,7 +13,7 @@ from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
-from trainlaw.evolve.search.trees import encode, nodes_of, untidy, with_fitted
+from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import FeatureSpec, InputError, RowSums, variables
@@ -49,16 +49,20 @@ class Structure:
 
     def filled(self, grammar: Grammar) -> Individual:
         """Return the template with a small random tree in each hole."""
-        nodes: list[Node] = []
-        for node in self.template:
-            nodes += _grown(node, grammar) if _is_hole(node) else [node]
-        return Individual(nodes)
+        return self._with(lambda hole: _grown(hole, grammar))
 
     def whole(self, grammar: Grammar) -> Individual:
         """Return the template with all that its brackets offer, at the expected constants."""
+        return self._with(lambda hole: grammar.brackets[hole.name].whole())
+
+    def least(self, grammar: Grammar) -> Individual:
+        """Return the template with only what its brackets require, at the expected constants."""
+        return self._with(lambda hole: grammar.brackets[hole.name].least())
+
+    def _with(self, fill: Callable[[Node], list[Node]]) -> Individual:
         nodes: list[Node] = []
         for node in self.template:
-            nodes += grammar.brackets[node.name].whole() if _is_hole(node) else [node]
+            nodes += fill(node) if _is_hole(node) else [node]
         return Individual(nodes)
 
 
@@ -85,8 +89,17 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
         raise InputError(
             "expected a template within the search's operators, features and units: add what it needs"
         )
-    required = frozenset().union(*(bracket.required for bracket in grammar.brackets.values()))
-    return Structure(tuple(nodes), settings.nesting_limits, required, tuple(grammar.brackets.values()))
+    brackets = tuple(grammar.brackets.values())
+    required = frozenset().union(*(bracket.required for bracket in brackets))
+    structure = Structure(tuple(nodes), settings.nesting_limits, required, brackets)
+    if brackets:
+        held = len(held_constants(structure.least(grammar)))
+        if held > settings.max_constants:
+            raise InputError(
+                f"expected max_constants of at least {held}, what the brackets require; "
+                f"got {settings.max_constants}"
+            )
+    return structure
 
 
 def _hole(grammar: Grammar, name: str, ret: type) -> Leaf | None:

@@ -35,10 +35,15 @@ _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values(
 _AFFINE = [_ADD, 0, _MUL, 0]
 
 
+def held_constants(tree: Sequence[Node]) -> list[Node]:
+    """Return the nodes of a tree that hold a constant, in prefix order."""
+    return [node for node in tree if node.constant is not None]
+
+
 def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     """Return the programs of many trees; with `affine` each begins with its offset and slope."""
     tokens, sizes = _tokens(trees)
-    held = [node for tree in trees for node in tree if node.constant is not None]
+    held = [node for tree in trees for node in held_constants(tree)]
     values = [node.constant for node in held]
     widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
     rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)

@@ -39,14 +39,22 @@ def group_weights(groups: npt.ArrayLike, power: float = 0.35) -> np.ndarray:
 CLASS_FEATURES = ("is_tensor_precision", "bytes_per_element")
 
 
+def class_weights(X: pd.DataFrame) -> np.ndarray:
+    """Return (number of rows in the run's class)^-0.35 with mean 1, shape (n_runs,).
+
+    A class is a value of `CLASS_FEATURES`: one with many rows must not outvote the others.
+    """
+    classes = pd.MultiIndex.from_arrays(list(columns(X, CLASS_FEATURES, "weights by precision").T))
+    return group_weights(pd.factorize(classes)[0])
+
+
 def balanced_weights(X: pd.DataFrame, groups: npt.ArrayLike, per_group: float) -> np.ndarray:
     """Return weights (rows of the group)^-0.35 (rows of the class)^-0.35, shape (n_runs,).
 
-    A class is a value of `CLASS_FEATURES`. per_group : sum of the weights over the number of groups; it says
+    Classes are those of `class_weights`. per_group : sum of the weights over the number of groups; it says
     how much the runs of one GPU count against a prior. Raises as `check_columns`.
     """
-    classes = pd.MultiIndex.from_arrays(list(columns(X, CLASS_FEATURES, "weights by precision").T))
-    weights = group_weights(groups) * group_weights(pd.factorize(classes)[0])
+    weights = group_weights(groups) * class_weights(X)
     n_groups = len(np.unique(np.asarray(groups, dtype=str)))
     return np.asarray(weights * (per_group * n_groups / weights.sum()))
 

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 import numpy as np
-import pandas as pd
 import pytest
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -13,8 +12,6 @@ from trainlaw.app.studies.skeleton import (
     SKELETON_NAMES,
     SkeletonSearch,
     fits_skeleton,
-    precision_weights,
-    rows_of_groups,
 )
 from trainlaw.app.studies.study import _material, _searchable
 from trainlaw.datasets import RunTable, feature_specs, load
@@ -38,28 +35,6 @@ def table():
 @pytest.fixture(scope="module")
 def rows(table):
     return STUDY_KINDS["runs"].rows(table)
-
-
-def test_large_groups_are_drawn_and_small_ones_kept():
-    groups = np.repeat(["a", "b", "c"], [900, 30, 5])[np.random.default_rng(1).permutation(935)]
-    chosen = rows_of_groups(groups, 40)
-    assert np.unique(groups[chosen], return_counts=True)[1].tolist() == [40, 30, 5]
-    assert np.array_equal(chosen, np.unique(chosen))
-    assert np.array_equal(chosen, rows_of_groups(groups, 40))
-    assert np.array_equal(rows_of_groups(groups, 900), np.arange(935))
-
-
-def test_a_class_of_precisions_with_more_rows_weighs_less_per_row_and_more_in_all():
-    X = pd.DataFrame(
-        {"bytes_per_element": [4.0] * 90 + [2.0] * 10, "is_tensor_precision": [0.0] * 90 + [1.0] * 10}
-    )
-    weights = precision_weights(X.iloc[::-1])[::-1]
-    assert weights[0] == pytest.approx(90**-0.35)
-    assert weights[-1] == pytest.approx(10**-0.35)
-    assert weights[:90].sum() > weights[90:].sum()
-    # Equal bytes, with and without tensor cores, are two classes.
-    X["bytes_per_element"] = 4.0
-    assert precision_weights(X) == pytest.approx(weights)
 
 
 def test_runs_fit_where_every_quantity_is_known(rows):
