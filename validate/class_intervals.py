@@ -3,7 +3,7 @@
 The scores of `ConformalInterval` are divided by the typical score of their class, the interval is calibrated
 on all classes together, and each class gets it times its own score (normalised conformal prediction:
 Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression conformal prediction",
-2008). The score of a class with few groups is shrunk towards that of all.
+2008). A score below that of all is shrunk towards it where the class has few groups.
 """
 
 import math
@@ -134,7 +134,8 @@ def _ratios(
 ) -> dict[str, float]:
     """Return the typical score of each class over that of all; infinite where there is no finite one.
 
-    A ratio is shrunk towards 1 where groups are few; below the least number it is the largest of all.
+    A ratio below 1 is shrunk towards it where groups are few; below the least number of groups a class gets
+    the largest of all.
     """
     typical = {kind: _typical(scores[kinds == kind], groups[kinds == kind], level) for kind in counts}
     rows = np.isin(kinds, [kind for kind, own in typical.items() if math.isfinite(own)])
@@ -148,7 +149,9 @@ def _ratios(
 
 
 def _shrunk(own: float, overall: float, count: int) -> float:
-    """Return the ratio of two typical scores, shrunk towards 1 where there are few groups."""
+    """Return the ratio of two typical scores; one below 1 is shrunk towards 1 where there are few groups."""
     if not (math.isfinite(own) and math.isfinite(overall)):
         return math.inf
-    return float((max(own, 1e-9) / max(overall, 1e-9)) ** (count / (count + _HALF_GROUPS)))
+    ratio = max(own, 1e-9) / max(overall, 1e-9)
+    # A few groups do not prove that a class is easy; that it is hard is taken as they say.
+    return float(ratio if ratio > 1 else ratio ** (count / (count + _HALF_GROUPS)))
