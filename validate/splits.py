@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError, check_name
 
-# Least share of the runs held out by "train on the past, test on the future".
+# Least share of the groups held out by "train on the past, test on the future".
 _NEWEST_SHARE = 0.25
 
 
