@@ -1,6 +1,7 @@
 """Holds what people read to one language: the words of docs/glossary.md and no others for the same thing."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,21 +37,22 @@ OUT = {
 }
 
 
-def texts() -> list[Path]:
-    """Return the files that people read, among those that are tracked (or all, outside a checkout)."""
+@cache
+def lines() -> list[tuple[str, str]]:
+    """Return every line that people read, with the place where it is."""
     found = [ROOT / place for place in PLACES if (ROOT / place).is_file()]
     for place in PLACES:
         found += [path for path in (ROOT / place).rglob("*") if path.suffix in READ and path.is_file()]
-    return sorted(path for path in set(found) if path.relative_to(ROOT).as_posix() not in QUOTES)
+    names = {path.relative_to(ROOT).as_posix(): path for path in found}
+    return [
+        (f"{name}:{number}: {line.strip()}", line)
+        for name in sorted(names.keys() - QUOTES)
+        for number, line in enumerate(names[name].read_text(encoding="utf-8").splitlines(), start=1)
+    ]
 
 
 @pytest.mark.parametrize(("word", "instead"), OUT.items(), ids=list(OUT))
 def test_words_that_are_out(word, instead):
     pattern = re.compile(word, re.IGNORECASE)
-    used = [
-        f"{path.relative_to(ROOT).as_posix()}:{number}: {line.strip()}"
-        for path in texts()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
-        if pattern.search(line)
-    ]
+    used = [place for place, line in lines() if pattern.search(line)]
     assert used == [], f"say {instead!r} instead"
