@@ -265,16 +265,16 @@ def noise_between_sources(table: RunTable) -> pd.DataFrame:
 
 def _pairs(runs: pd.DataFrame) -> Iterator[tuple[str, str, str, bool, float]]:
     """Yield harnesses, GPU, whether both time the same parts and ln(second / first), per configuration."""
-    for _, rows in runs.groupby(list(_CONFIGURATION), sort=False):
-        if len(rows) == 1:
-            continue
-        groups = rows.groupby(["harness", "timed_parts"], sort=True)
-        programs = {(str(key[0]), str(key[1])): part["time_s"] for key, part in groups}
-        gpu = str(rows["gpu"].iloc[0])
-        for first, second in combinations_with_replacement(programs, 2):
+    configurations: dict[tuple[object, ...], dict[tuple[str, str], list[float]]] = {}
+    columns = [*_CONFIGURATION, "harness", "timed_parts", "time_s"]
+    for *key, harness, parts, seconds in runs[columns].dropna().itertuples(index=False, name=None):
+        programs = configurations.setdefault(tuple(key), {})
+        programs.setdefault((str(harness), str(parts)), []).append(seconds)
+    for (gpu, *_), programs in configurations.items():
+        for first, second in combinations_with_replacement(sorted(programs), 2):
             if first == second:
                 ratios = [np.log(later / earlier) for earlier, later in combinations(programs[first], 2)]
-                yield from ((first[0], first[0], gpu, True, float(ratio)) for ratio in ratios)
+                yield from ((first[0], first[0], str(gpu), True, float(ratio)) for ratio in ratios)
             else:
-                ratio = np.log(programs[second].median() / programs[first].median())
-                yield first[0], second[0], gpu, first[1] == second[1], float(ratio)
+                ratio = np.log(np.median(programs[second]) / np.median(programs[first]))
+                yield first[0], second[0], str(gpu), first[1] == second[1], float(ratio)
