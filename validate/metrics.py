@@ -97,11 +97,16 @@ def spearman(measured_s: npt.ArrayLike, predicted_s: npt.ArrayLike) -> float:
     """
     measured, predicted = _checked(measured_s, predicted_s)
     valid = predicted > 0
-    ranks = [pd.Series(values[valid]).rank().to_numpy() for values in (measured, predicted)]
+    ranks = [_mean_ranks(values[valid]) for values in (measured, predicted)]
     centred = [rank - rank.mean() for rank in ranks if len(rank)]
     if len(centred) < 2 or not (centred[0].any() and centred[1].any()):
         return float("nan")
     return float(centred[0] @ centred[1] / np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1])))
+
+
+def _mean_ranks(values: np.ndarray) -> np.ndarray:
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def gpu_pairs(

@@ -113,9 +113,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         by_cnn=_line_table(by_cnn, names),
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(outcome.formula),
-        by_label=[
-            (label, _label_table(outcome, label)) for label in ALSO_BY if label in outcome.result.predictions
-        ],
+        by_label=_label_tables(outcome),
         levels=_numbers(LEVEL_HEADER, level_rows(outcome.levels)) if outcome.levels else None,
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
@@ -217,11 +215,14 @@ def _figure(value: float, metric: str) -> str:
     return show_percent(value) if metric.endswith("_percent") else show_number(value)
 
 
-def _label_table(outcome: StudyOutcome, label: str) -> Table:
+def _label_tables(outcome: StudyOutcome) -> list[tuple[str, Table]]:
+    frame = errors_frame(outcome.result)
+    labels = [label for label in ALSO_BY if label in outcome.result.predictions]
+    return [(label, _label_table(outcome, label, frame[frame["level"] == label])) for label in labels]
+
+
+def _label_table(outcome: StudyOutcome, label: str, part: pd.DataFrame) -> Table:
     """Errors per source, precision or batch: the mean of every estimator, and the interval of the formula."""
-    result = outcome.result
-    frame = errors_frame(result)
-    part = frame[frame["level"] == label]
     compared = [name for name in estimators(outcome.formula) if name != OURS]
     values = part.pivot(index="name", columns="estimator", values="mape_percent")
     counts = part.groupby("name")["n_rows"].first()
