@@ -38,7 +38,12 @@ from trainlaw.formulas.expression import with_constants
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
 SOFFICE = shutil.which("soffice")
-needs_libreoffice = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
+
+
+def needs_libreoffice(test):
+    absent = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
+    return pytest.mark.slow(absent(test))
+
 
 # Mode 0 is "always"; without it LibreOffice shows the stored values and a check proves nothing.
 ITEM = (
@@ -205,7 +210,7 @@ def on_gpus(asked, gpus):
 @needs_libreoffice
 def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, folder):
     choose, plan = random.Random(11), small
-    choices = {f"choice{number}.xlsx": random_choice(choose) for number in range(8)}
+    choices = {f"choice{number}.xlsx": random_choice(choose) for number in range(4)}
     files = {name: xlsx_bytes(with_values(plan, cells)) for name, (cells, _) in choices.items()}
     books = recalculated(files, folder)
     for name, (_, asked) in choices.items():
@@ -259,12 +264,12 @@ def edited(book, edits):
 
 
 @needs_libreoffice
-def test_fifty_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
+def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
     choose, plan = random.Random(5), small
     book = read(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
-    for number in range(10):
+    for number in range(4):
         changed = choose.randrange(len(constants))
         factor = choose.uniform(0.5, 2.0)
         sheet, row, column = located(plan, f"tl_constant_{changed + 1}")
@@ -284,7 +289,7 @@ def test_fifty_changes_of_constants_and_gpus_change_the_prediction_as_in_python(
     unchanged = predict_runs(formula, first_choice())[0].time_s
     # A constant of the smaller argument of a maximum changes nothing.
     moved = [named_value(book, plan, "tl_time_s") != unchanged for book in books.values()]
-    assert sum(moved) >= 6
+    assert sum(moved) >= 3
     rows = all_gpus(books["gpus.xlsx"])
     cnn, size, classes = FIRST_CNN
     for card in cards:
@@ -489,7 +494,7 @@ def test_grouped_constants_and_features_of_several_gpus(folder):
 @needs_libreoffice
 def test_a_term_that_no_cell_holds_is_split(folder):
     parts = " + ".join(
-        f"{n}.123456789 * clock_ratio^0.{n} / (2 + exp(-clock_ratio * {n}))" for n in range(1, 160)
+        f"{n}.123456789 * clock_ratio^0.{n} / (2 + exp(-clock_ratio * {n}))" for n in range(1, 130)
     )
     law = Formula(
         parse_text(f"conv3x3_compute_s * max({parts}, 0.5)"),
