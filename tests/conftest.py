@@ -14,6 +14,10 @@ from hypothesis import settings
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
+# Before anything loads numpy: threads that wait for each other on small matrices only cost time.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
