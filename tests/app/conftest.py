@@ -78,12 +78,17 @@ def small_table(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def few_networks(monkeypatch):
-    """Workbooks with three networks: test_workbook.py writes them whole, which takes seconds each."""
+def with_few_networks():
     table = lookup_tables.cnn_table()
     few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
-    monkeypatch.setattr(lookup_tables, "cnn_table", few.copy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup_tables, "cnn_table", few.copy)
+        yield
+
+
+# Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
+few_networks = pytest.fixture(with_few_networks, name="few_networks")
+few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
 
 
 @pytest.fixture

@@ -69,10 +69,10 @@ def test_formula_without_positive_times_is_refused(text):
     assert re.search("expected positive times|at least one feature", result.stderr)
 
 
-def test_units_that_do_not_agree_are_told():
+def test_units_that_do_not_agree_are_told(small_table):
     assert unit_fault(read_formula(COMPUTE)) == ""
     assert "macs + batch_per_gpu" in unit_fault(read_formula("macs + batch"))
-    assert "warning: units do not agree" in run("--formula", "macs + batch").stdout
+    assert "warning: units do not agree" in run(small_table, "--formula", "macs + batch").stdout
 
 
 @pytest.mark.slow
@@ -110,9 +110,10 @@ def test_refit_fits_inside_each_fold(table):
 
 
 @pytest.mark.slow
-def test_command_prints_the_report_and_writes_the_folder(tmp_path):
+@pytest.mark.usefixtures("few_networks")
+def test_command_prints_the_report_and_writes_the_folder(small_table, tmp_path):
     folder = tmp_path / "mine"
-    result = run("--formula", f"{COMPUTE} / 0.4 + 0.001", "--folds", 3, "--into", folder)
+    result = run(small_table, "--formula", f"{COMPUTE} / 0.4 + 0.001", "--folds", 3, "--into", folder)
     assert result.exit_code == 0, result.output
     for part in ("your formula", "roofline", "null: FLOPs / peak", "resnet50", "held out", "FLOP/s"):
         assert part in result.stdout
@@ -127,7 +128,7 @@ def test_command_prints_the_report_and_writes_the_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_formula_of_a_file_is_scored(formula_file):
-    result = run("--formula", formula_file, "--split", "cnn", "--against", "roofline")
+def test_formula_of_a_file_is_scored(small_table, formula_file):
+    result = run(small_table, "--formula", formula_file, "--split", "cnn", "--against", "roofline")
     assert result.exit_code == 0, result.output
     assert "roofline" in result.stdout and "null" not in result.stdout

@@ -18,22 +18,22 @@ from trainlaw.app.inputs.run_folder import RUN_FILES
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.study import study_table
 from trainlaw.formulas import SECOND, infer_unit, load_formula
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
-STUDY = [sys.executable, "-m", "trainlaw", "study", "--folds", "3", "--seeds", "1"]
+STUDY = ["study", "--folds", "3", "--seeds", "1"]
 
 
-def run_study(folder: Path, table: Path, *options: str) -> subprocess.CompletedProcess:
+def run_study(folder: Path, table: Path, *options: str) -> Result:
     command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "300", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    return done
 
 
 @pytest.fixture(scope="module")
-def finished(small_table, tmp_path_factory):
+def finished(few_networks_in_module, small_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "one"
-    done = run_study(folder, small_table, "--workers", "2", "--seed", "5")
-    assert done.returncode == 0, done.stderr
-    return folder, done
+    return folder, run_study(folder, small_table, "--workers", "2", "--seed", "5")
 
 
 @pytest.mark.slow
@@ -94,8 +94,7 @@ def test_errors_csv_agrees_with_the_formula(finished):
 @pytest.mark.slow
 def test_same_seed_gives_the_same_bytes_with_one_worker(finished, small_table, tmp_path):
     folder, _ = finished
-    done = run_study(tmp_path / "two", small_table, "--workers", "1", "--seed", "5")
-    assert done.returncode == 0, done.stderr
+    run_study(tmp_path / "two", small_table, "--workers", "1", "--seed", "5")
     for name in (
         "formula.json",
         "errors.csv",
@@ -123,8 +122,8 @@ def test_commands_find_the_newest_run(finished, monkeypatch):
 
 def interrupted_study(start_process, folder, table, moment):
     """A study that gets Ctrl-C as soon as standard error shows `moment`."""
-    command = [*STUDY, str(table), "--into", str(folder), "--evaluations", "1000000", "--workers", "2"]
-    command += ["--against", "null_compute"]
+    command = [sys.executable, "-m", "trainlaw", *STUDY, str(table), "--into", str(folder), "--workers", "2"]
+    command += ["--evaluations", "1000000", "--against", "null_compute"]
     process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # Cold caches on a busy machine: the first generation compiles for a minute or two.
     guard = threading.Timer(300, start_process.kill_all)
@@ -133,7 +132,7 @@ def interrupted_study(start_process, folder, table, moment):
         for line in process.stderr:
             if moment in line:
                 break
-        time.sleep(6)
+        time.sleep(3)
         os.killpg(process.pid, signal.SIGINT)
         output, errors = process.communicate()
     finally:

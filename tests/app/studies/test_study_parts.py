@@ -64,7 +64,7 @@ def outcome(rates_file):
 
 
 @pytest.fixture(scope="module")
-def run_folder(outcome, tmp_path_factory):
+def run_folder(few_networks_in_module, outcome, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     write_run_files(outcome, folder, {})
     return folder

@@ -109,17 +109,17 @@ def correct_runs(path):
 @pytest.mark.parametrize(
     ("make", "frame", "name", "read", "count"),
     [
-        (csv_bytes, small_runs, "runs.csv", correct_runs, 250),
+        (csv_bytes, small_runs, "runs.csv", correct_runs, 90),
         (
             csv_bytes,
             lambda: small_runs()[["gpu", "cnn", "batch_per_gpu", "time_s"]],
             "four.csv",
             correct_runs,
-            700,
+            250,
         ),
-        (csv_bytes, lambda: gpu_table().iloc[:6], "gpus.csv", with_gpus, 250),
-        (excel_bytes, small_runs, "runs.xlsx", correct_runs, 150),
-        (parquet_bytes, small_runs, "runs.parquet", correct_runs, 150),
+        (csv_bytes, lambda: gpu_table().iloc[:6], "gpus.csv", with_gpus, 120),
+        (excel_bytes, small_runs, "runs.xlsx", correct_runs, 60),
+        (parquet_bytes, small_runs, "runs.parquet", correct_runs, 60),
     ],
 )
 def test_mutated_files_are_read_correctly_or_refused(tmp_path, make, frame, name, read, count):
@@ -145,7 +145,7 @@ def test_any_bytes_are_refused(tmp_path, content):
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(st.lists(st.tuples(*[st.text(max_size=20)] * 4), min_size=1, max_size=5))
 def test_any_texts_in_four_columns(tmp_path, rows):
     path = tmp_path / "texts.csv"
