@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from trainlaw.app.models import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.formulas import Formula, parse_text, save_formula, variables
+from trainlaw.formulas import Formula, parse_text, save_formula, simplification, variables
 
 TEXT = (
     "(1.5 * conv_other_compute_s + 78 * im2col_compute_s) * clock_ratio ^ -0.15 * exp(0.7 * wide_sm)"
@@ -89,6 +89,14 @@ def with_few_networks():
 # Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
 few_networks = pytest.fixture(with_few_networks, name="few_networks")
 few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
+
+
+@pytest.fixture(scope="module")
+def quick_studies(few_networks_in_module):
+    """Studies that simplify by their own rules, as where no second interpreter can be started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simplification, "_ask_sympy", lambda expressions, positive, limit_seconds: [])
+        yield
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from trainlaw.datasets.profiler.row_files import MachineFile
 from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.usefixtures("few_networks")
+pytestmark = pytest.mark.usefixtures("quick_studies")
 CNNS = ("alexnet_mx", "resnet18", "squeezenet1_1", "vgg11")
 LAW = "20 * macs * batch / peak + 1e-3"
 

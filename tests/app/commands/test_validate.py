@@ -110,7 +110,7 @@ def test_refit_fits_inside_each_fold(table):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("few_networks")
+@pytest.mark.usefixtures("quick_studies")
 def test_command_prints_the_report_and_writes_the_folder(small_table, tmp_path):
     folder = tmp_path / "mine"
     result = run(small_table, "--formula", f"{COMPUTE} / 0.4 + 0.001", "--folds", 3, "--into", folder)

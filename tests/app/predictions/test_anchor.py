@@ -233,7 +233,7 @@ def test_file_with_many_profiles_asks_which(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("few_networks")
+@pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"
     options = [

@@ -140,6 +140,7 @@ def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_studies")
 def test_a_study_ends_in_all_files(in_empty_folder):
     asked = [
         "study",

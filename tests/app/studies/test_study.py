@@ -168,7 +168,7 @@ class InterruptAfterFirstFold:
 
 
 @pytest.mark.slow
-def test_finished_folds_survive_an_interrupt(small_table):
+def test_finished_folds_survive_an_interrupt(quick_studies, small_table):
     from trainlaw.app.inputs.tables import find_table
 
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}

@@ -54,7 +54,7 @@ def rates_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def outcome(rates_file):
+def outcome(quick_studies, rates_file):
     frame = load("fp32-2026").frame
     part = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
     entries = {"folds": 3, "evaluations": 100, "seeds": 2, "repeats": 1, "by": "source"}
@@ -64,7 +64,7 @@ def outcome(rates_file):
 
 
 @pytest.fixture(scope="module")
-def run_folder(few_networks_in_module, outcome, tmp_path_factory):
+def run_folder(outcome, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     write_run_files(outcome, folder, {})
     return folder
