@@ -148,3 +148,81 @@ def test_drawn_constants_spread_by_half_a_logarithm_or_by_one(drawing):
     free = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(-np.inf, np.inf), start=3.0)
     values = [draw(free).constant - 3.0 for _ in range(2000)]
     assert (np.mean(values), np.std(values)) == pytest.approx((0.0, 1.0), abs=0.1)
+
+
+def fitted(leaf):
+    return leaf.constant, leaf.start, leaf.rule
+
+
+def test_every_constant_starts_and_is_pulled_as_documented(made, typed_rows):
+    columns, y, _ = typed_rows
+    grammar = made(shrinkage=0.02)
+    plain, weight = leaves_of(grammar, "ratio", grammar.number)
+    assert (plain.token, weight.token) == (VARIABLE + 256 * 3, WEIGHTED + 256 * 3)
+    assert (plain.constant, plain.start) == (None, np.median(columns[:, 3]))
+    assert fitted(weight) == (1.0, 1.0, Rule(0.0, np.inf, pull=0.02))
+    (logarithm,) = leaves_of(grammar, "ratio", grammar.logarithm)
+    assert fitted(logarithm) == (1.0, 0.0, Rule(pull=0.02))
+    (exponent,) = grammar.leaves(grammar.exponent)
+    assert fitted(exponent) == (1.0, 1.0, Rule(-2.0, 2.0, pull=0.02))
+    number = grammar.free_constant(grammar.number)
+    assert fitted(number) == (1.0, 1.0, Rule(0.0, np.inf, pull=0.02))
+    (overhead,) = [leaf for leaf in grammar.leaves(grammar.target) if leaf.name == "overhead"]
+    start = 0.1 * np.median(y)
+    assert overhead.constant == 1.0
+    assert overhead.rule == Rule(0.0, np.inf, scaling=True, pull=pytest.approx(1e-7 / start**2))
+    assert {leaf.token for leaf in (exponent, number, overhead)} == {CONSTANT}
+
+
+def test_negative_constants_are_free_where_asked_for_and_always_without_units(made, specs, typed_rows):
+    signed = made(nonnegative=False)
+    _, weight = leaves_of(signed, "ratio", signed.number)
+    overhead = next(leaf for leaf in signed.leaves(signed.target) if leaf.name == "overhead")
+    free = signed.free_constant(signed.number)
+    assert {leaf.rule.lower for leaf in (weight, overhead, free)} == {-np.inf}
+    columns, y, _ = typed_rows
+    untyped = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings(typed=False))
+    weights = [leaf for leaf in leaves_of(untyped, "ratio") if leaf.constant is not None]
+    assert {leaf.rule for leaf in weights} == {Rule()}
+
+
+def test_amounts_of_another_unit_start_at_one(specs):
+    columns = np.full((len(specs.raw), 9), 7.0) + np.arange(9)
+    grammar = make_grammar(specs.raw, specs.target, columns, np.ones(9), SearchSettings())
+    (leaf,) = leaves_of(grammar, "work")
+    assert fitted(leaf) == (1.0, 1.0, Rule(0.0, np.inf, scaling=True, pull=1e-7))
+
+
+def test_typical_shares_are_of_rows_where_both_are_positive(specs):
+    columns = np.array([[0.0, 0.0, 0.0, 2.0, 4.0, 1.0], np.ones(6), np.ones(6)])
+    y = np.array([1.0, 1.0, 1.0, 6.0, 12.0, 0.0])
+    grammar = make_grammar(specs.features[:3], specs.target, columns, y, SearchSettings())
+    (leaf,) = leaves_of(grammar, "compute_s")
+    assert leaf.start == 3.0
+
+
+def test_a_share_begins_without_its_shift(made, typed_rows):
+    ratio = typed_rows[0][:, 3]
+    share = made().shares["ratio"]
+    pull = pytest.approx(1e-7 / np.median(ratio) ** 2)
+    assert fitted(share.amount) == (0.0, 0.0, Rule(-ratio.min(), pull=pull))
+    assert fitted(share.near_amount) == (0.0, 0.0, Rule(-0.5 * ratio.min(), pull=pull))
+    assert share.shifted.token == share.whole.token == VARIABLE + 256 * 3
+    assert share.amount.token == share.near_amount.token == CONSTANT
+
+
+def test_a_grouped_constant_is_a_factor_of_at_most_e_cubed(made):
+    (leaf,) = leaves_of(made(levels={"harness": ("a", "b")}, group_shrinkage=0.04), "harness")
+    assert leaf.rule == Rule(-3.0, 3.0, pull=0.04)
+
+
+@pytest.mark.parametrize("constant", [None, (0.0, 0.0)])
+def test_ranges_do_not_concern_leaves_without_a_number_of_their_own(constant):
+    leaf = Leaf(VARIABLE, int, "work", "work", constant=constant, start=99.0)
+    assert within(leaf, {"work": (0.0, 1.0)}).start == 99.0
+
+
+def test_ranges_of_kinds_of_constants_and_starts_below_them():
+    leaf = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(0.0, 9.0), start=1.0)
+    narrowed = within(leaf, {"number": (2.0, 99.0)})
+    assert (narrowed.rule.lower, narrowed.rule.upper, narrowed.start) == (2.0, 9.0, 2.0)

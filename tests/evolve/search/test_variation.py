@@ -1,10 +1,12 @@
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
-from trainlaw.evolve.grammar import make_grammar
+from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT
+from trainlaw.evolve.search import variation
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.evolve.search.variation import (
     MOVE_WEIGHTS,
@@ -18,6 +20,7 @@ from trainlaw.evolve.search.variation import (
     make_factor,
     make_share_of,
     random_tree,
+    replace_subtree,
     shake_constant,
     simpler_trees,
     swap_leaf,
@@ -169,7 +172,7 @@ def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
     )
     factors = [make_factor(grammar) for _ in range(100)]
     share = np.mean([len(factor) == 1 and isinstance(factor[0].constant, tuple) for factor in factors])
-    assert 0.15 < share < 0.5
+    assert share == pytest.approx(0.3, abs=0.12)
 
 
 def test_random_trees_are_no_larger_than_allowed(typed_problem, untyped_problem, drawing):
@@ -246,3 +249,115 @@ def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
     moved = [shake_constant(Individual([leaf]), typed_problem.grammar)[0].constant for _ in range(2000)]
     logs = np.log(np.array(moved) / 3.0)
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)
+
+
+DRAWS = 4000
+
+
+def shares(kinds):
+    counts = Counter(kinds)
+    return pytest.approx({kind: count / counts.total() for kind, count in counts.items()}, abs=0.03)
+
+
+@pytest.fixture
+def depths(monkeypatch):
+    """The depths asked for, where the grammar grows a leaf for whatever it is asked."""
+    asked = []
+
+    def grow(grammar, ret, depth):
+        asked.append(depth)
+        return [grammar.leaves(ret)[0]]
+
+    monkeypatch.setattr(Grammar, "grow", grow)
+    return asked
+
+
+@pytest.mark.usefixtures("drawing")
+def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem, monkeypatch):
+    made = []
+    monkeypatch.setattr(variation, "cross", lambda tree, other, grammar: made.append("cross") or tree)
+    monkeypatch.setattr(variation, "MOVES", [lambda tree, grammar: made.append("move") or tree])
+    monkeypatch.setattr(variation, "MOVE_WEIGHTS", [1])
+    leaf = tree_of("compute_s", typed_problem)
+
+    def ways(*sizes):
+        for _ in range(DRAWS):
+            made.clear()
+            vary(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9)
+            yield tuple(made)
+
+    both = {("cross",): 0.4, ("move",): 0.45, ("move", "move"): 0.15}
+    assert both == shares(ways(2, 2))
+    for sizes in ((1, 2), (2, 1)):
+        assert {("move",): 0.75, ("move", "move"): 0.25} == shares(ways(*sizes))
+
+
+@pytest.mark.usefixtures("drawing")
+def test_new_parts_have_the_sizes_that_are_asked_for(typed_problem, depths):
+    grammar, tree = typed_problem.grammar, tree_of("compute_s + memory_s", typed_problem)
+    for _ in range(DRAWS):
+        add_term(Individual(list(tree)), grammar)
+    assert {1: 0.7, 3: 0.3} == shares(depths)
+    depths.clear()
+    for _ in range(DRAWS):
+        replace_subtree(Individual(list(tree)), grammar)
+    assert dict.fromkeys((1, 2, 3), 1 / 3) == shares(depths)
+
+
+@pytest.mark.usefixtures("drawing")
+@pytest.mark.parametrize(("limit", "most"), [(60, 4), (5, 3), (4, 2), (1, 1)])
+def test_the_first_generation_is_mostly_sums(typed_problem, depths, limit, most):
+    count = 3 * DRAWS
+    sizes = [(len(random_tree(typed_problem.grammar, limit)) + 1) // 2 for _ in range(count)]
+    assert dict.fromkeys((1, 2, 3, 4, 5), 0.2) == shares(depths)
+    assert len(depths) / count == pytest.approx(0.3, abs=0.03)
+    of_sums = {terms: 0.7 / most for terms in range(1, most + 1)}
+    assert of_sums | {1: of_sums[1] + 0.3} == shares(sizes)
+
+
+def kind_of_factor(nodes):
+    return nodes[0].name if len(nodes) > 1 else "grown"
+
+
+@pytest.mark.usefixtures("drawing", "depths")
+def test_factors_of_each_kind_are_as_frequent_as_stated(typed_problem):
+    """Of the two features one is positive: a share of it, a power, an exponential, or anything."""
+    factors = [make_factor(typed_problem.grammar) for _ in range(DRAWS)]
+    kinds = {"div": 0.125, "pow": 0.225, "exp": 0.39, "grown": 0.26}
+    assert kinds == shares(map(kind_of_factor, factors))
+    for kind, spread in (("pow", 0.3), ("exp", 0.1)):
+        values = [nodes[-1].constant for nodes in factors if nodes[0].name == kind]
+        assert (np.mean(values), np.std(values) / spread) == pytest.approx((0.0, 1.0), abs=0.08)
+
+
+@pytest.mark.usefixtures("drawing")
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, anywhere):
+    grammar = typed_problem.grammar
+    share = grammar.shares["ratio"]
+    if anywhere:
+        made = [nodes for nodes in (make_factor(grammar) for _ in range(4 * DRAWS)) if len(nodes) == 5]
+        least = share.near_amount.rule.lower
+    else:
+        made = [make_share_of(grammar) for _ in range(DRAWS)]
+        least = share.amount.rule.lower
+    shifts = np.array([nodes[3].constant for nodes in made])
+    logs = np.log(shifts[shifts > 0] / share.whole.start)
+    assert (np.mean(shifts > 0), np.mean(logs), np.std(logs)) == pytest.approx((0.6, -1.5, 1.0), abs=0.1)
+    below = shifts[shifts < 0] / least
+    assert below.max() <= 1.0
+    assert (np.mean(below), np.std(below)) == pytest.approx((0.5, 12**-0.5), abs=0.04)
+
+
+@pytest.mark.usefixtures("drawing")
+def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem):
+    share = typed_problem.grammar.share
+    wrapped = [wrap(tree_of("compute_s", typed_problem), typed_problem.grammar) for _ in range(DRAWS)]
+    assert {True: 0.2, False: 0.8} == shares(tree[0].args[1] is share for tree in wrapped)
+
+
+@pytest.mark.usefixtures("drawing")
+def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(typed_problem):
+    leaf = Leaf(CONSTANT, int, None, "number", constant=0.0, rule=Rule(), start=1.0)
+    moved = [shake_constant(Individual([leaf]), typed_problem.grammar)[0].constant for _ in range(DRAWS)]
+    assert (np.mean(moved), np.std(moved)) == pytest.approx((0.0, 1.0), abs=0.06)
