@@ -1,9 +1,10 @@
+import math
 import time
 
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError, evaluate, parse_text, variables
-from trainlaw.formulas.elasticities import Elasticities, monotone
+from trainlaw.formulas.elasticities import Elasticities, _plus, _product, _quotient, _undecided, monotone
 
 BOX = {
     "w": (0.0, 1e12),
@@ -137,3 +138,55 @@ def test_a_law_is_proved_in_milliseconds():
     proofs = Elasticities(law, BOX)
     assert proofs.nonnegative and proofs.monotone("w").proved and proofs.monotone("P", -1).proved
     assert time.process_time() - began < 0.3
+
+
+def test_products_are_rounded_outwards_but_where_they_are_exact():
+    assert _product(0.0, math.inf) == _product(-math.inf, 0.0) == (0.0, 0.0)
+    for exact in ((1.0, 0.3), (-1.0, 0.3), (0.3, 1.0), (2.0, math.inf)):
+        assert _product(*exact) == (exact[0] * exact[1],) * 2
+    low, high = _product(0.1, 0.3)
+    assert low < 0.1 * 0.3 < high and high - low < 1e-17
+    for signs in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
+        tiny = _product(signs[0] * 1e-300, signs[1] * 1e-300)
+        assert tiny[1] > 0 if signs[0] == signs[1] else tiny[0] < 0
+
+
+def test_sums_are_rounded_outwards_but_where_they_are_exact():
+    assert _plus((0.25, 0.5), (0.5, 1.0)) == (0.75, 1.5)
+    low, high = _plus((0.1, 0.1), (0.2, 0.2))
+    assert low <= 0.1 + 0.2 <= high and 0 < high - low < 1e-15
+    assert _plus((-math.inf, 1.0), (math.inf, 2.0)) == (-math.inf, math.inf)
+    assert _plus((-math.inf, 1.0), (0.0, 2.0)) == (-math.inf, 3.0)
+
+
+def test_quotients_are_by_values_that_are_never_negative():
+    assert _quotient((1.0, 2.0), (-1.0, 4.0)) == (-math.inf, math.inf)
+    assert _quotient((1.0, 2.0), (0.5, 4.0)) == pytest.approx((0.25, 4.0))
+    assert _quotient((1.0, 2.0), (0.0, math.inf)) == (0.0, math.inf)
+    low, high = _quotient((1.0, 1.0), (3.0, 3.0))
+    assert low < 1 / 3 < high
+
+
+@pytest.mark.parametrize(
+    ("operator", "inner", "kept"),
+    [("max", [(2, 3), (1, 2)], [0]), ("max", [(1, 2), (2, 3)], [1]), ("max", [(1, 3), (2, 4)], [0, 1]),
+     ("min", [(2, 3), (1, 2)], [1]), ("min", [(1, 2), (2, 3)], [0]), ("min", [(1, 3), (2, 4)], [0, 1])],
+)  # fmt: skip
+def test_arguments_of_an_extremum_that_can_be_its_value(operator, inner, kept):
+    assert _undecided(operator, inner) == kept
+
+
+@pytest.mark.parametrize(("text", "low", "high"), [
+    ("abs(w)", 1, 1), ("inv(1 + w) * (1 + w)", 0, 0), ("inv(w)", -1, -1), ("sqrt(w)", 0.5, 0.5),
+    ("cbrt(w)", 1 / 3, 1 / 3), ("square(w)", 2, 2), ("cube(w)", 3, 3), ("tanh(w)", 0, 1),
+    ("w^c", 1, 2), ("c^w", 0, 3 * math.log(2)), ("exp(w)", 1, 3), ("2^w", math.log(2), 3 * math.log(2)),
+])  # fmt: skip
+def test_elasticity_of_each_operator(text, low, high):
+    found = Elasticities(parse_text(text), {"w": (1.0, 3.0), "c": (1.0, 2.0)}).elasticity({"w": 1})
+    assert found == pytest.approx((low, high), rel=2e-3, abs=1e-9)
+
+
+def test_long_terms_are_cut():
+    law = parse_text("sin(" + " + ".join(f"{index}.5 * x^{index}" for index in range(2, 30)) + ")")
+    (blamed,) = monotone(law, "x", BOX).blame
+    assert blamed[160:].startswith("...: elasticity") and len(blamed.partition("...")[0]) == 160

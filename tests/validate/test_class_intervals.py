@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from trainlaw.formulas import InputError
 from trainlaw.validate import ConformalInterval
-from trainlaw.validate.class_intervals import ClassIntervals
+from trainlaw.validate.class_intervals import ClassIntervals, _typical
 
 WIDTHS = {"fp32": 0.1, "amp": 0.3, "fp16": 0.6}
 
@@ -136,3 +136,43 @@ def test_json_of_no_intervals_is_refused(changed):
 def test_json_of_another_kind_is_refused(value):
     with pytest.raises(InputError, match="expected intervals by class"):
         ClassIntervals.from_json(value)
+
+
+def test_a_typical_score_is_a_quantile_of_groups_not_of_rows():
+    scores, groups = np.array([0.1, 0.2, 0.3, 0.9]), np.array(list("aaab"))
+    found = [_typical(scores, groups, level) for level in (0.1, 0.5, 0.51, 1.0)]
+    assert found == [0.1, 0.3, 0.9, 0.9]
+
+
+def test_classes_of_one_group_each_share_the_interval_of_all():
+    measured, predicted, groups, _ = drawn(2)
+    alone = ClassIntervals.fit(measured, predicted, groups, groups)
+    whole = ConformalInterval.fit(measured, predicted, groups)
+    assert [*alone.factors.values()] == pytest.approx([whole.factor] * 40)
+
+
+def test_the_widest_of_all_is_never_below_that_of_all():
+    """Two classes, both narrower than the single group that has a class of its own."""
+    groups = [*map(str, range(40))] * 2 + ["40"]
+    classes = ["fp32"] * 40 + ["amp"] * 40 + ["bf16"]
+    predicted = np.exp([0.1] * 40 + [0.1] * 40 + [0.4])
+    found = ClassIntervals.fit(np.ones(81), predicted, groups, classes, 0.5)
+    assert found.factor("bf16") == found.factor("fp32") == pytest.approx(math.exp(0.1))
+
+
+def test_a_class_that_is_predicted_exactly_has_an_interval():
+    groups, classes = [*map(str, range(40))] * 2, ["fp32"] * 40 + ["amp"] * 40
+    predicted = np.exp([0.0] * 40 + [0.1] * 40)
+    found = ClassIntervals.fit(np.ones(80), predicted, groups, classes, 0.9)
+    assert math.log(found.factor("fp32")) == pytest.approx(0.1 * 1e-8 ** (40 / 43), rel=0.1)
+    exact = ClassIntervals.fit(np.ones(80), np.ones(80), groups, classes)
+    assert set(exact.factors.values()) == {1.0}
+
+
+def test_factors_of_one_and_levels_below_one_are_read():
+    good = {"level": 0.99, "factors": {"fp32": 1}, "groups": {"fp32": 9}}
+    assert ClassIntervals.from_json(good).factor("fp32") == 1.0
+    with pytest.raises(InputError, match="level in"):
+        ClassIntervals.from_json(good | {"level": 1})
+    rounded = ClassIntervals({"fp32": 1.23456789}, {"fp32": 9}, 0.9).to_json()
+    assert rounded["factors"] == {"fp32": 1.234568}

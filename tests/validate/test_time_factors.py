@@ -5,7 +5,7 @@ import pytest
 from trainlaw.datasets import feature_specs
 from trainlaw.datasets.features.run_features import TARGET
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
-from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.formulas import Formula, InputError, constants, parse_text
 from trainlaw.validate.time_factors import calibrated_times, interval_share, time_factors
 
 NAMES = ("other_matrix_s", "conv_output_cached_s", "host_s", "least_time_s", "clock_ratio")
@@ -87,3 +87,35 @@ def test_a_formula_without_a_time_cannot_be_calibrated():
 def test_more_runs_leave_a_narrower_interval():
     shares = [interval_share(n_runs) for n_runs in range(60)]
     assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize(("name", "prior"), [("other_matrix_s", 0.15**2 + 0.6**2), ("host_s", 0.6**2)])
+@pytest.mark.parametrize("ratio", [0.6, 1.3])
+def test_one_run_moves_by_the_maximum_of_the_posterior(name, prior, ratio):
+    """Prior log-normal, error of the run soft L1 with a scale of 0.2."""
+    law = replace(LAW, expression=parse_text(name), features=feature_specs((name,)))
+    rows = rows_of(1)
+    moved = np.linspace(-0.6, 0.6, 120_001)
+    cost = 2.0 * (np.sqrt(1.0 + ((moved - np.log(ratio)) / 0.2) ** 2) - 1.0) + moved**2 / prior
+    found = time_factors(law, rows, ratio * rows.predict(law))
+    assert found.by_time[name] == pytest.approx(np.exp(moved[np.argmin(cost)]), abs=0.006)
+    of_gpu = name != "host_s"
+    common = np.exp(moved[np.argmin(cost)] * 0.15**2 / prior) if of_gpu else 1.0
+    assert found.common == pytest.approx(common, abs=0.006)
+
+
+def test_factors_have_three_digits_and_constants_six():
+    law = replace(LAW, expression=parse_text("1.2345678 * other_matrix_s + host_s"))
+    rows = rows_of(20)
+    found = time_factors(law, rows, 1.2345 * rows.predict(law))
+    factor = found.by_time["other_matrix_s"]
+    assert factor == float(f"{factor:.3g}") != float(f"{factor:.2g}")
+    (constant, *_) = constants(found.apply(law))
+    assert constant == float(f"{1.2345678 * factor:.6g}") != float(f"{constant:.5g}")
+
+
+def test_the_share_of_an_interval_that_is_left():
+    stated = {0: 1.0, 1: 0.92, 2: 0.86, 3: 0.78, 5: 0.72, 10: 0.66, 20: 0.61, 1000: 0.61}
+    assert {n_runs: interval_share(n_runs) for n_runs in stated} == stated
+    between = (np.log(8) - np.log(6)) / (np.log(11) - np.log(6))
+    assert interval_share(7) == pytest.approx(0.72 - 0.06 * between)

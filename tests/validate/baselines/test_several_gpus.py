@@ -7,7 +7,7 @@ from trainlaw import datasets
 from trainlaw.formulas import InputError
 from trainlaw.validate import run_study, splits_by_name
 from trainlaw.validate.baselines import baseline, baselines_for
-from trainlaw.validate.baselines.several_gpus import RingScaling
+from trainlaw.validate.baselines.several_gpus import _FULL_LINK_BYTE_PER_S, RingScaling, _seconds
 
 SEVERAL_GPUS = baselines_for("multi_gpu")
 
@@ -74,3 +74,48 @@ def test_a_planted_ring_is_recovered():
     fitted = RingScaling().fit(X, seconds, np.repeat(["a", "b"], 30))
     assert fitted.constants_ == pytest.approx([0.02, 1.5, 0.5], rel=1e-3)
     assert fitted.predict(X) == pytest.approx(seconds, rel=1e-4)
+
+
+def test_mg13_is_the_sum_of_its_documented_parts():
+    table = pd.DataFrame(
+        {
+            "single": [0.1, 0.2, 0.3, 0.4, 0.5], "in_node": [4.0, 8.0, 2.0, 1.0, 4.0],
+            "nodes": [1.0, 4.0, 2.0, 8.0, 1.0], "ring": [0.02, 0.2, 0.04, 0.3, 0.3],
+            "fabric": [0.0, 0.1, 0.2, 0.3, 0.0], "gradient": [1e8] * 5,
+            "link": [_FULL_LINK_BYTE_PER_S / 2] * 3 + [_FULL_LINK_BYTE_PER_S, 1e9],
+            "peer": [0.0, 1.0, 0.5, 0.0, 0.0], "tensors": [100.0] * 5, "layers": [50.0] * 5,
+        }
+    )  # fmt: skip
+    algorithms = np.array(["ring", "parameter_server", "mpi", "ring", "data_parallel"])
+    k = np.array([0.02, 0.03, 5.0, 0.1, 1.1, 0.7, 0.4, 1.2, 1.5, 40.0, 50.0, 1.3, 35.0])
+
+    def seconds(row, algorithm):
+        transfer = row.gradient / row.link
+        compute = row.single * (1 + k[0] * np.log2(row.in_node) + k[1] * np.log2(row.nodes))
+        relayed = (1.0 if row.peer < 1 else 0.3) * max(row.in_node - 2, 0) * transfer
+        relayed *= row.link < _FULL_LINK_BYTE_PER_S
+        across = k[7] * row.fabric * (k[8] if algorithm == "parameter_server" else 1.0)
+        calls = row.tensors * 1e-6 * (k[9] * np.log2(row.in_node * row.nodes) + k[10] * np.log2(row.nodes))
+        shown = (k[4] + k[5] * (1 - row.peer)) * row.ring + k[6] * relayed + across + calls
+        if algorithm == "data_parallel":
+            copies = k[11] * (row.in_node - 1) * transfer + k[12] * 1e-6 * row.layers * row.in_node
+            return compute + k[2] * 1e-3 + shown + copies
+        rest = shown - k[3] * compute
+        return compute + k[2] * 1e-3 + 0.5 * (rest + np.sqrt(rest**2 + (0.05 * compute) ** 2))
+
+    expected = [seconds(row, name) for row, name in zip(table.itertuples(), algorithms, strict=True)]
+    assert _seconds(k, table.to_numpy(), algorithms) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_ring_is_fitted_to_several_gpus_whose_single_time_is_known(many_gpus):
+    alone = datasets.load("precisions").where(gpu=["K80", "P40", "V100-PCIE-16GB", "P100-PCIE-16GB"])
+    X, seconds, labels = (part.iloc[::8] if hasattr(part, "iloc") else part[::8] for part in many_gpus)
+    several = labels["gpu_group"].to_numpy(dtype=str)
+    own = alone.features().assign(single_gpu_time_s=1.0)  # a time that no ring may be fitted to
+    unknown = X.assign(single_gpu_time_s=np.nan)
+    groups = np.concatenate([alone.labels()["gpu_group"].to_numpy(dtype=str), several, several])
+    times = np.concatenate([alone.seconds, seconds, seconds])
+    rows = pd.concat([own, X, unknown], ignore_index=True)
+    model = baseline("composed_scaling").make().fit(rows, times, groups)
+    ring = RingScaling().fit(X.reset_index(drop=True), seconds, several)
+    assert model.ring_.constants_.tolist() == ring.constants_.tolist()
