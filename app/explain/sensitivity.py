@@ -23,14 +23,8 @@ MORE = 0.1
 _LEAST = 5e-4  # a change below a twentieth of a per cent affects no plan
 # What the user can choose when planning.
 _PLANNED = (
-    "batch",
-    "batch_per_gpu",
-    "peak_flop_per_s",
-    "bandwidth_byte_per_s",
-    "params",
-    "n_layers",
-    "n_gpus",
-)
+    "batch", "batch_per_gpu", "peak_flop_per_s", "bandwidth_byte_per_s", "params", "n_layers", "n_gpus",
+)  # fmt: skip
 
 
 # Counts of a CNN, and rates of a GPU, by the end of their names.

@@ -30,13 +30,9 @@ from trainlaw.validate import LevelError, StudyProgress
 from trainlaw.validate.baselines import title_of
 
 _MORE = (
-    "within_10_percent",
-    "within_25_percent",
-    "within_50_percent",
-    "faster_gpu_percent",
-    "spearman",
+    "within_10_percent", "within_25_percent", "within_50_percent", "faster_gpu_percent", "spearman",
     "log_bias",
-)
+)  # fmt: skip
 _MORE_TITLES: Mapping[str, str] = {
     **METRIC_TITLES,
     "spearman": "rank correlation",

@@ -136,24 +136,10 @@ def _once(name: str, definition: str) -> Feature:
 
 # Features of measured layers that need no other definition inside a CNN.
 _SAME = (
-    "batch",
-    "bytes_per_element",
-    "n_passes",
-    "has_optimizer",
-    "compute_s",
-    "output_compute_s",
-    "weight_compute_s",
-    "input_memory_s",
-    "output_memory_s",
-    "weight_memory_s",
-    "clock_drop",
-    "is_fast",
-    "tile_ratio",
-    "tiled_compute_s",
-    "fast_compute_s",
-    "fast_input_compute_s",
-    "fast_wave_compute_s",
-)
+    "batch", "bytes_per_element", "n_passes", "has_optimizer", "compute_s", "output_compute_s",
+    "weight_compute_s", "input_memory_s", "output_memory_s", "weight_memory_s", "clock_drop", "is_fast",
+    "tile_ratio", "tiled_compute_s", "fast_compute_s", "fast_input_compute_s", "fast_wave_compute_s",
+)  # fmt: skip
 _ROWS: tuple[Feature, ...] = (
     *CNN_LAYER_COLUMNS.values(),
     *(LAYER_FEATURES[name] for name in _SAME),
@@ -197,31 +183,12 @@ CNN_LAYER_FEATURES: Mapping[str, Feature] = MappingProxyType({row.spec.name: row
 
 #: Features of a study of layers: times, which it adds, and few pure numbers that scale them.
 LAYER_STUDY_FEATURES: tuple[str, ...] = (
-    "compute_s",
-    "conv3x3_compute_s",
-    "conv1x1_compute_s",
-    "grouped_conv_compute_s",
-    "dense_compute_s",
-    "im2col_compute_s",
-    "output_compute_s",
-    "weight_compute_s",
-    "input_memory_s",
-    "output_memory_s",
-    "weight_memory_s",
-    "depthwise_memory_s",
-    "batchnorm_memory_s",
-    "concat_memory_s",
-    "other_memory_s",
-    "launch_s",
-    "optimizer_memory_s",
-    "input_copy_s",
-    "iteration_overhead_s",
-    "rows",
-    "reduction",
-    "columns",
-    "wide_sm",
-    "on_chip_ratio",
-)
+    "compute_s", "conv3x3_compute_s", "conv1x1_compute_s", "grouped_conv_compute_s", "dense_compute_s",
+    "im2col_compute_s", "output_compute_s", "weight_compute_s", "input_memory_s", "output_memory_s",
+    "weight_memory_s", "depthwise_memory_s", "batchnorm_memory_s", "concat_memory_s", "other_memory_s",
+    "launch_s", "optimizer_memory_s", "input_copy_s", "iteration_overhead_s", "rows", "reduction",
+    "columns", "wide_sm", "on_chip_ratio",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

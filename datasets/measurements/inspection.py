@@ -56,24 +56,10 @@ def _keys(table: MeasuredTable) -> pd.DataFrame:
 
 # All that makes up a configuration except the batch.
 _SERIES = [
-    "gpu",
-    "cnn",
-    "input_size_px",
-    "n_classes",
-    "n_gpus",
-    "n_nodes",
-    "link",
-    "network",
-    "peer_access",
-    "algorithm",
-    "precision",
-    "precision_stated",
-    "framework",
-    "framework_version",
-    "harness",
-    "timed_parts",
-    "source",
-]
+    "gpu", "cnn", "input_size_px", "n_classes", "n_gpus", "n_nodes", "link", "network", "peer_access",
+    "algorithm", "precision", "precision_stated", "framework", "framework_version", "harness",
+    "timed_parts", "source",
+]  # fmt: skip
 # Repeats of one configuration differ by 0.2-3 %, software versions by up to 18 %.
 MAX_SPREAD = 0.2
 # Winograd's smallest tile, F(2x2, 3x3), saves 2.25 of the multiplications (Lavin and Gray, CVPR 2016).

@@ -10,16 +10,9 @@ from math import isnan, nan
 from pathlib import Path
 
 _FIELDS = (
-    "name",
-    "driver_version",
-    "clocks.sm",
-    "clocks.max.sm",
-    "clocks.max.mem",
-    "temperature.gpu",
-    "power.draw",
-    "memory.used",
-    "clocks_throttle_reasons.active",
-)
+    "name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
+    "power.draw", "memory.used", "clocks_throttle_reasons.active",
+)  # fmt: skip
 # Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons); idle and set clocks do not count.
 _REASONS = (
     (0x4, "power cap"),

@@ -33,29 +33,15 @@ COPY_BYTES = (2**12, 2**16, 2**20, 2**24, 2**27)
 MESSAGE_BYTES = (2**10, 2**13, 2**16, 2**19, 2**22, 2**25)
 DETAIL_COLUMNS = ("gpu", "threads", "processes", "precision", "benchmark", "size", "time_s", "rate", "unit")
 MICRO_COLUMNS = (
-    "gpu",
-    "threads",
-    "precision",
-    "achieved_matmul_flop_per_s",
-    "achieved_conv_flop_per_s",
-    "achieved_copy_byte_per_s",
-    "launch_latency_s",
-    "host_overhead_per_layer_s",
-    "processes",
-    "allreduce_byte_per_s",
-    "allreduce_link_byte_per_s",
-    "allreduce_latency_s",
-    "measured_at",
-)
+    "gpu", "threads", "precision", "achieved_matmul_flop_per_s", "achieved_conv_flop_per_s",
+    "achieved_copy_byte_per_s", "launch_latency_s", "host_overhead_per_layer_s", "processes",
+    "allreduce_byte_per_s", "allreduce_link_byte_per_s", "allreduce_latency_s", "measured_at",
+)  # fmt: skip
 # Columns that a study reads to calibrate a formula: the newest row per device and precision.
 RATE_COLUMNS = (
-    "gpu",
-    "precision",
-    "achieved_matmul_flop_per_s",
-    "achieved_copy_byte_per_s",
-    "launch_latency_s",
+    "gpu", "precision", "achieved_matmul_flop_per_s", "achieved_copy_byte_per_s", "launch_latency_s",
     "allreduce_byte_per_s",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,25 +17,11 @@ FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
 WHOLE_ITERATION = "forward+backward+optimizer"
 OPTIMIZER = "sgd with momentum"
 OWN_COLUMNS = (
-    "device",
-    "threads",
-    "forward_s",
-    "backward_s",
-    "update_s",
-    "interval_percent",
-    "warm_up_iterations",
-    "all_reduce_s",
-    "time_without_all_reduce_s",
-    "all_reduce_share",
-    "all_reduce_overlap",
-    "other_load",
-    "clock_hz",
-    "optimizer",
-    "hardware",
-    "software",
-    "measured_at",
+    "device", "threads", "forward_s", "backward_s", "update_s", "interval_percent",
+    "warm_up_iterations", "all_reduce_s", "time_without_all_reduce_s", "all_reduce_share",
+    "all_reduce_overlap", "other_load", "clock_hz", "optimizer", "hardware", "software", "measured_at",
     "remark",
-)
+)  # fmt: skip
 RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *OWN_COLUMNS)
 FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 

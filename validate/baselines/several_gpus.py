@@ -67,17 +67,9 @@ class RingScaling:
 
 
 _FEATURES = (
-    SINGLE_GPU_TIME,
-    "gpus_per_node",
-    "n_nodes",
-    "node_ring_s",
-    "network_ring_s",
-    "gradient_bytes",
-    "link_byte_per_s",
-    "peer_access",
-    "gradient_tensors",
-    "n_layers",
-)
+    SINGLE_GPU_TIME, "gpus_per_node", "n_nodes", "node_ring_s", "network_ring_s", "gradient_bytes",
+    "link_byte_per_s", "peer_access", "gradient_tensors", "n_layers",
+)  # fmt: skip
 
 # Faster links than any PCIe slot or two-GPU bridge connect all GPUs of a node directly.
 _FULL_LINK_BYTE_PER_S = 6e10
