@@ -45,11 +45,6 @@ class CalibratedLaw:
     left_out_percent: float
     warnings: tuple[str, ...]
 
-    @property
-    def share_of_interval(self) -> float:
-        """Which share of the logarithm of the interval is left by the number of runs."""
-        return interval_share(self.n_runs)
-
 
 def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     """Return a formula calibrated by runs measured on one GPU each.

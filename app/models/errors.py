@@ -229,11 +229,6 @@ def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
     return {"seeds": {MACRO: [_number(value) for value in (of_first, *of_others)]}}
 
 
-def seed_errors(formula: Formula) -> tuple[float, ...]:
-    """Return the macro error of each seed in percent; empty where the formula carries that of one search."""
-    return tuple(float(value) for value in formula.errors.get("seeds", {}).get(MACRO, ()))
-
-
 @dataclass(frozen=True)
 class Intervals:
     """The intervals that a formula carries, by class of runs (`run_classes`).

@@ -10,7 +10,6 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.validate.baselines import title_of
 
-_TICK_SIZE = 4.0
 _ROW_HEIGHT = 15.0
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact

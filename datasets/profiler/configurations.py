@@ -16,7 +16,6 @@ from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
-DEVICES = ("cpu", "cuda")
 MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
 MAX_CONFIGURATIONS = 100_000
 

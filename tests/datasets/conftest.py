@@ -1,7 +1,11 @@
 """Shared pieces: a small valid file of runs, and settings of the property tests."""
 
+import pandas as pd
 import pytest
 from hypothesis import settings
+from trainlaw.datasets import load
+from trainlaw.datasets.cnns.memory import step_memory
+from trainlaw.datasets.sources.atlas_conversion import NO_FACTS
 
 settings.register_profile("datasets", deadline=None, max_examples=100, derandomize=True)
 settings.load_profile("datasets")
@@ -17,3 +21,19 @@ def write(tmp_path):
         return path
 
     return written
+
+
+@pytest.fixture(scope="session")
+def memory_ratios():
+    """Estimated over measured memory of the shipped runs of batch 32 or more that state it."""
+    table = load("atlas-all")
+    frame = table.frame
+    stated = frame["memory_bytes"].notna() & (frame["pool_reason"] != NO_FACTS)
+    found = frame[stated & (frame["batch_per_gpu"] >= 32)].reset_index(drop=True)
+    ratios = []
+    for run in found.to_dict("records"):
+        cnn = table.facts.cnn((run["cnn"], run["input_size_px"], run["n_classes"]))
+        precision = "fp32" if run["precision"] == "unknown" else run["precision"]
+        step = step_memory(cnn.counts["params"], cnn.memory_per_image, run["batch_per_gpu"], precision, "sgd")
+        ratios.append(step.total / run["memory_bytes"])
+    return found.assign(ratio=pd.Series(ratios))

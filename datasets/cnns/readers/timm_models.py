@@ -112,11 +112,6 @@ def _module(name: str) -> Any:
         return timm.create_model(_RENAMED.get(name, name))
 
 
-def module_parameters(name: str) -> int:
-    """Return the learned elements of timm's CNN of a name, as torch counts them."""
-    return sum(parameter.numel() for parameter in _module(name).parameters())
-
-
 @contextmanager
 def _followable() -> Iterator[None]:
     """timm's layers with forward passes that `read_torch` can follow."""

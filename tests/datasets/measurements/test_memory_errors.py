@@ -1,41 +1,35 @@
 """The error of the memory estimate, as docs/atlas.md states it."""
 
 import pytest
-from trainlaw.datasets import load
-from trainlaw.datasets.measurements.memory_fit import memory_ratios
 
 
-@pytest.fixture(scope="module")
-def ratios():
-    found = memory_ratios(load("atlas-all"))
-    return found[found["batch_per_gpu"] >= 32]
-
-
-def median(ratios, **values):
+def median(memory_ratios, **values):
     for column, value in values.items():
-        ratios = ratios[ratios[column] == value]
-    assert len(ratios) >= 6
-    return ratios["ratio"].median()
+        memory_ratios = memory_ratios[memory_ratios[column] == value]
+    assert len(memory_ratios) >= 6
+    return memory_ratios["ratio"].median()
 
 
 @pytest.mark.parametrize(("gpu", "expected"), [("H100-SXM5-80GB", 0.914), ("L40S", 0.929)])
-def test_mixed_precision_is_seven_to_nine_percent_low_on_nvidia(ratios, gpu, expected):
-    found = median(ratios, gpu=gpu, cnn="convnext_large", precision="amp")
+def test_mixed_precision_is_seven_to_nine_percent_low_on_nvidia(memory_ratios, gpu, expected):
+    found = median(memory_ratios, gpu=gpu, cnn="convnext_large", precision="amp")
     assert found == pytest.approx(expected, abs=0.002)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
 @pytest.mark.parametrize("gpu", ["H100-SXM5-80GB", "L40S"])
-def test_single_precision_is_within_two_percent_on_nvidia(ratios, gpu, precision):
-    assert median(ratios, gpu=gpu, cnn="convnext_large", precision=precision) == pytest.approx(1, abs=0.02)
+def test_single_precision_is_within_two_percent_on_nvidia(memory_ratios, gpu, precision):
+    assert median(memory_ratios, gpu=gpu, cnn="convnext_large", precision=precision) == pytest.approx(
+        1, abs=0.02
+    )
 
 
-def test_amd_takes_about_twice_the_estimate(ratios):
-    assert median(ratios, gpu="Instinct MI325X", cnn="convnext_large") == pytest.approx(0.5, abs=0.03)
+def test_amd_takes_about_twice_the_estimate(memory_ratios):
+    assert median(memory_ratios, gpu="Instinct MI325X", cnn="convnext_large") == pytest.approx(0.5, abs=0.03)
 
 
-def test_reading_images_is_seven_percent_and_keeping_them_is_not_estimated(ratios):
-    nvidia = ratios[ratios["gpu"] != "Instinct MI325X"]
+def test_reading_images_is_seven_percent_and_keeping_them_is_not_estimated(memory_ratios):
+    nvidia = memory_ratios[memory_ratios["gpu"] != "Instinct MI325X"]
     assert median(nvidia, cnn="resnet50", data="real") == pytest.approx(0.93, abs=0.01)
     # The whole synthetic set lies on the GPU there, which is no part of a training step.
     assert median(nvidia, cnn="resnet50", data="synthetic") < 0.6

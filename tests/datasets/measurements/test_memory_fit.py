@@ -1,12 +1,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from trainlaw.datasets import configuration, find_gpu, load
+from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.cnns.memory import MARGIN
 from trainlaw.datasets.measurements import memory_fit
-from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs, memory_ratios, memory_warnings
+from trainlaw.datasets.measurements.memory_fit import gigabytes, memory_needs, memory_warnings
 
 
 def needs_of(batch, **options):
@@ -60,14 +59,3 @@ def test_sizes_are_shown_with_three_digits():
     assert [gigabytes(size) for size in (0.0, 1e9, 1.2345e9, 99.96e9, 2e12)] == [
         "0", "1", "1.23", "100", "2000",
     ]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_only_runs_that_state_their_memory_are_compared():
-    table = load("atlas")
-    stated = table.where(table.frame["memory_bytes"].notna().to_numpy())
-    found = memory_ratios(stated)
-    assert 0 < len(found) <= len(stated)
-    ratio = (found["estimated_bytes"] / found["measured_bytes"]).astype(float)
-    assert found["ratio"].to_numpy() == pytest.approx(ratio)
-    assert isinstance(found, pd.DataFrame) and len(memory_ratios(table)) == len(found)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from trainlaw.datasets import load
-from trainlaw.datasets.measurements.memory_fit import memory_ratios
 from trainlaw.datasets.sources import atlas_conversion as conversion
 from trainlaw.validate.splits import splits_by_name
 
@@ -43,9 +42,8 @@ def test_runs_without_a_commit_by_source_and_gpu():
     assert set(lost[1]["gpu"]) <= set(lost[0]["gpu"])
 
 
-def test_errors_of_the_memory_estimate():
-    found = memory_ratios(load("atlas-all"))
-    found = found[(found["batch_per_gpu"] >= 32) & (found["data"] == "real")]
+def test_errors_of_the_memory_estimate(memory_ratios):
+    found = memory_ratios[memory_ratios["data"] == "real"]
     gpus = ("H100-SXM5-80GB", "L40S", "Instinct MI325X")
     rows = {
         "ConvNeXt-L, mixed precision": ("convnext_large", "amp"),
