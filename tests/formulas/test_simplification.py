@@ -8,7 +8,16 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from trainlaw.formulas import complexity, evaluate, parse_text, simplify, substitute, sympy_worker, to_text
+from trainlaw.formulas import (
+    complexity,
+    evaluate,
+    parse_text,
+    simplification,
+    simplify,
+    substitute,
+    sympy_worker,
+    to_text,
+)
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.simplification import agree, simplify_all
 
@@ -127,3 +136,18 @@ def test_numbers_are_taken_out_and_put_back():
     masked, values = sympy_worker._without_numbers(parse_text("x ^ 0.48 - -0.48 * y + 2 * `#`"))
     assert [constant.value for constant in values.values()] == [0.48]
     assert substitute(masked, values) == parse_text("x ^ 0.48 - -(0.48) * y + 2 * `#`")
+
+
+WHOLE = b'[0, ["add", "x", "y"]]\n'
+
+
+@pytest.mark.parametrize(
+    ("output", "found"), [(None, []), (WHOLE, ["x + y"]), (WHOLE + b"[", ["x + y"]), (WHOLE[:-1], [])]
+)
+def test_a_line_that_was_cut_off_by_the_limit_is_left_out(output, found, monkeypatch):
+    def cut_off(*command, **options):
+        raise subprocess.TimeoutExpired("sympy", 0.1, output=output)
+
+    monkeypatch.setattr(subprocess, "run", cut_off)
+    answers = simplification._ask_sympy([parse_text("x + y")], [], 0.1)
+    assert [to_text(candidate) for _, candidate in answers] == found

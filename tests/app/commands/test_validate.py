@@ -88,6 +88,7 @@ def test_error_of_a_given_formula_is_what_its_predictions_say(table):
         assert line.errors[OURS] == pytest.approx(by_cnn[line.name], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_baselines_are_those_of_the_built_in_study():
     outcome = score_formula(read_formula(COMPUTE), load("default"), StudyDefinition(against=AGAINST))
     study = load_formula(BUILT_IN)

@@ -91,6 +91,7 @@ def test_too_many_runs_several_gpus_and_calibrated_laws_are_refused(law, runs):
         calibrated_law(replace(law, provenance={CALIBRATED: {}}), several)
 
 
+@pytest.mark.slow
 def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     few = some(runs, "T4", 4)
     few.frame.to_csv("runs.csv", index=False)

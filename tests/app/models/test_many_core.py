@@ -123,6 +123,7 @@ def column(sheet, title):
     return [row[place] for row in rows[1:] if row[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
 def test_published_predictions_in_the_recalculated_workbook(tmp_path):
     files = {f"{model}.xlsx": xlsx_bytes(custom_workbook_plan(many_core_formula(model))) for model in MODELS}
@@ -159,6 +160,7 @@ class Rows(HTMLParser):
             self.minutes.append(float(facts["data-time"]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize("model", MODELS)
 def test_published_predictions_on_the_page(model, tmp_path):

@@ -9,6 +9,7 @@ from trainlaw.validate.baselines import many_core_seconds
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.slow
 if CHROMIUM is None:
     pytest.skip("needs Chromium, which is not installed", allow_module_level=True)
 

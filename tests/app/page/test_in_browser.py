@@ -29,7 +29,10 @@ from typer.testing import CliRunner
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not on the PATH"),
+]
 
 CHOOSE = """choice => {
   for (const [id, value] of Object.entries(choice)) {

@@ -126,3 +126,20 @@ def test_bad_configurations_are_refused(change, error, message):
     with pytest.raises(error, match=message) as caught:
         configuration(**given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "link", "expected"),
+    [
+        ("V100-DGXS-16GB", None, "nvlink2-x3"),
+        ("V100-DGXS-16GB", " NVLink2", "nvlink2-x3"),
+        ("V100-DGXS-16GB", "nvlink2-x6", "nvlink2-x6"),
+        ("V100-DGXS-16GB", "pcie4-x16", "pcie4-x16"),
+        ("Instinct MI250", "infinity-fabric2", "infinity-fabric2-x3"),
+        # A link by its whole name, though the GPU's own begins with it.
+        ("A30", "nvlink3-bridge", "nvlink3-bridge"),
+    ],
+)
+def test_a_short_name_of_a_link_means_that_of_the_gpu(gpu, link, expected):
+    run = configuration(cnn="vgg16", gpu=gpu, batch_per_gpu=8, n_gpus=2, link=link)
+    assert run.frame["link"].tolist() == [expected]

@@ -24,9 +24,11 @@ RECALCULATE_ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
 </item>
 </oor:items>
 """
-needs_office = pytest.mark.skipif(
-    shutil.which("soffice") is None, reason="needs soffice, which is not on the PATH"
-)
+
+
+def needs_office(test):
+    absent = pytest.mark.skipif(shutil.which("soffice") is None, reason="needs soffice, not on the PATH")
+    return pytest.mark.slow(absent(test))
 
 
 def recalculated(path):
