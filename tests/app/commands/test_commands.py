@@ -296,7 +296,7 @@ def test_precision_and_memory_are_warned_of(formula_file):
     [
         ("predict", "--cnn", "vgg16", "--gpu", "T4", "--batch", 8, "--formula"),
         ("show",),
-        ("validate", "--formula"),
+        ("validate", "fp32-2026", "--formula"),
         ("export", "--to", "page.html"),
     ],
     ids=lambda arguments: arguments[0],
