@@ -1,0 +1,173 @@
+"""Imported times compared with the built-in law: which unit they fit, and which runs cannot be as they are."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp, log
+
+import numpy as np
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
+from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit
+from trainlaw.formulas import load_formula
+
+#: A run this many times longer or shorter than the law says is a fault.
+MOST_FACTOR = 30.0
+# Of the built-in measurements, the median of no source on a GPU is off by more than 2.5, and 1 run in 1,000
+# by more than 6: a column beyond the first, or a run beyond the second, has another reason.
+_MOST_OF_COLUMN = 2.8
+_MOST_OF_ROW = 12.0
+# Numbers fit a unit where their median is within this factor of the law.
+_FITS = 2.0
+_SAME_UNIT = 0.02  # difference of two scores that decides nothing
+_SEVERAL = 0.5  # ln of how much the time depends on the number of GPUs if the batch was misread
+
+
+@dataclass(frozen=True)
+class Check:
+    """Imported runs next to the times that the built-in law gives for them, law_s in s, (n,)."""
+
+    made: Imported
+    law_s: np.ndarray
+
+    @cached_property
+    def n_gpus(self) -> np.ndarray:
+        """Number of GPUs of each run, (n,)."""
+        return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
+
+    def deviations(self, unit: Unit | None = None) -> np.ndarray:
+        """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.made.seconds(unit) / self.law_s))
+
+    def fitting_unit(self) -> tuple[Unit | None, float]:
+        """Return the unit that the numbers fit best, None where none fits, and ln of the median factor."""
+        several = bool((self.n_gpus > 1).any())
+        scores = [
+            (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
+            for unit in CANDIDATES
+        ]
+        best = min(score for score, _ in scores)
+        unit = next(unit for score, unit in scores if score <= best + _SAME_UNIT)
+        return (unit if best < log(_FITS) else None), best
+
+
+def law_seconds(runs: RunTable) -> np.ndarray:
+    """Return the iteration times that the built-in law gives, in s, (n_runs,); nan where it is not defined."""
+    law = load_formula(BUILT_IN)
+    single = formula_rows(law, runs).predict(law)
+    if not (runs.frame["n_gpus"] > 1).any():
+        return single
+    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
+
+
+def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
+    """Return an import with an issue for times that the built-in law contradicts, and a fitting unit.
+
+    law_s : times by the law where they are known, in s, (n,); None to predict them.
+    """
+    if made.trial is None or answers.trust:
+        return made
+    check = Check(made, law_seconds(made.trial) if law_s is None else law_s)
+    unknown = int((~np.isfinite(check.law_s)).sum())
+    if unknown == len(made.rows):
+        return replace(made, notes=(*made.notes, "the built-in law has no time for these runs: not compared"))
+    if any(unit is None for unit in made.units):
+        return replace(made, issues=tuple(_with_unit(made.issues, check)))
+    found = list(_doubts(check, answers))
+    median = exp(_median(check.deviations()))
+    notes = [f"compared with the built-in law: the median run takes {show_number(median, 2)} times as long"]
+    if unknown:
+        notes.append(f"{unknown} runs have no time by the built-in law: not compared")
+    return replace(made, issues=(*made.issues, *found), notes=(*made.notes, *notes))
+
+
+def _median(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float("inf")
+
+
+def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
+    """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
+    unit, _ = check.fitting_unit()
+    for issue in issues:
+        asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
+        yield _named(issue, unit) if asks and unit is not None else issue
+
+
+def _named(issue: Issue, unit: Unit) -> Issue:
+    text = f"{issue.text}; the built-in law says {unit.text}"
+    return replace(issue, text=text, options=(("--unit", unit.text),))
+
+
+def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
+    deviations = check.deviations()
+    middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
+    column = _of_batch(check, deviations, answers) or _of_column(check, middle)
+    if column is not None:
+        yield column
+        return
+    yield from _of_rows(check, deviations)
+
+
+def _of_column(check: Check, middle: float) -> Issue | None:
+    """Return the issue of a whole column in another unit, or far from the law for another reason."""
+    if abs(middle) < log(_MOST_OF_COLUMN):
+        return None
+    factor = show_number(exp(abs(middle)), 2)
+    stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
+    text = f"read as {stated}, half of the times are {factor} times as {'long' if middle > 0 else 'short'} as the built-in law gives or more"
+    unit, score = check.fitting_unit()
+    if unit is not None and unit.text != stated and score < abs(middle) / 2:
+        return Issue("times", f"{text}; these look like {unit.text}", options=(("--unit", unit.text),))
+    if abs(middle) < log(2 * _MOST_OF_COLUMN):
+        return None
+    return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them as they are")
+
+
+def _of_batch(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
+    """Return the issue of a batch that was read as that of each GPU or of all, and is the other."""
+    several = (check.n_gpus > 1) & np.isfinite(deviations)
+    if not several.any() or not answers.batch_is:
+        return None
+    n_gpus, found = np.log(check.n_gpus[several]), deviations[several]
+    sign, other = (-1.0, "global") if answers.batch_is == "per-gpu" else (1.0, "per-gpu")
+    left = _median(np.abs(found - sign * n_gpus))
+    if _median(sign * found) < _SEVERAL or left > 0.5 * _median(np.abs(found)):
+        return None
+    text = f"with several GPUs, the times fit the built-in law if the batch is {other}"
+    return Issue("times", text, rows_of(check.made.rows, several), (("--batch-is", other),))
+
+
+def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
+    """Yield an issue for the runs that are far from the law and from the other runs of the file."""
+    middle = _median(deviations)
+    far = np.abs(deviations) > log(MOST_FACTOR)
+    far |= (np.abs(deviations - middle) > log(_MOST_OF_ROW)) & (np.abs(deviations) > log(_MOST_OF_ROW))
+    if not far.any():
+        return
+    rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
+    examples = "; ".join(
+        _example(row, seconds[place], check.law_s[place]) for place, row in _first(far, rows)
+    )
+    text = f"times that cannot be as they are ({examples}): correct them, or --trust them"
+    yield Issue("times", text, rows)
+
+
+def _first(far: np.ndarray, rows: Sequence[int]) -> Iterable[tuple[int, int]]:
+    return list(zip(np.flatnonzero(far).tolist(), rows, strict=True))[:3]
+
+
+def _example(row: int, seconds: float, law_s: float) -> str:
+    ratio = seconds / law_s
+    ways = {
+        1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
+        1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
+    }  # fmt: skip
+    near = next((text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS)), "")
+    return f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}{', ' + near if near else ''}"

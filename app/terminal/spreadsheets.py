@@ -1,0 +1,124 @@
+"""An import as text: how each column was read, what is asked, and the command that answers it."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from trainlaw.app.text.tables import fitted_table
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
+from trainlaw.datasets.spreadsheets.conversion import Imported
+
+_TITLES = {
+    "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
+}  # fmt: skip
+_MOST_OF_A_KIND = 25
+_NOT_OURS = {
+    "time": "time_s",
+    "throughput": "time_s",
+    "batch": "batch_per_gpu",
+    "global_batch": "batch_per_gpu",
+}
+
+
+def columns_text(made: Imported) -> str:
+    """Return how the columns were read, and what was not."""
+    rows = [
+        [
+            column.heading,
+            _NOT_OURS.get(column.target, column.target.removeprefix("flag:")),
+            column.unit.text if column.unit else "",
+            value,
+        ]
+        for column, value in made.columns
+    ]
+    lines = [f"{made.name}: {len(made.rows):,} runs can be read"]
+    lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
+    return "\n".join([*lines, *(f"note: {note}" for note in made.notes)])
+
+
+def issues_text(issues: Sequence[Issue]) -> str:
+    """Return the issues by kind, with rows and the options that answer each."""
+    lines: list[str] = []
+    for kind, title in _TITLES.items():
+        of_kind = [issue for issue in issues if issue.kind == kind]
+        if of_kind:
+            lines += ["", f"{title} ({len(of_kind)})"]
+        for issue in of_kind[:_MOST_OF_A_KIND]:
+            where = f" [{issue.where}; {len(issue.rows)} in all]" if len(issue.rows) > 1 else ""
+            where = f" [{issue.where}]" if len(issue.rows) == 1 else where
+            lines.append(f"  - {issue.text}{where}")
+            if issue.options:
+                lines.append("      " + " | ".join(shlex.join(option) for option in issue.options))
+        if len(of_kind) > _MOST_OF_A_KIND:
+            lines.append(f"  - and {len(of_kind) - _MOST_OF_A_KIND} more")
+    return "\n".join(lines)
+
+
+def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
+    """Return the command that imports a file when all that can be answered by options is answered.
+
+    given : words of the options that the user gave already.
+    """
+    words = list(given)
+    for issue in issues:
+        answer = list(issue.answer)
+        if not answer or _has(words, answer):
+            continue
+        if (
+            answer[0] in ("--unit", "--decimal", "--batch-is", "--precision", "--sheet")
+            and answer[0] in words
+        ):
+            place = words.index(answer[0])
+            words[place + 1] = answer[1]
+            continue
+        words += answer
+    if "--yes" not in words:
+        words.append("--yes")
+    return shlex.join(["trainlaw", "data", "import", file, *words])
+
+
+def _has(words: Sequence[str], answer: Sequence[str]) -> bool:
+    return any(list(words[place : place + len(answer)]) == list(answer) for place in range(len(words)))
+
+
+def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[str]:
+    """Return the options that give these answers, and others by name where they have a value."""
+    words: list[str] = []
+    for option, value in others:
+        words += [option, str(value)] if value is not None else []
+    for ours, theirs in answers.columns.items():
+        words += ["--column", f"{ours}={theirs}"]
+    for (column, text), value in answers.values.items():
+        words += ["--value", f"{column}:{text}={value}"]
+    for ours, value in answers.constants.items():
+        words += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
+    for column, value in answers.only:
+        words += ["--only", f"{column}={value}"]
+    for option, text in (
+        ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
+        ("--sheet", answers.sheet),
+    ):  # fmt: skip
+        words += [option, text] if text else []
+    for option, is_given in (
+        ("--skip-unmeasured", answers.skip_unmeasured), ("--fill-down", answers.fill_down),
+        ("--trust", answers.trust), ("--yes", answers.confirmed),
+    ):  # fmt: skip
+        words += [option] if is_given else []
+    return words
+
+
+def number_of_issues(made: Imported, command: str) -> str:
+    """Return what is left to do in one line, with the command to run."""
+    number = "1 question or fault" if len(made.issues) == 1 else f"{len(made.issues)} questions or faults"
+    number = number if made.issues else "nothing was written yet; check the columns"
+    choice = f" (replace each {CHOICE})" if CHOICE in command else ""
+    faults = [issue for issue in made.issues if not issue.options]
+    first = "correct the file where no option is shown, and run" if faults else "run"
+    return f"{made.name}: {number}; {first}{choice}: {command}"
+
+
+def confirmed() -> bool:
+    """Return whether the user at a terminal says that the columns are read as meant; False elsewhere."""
+    if not sys.stdin.isatty():
+        return False
+    return input("Are the columns read as you meant them? [y/N] ").strip().lower() in ("y", "yes")

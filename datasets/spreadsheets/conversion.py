@@ -1,0 +1,449 @@
+"""From a spreadsheet to runs: read, map columns, map values, resolve names; every fault at once."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trainlaw.datasets.cnns.catalog import CnnCounts
+from trainlaw.datasets.files.faults import Fault, FaultsError
+from trainlaw.datasets.files.grids import Grid, read_grids
+from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
+from trainlaw.datasets.measurements.importing import runs_from_frame
+from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTable
+from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, grouped, rows_of
+from trainlaw.datasets.spreadsheets.cells import (
+    NUMBERS,
+    Rows,
+    check_meaning,
+    chosen_rows,
+    read_dataset,
+    read_measured,
+    read_numbers,
+    read_words,
+    read_years,
+)
+from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, mapped_columns
+from trainlaw.datasets.spreadsheets.layout import SheetTable, find_table
+from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, read_cnns, read_gpus
+from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
+from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, WORDS
+from trainlaw.datasets.spreadsheets.vocabulary import (
+    BATCH,
+    FLAG,
+    GLOBAL_BATCH,
+    GPUS_PER_NODE,
+    MEASURES,
+    RATE,
+    TIME,
+)
+from trainlaw.datasets.spreadsheets.wide import long_table
+from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
+
+_PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
+_NEEDED: Mapping[str, str] = {
+    "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size", "time": "a time or throughput",
+}  # fmt: skip
+_LINKED = ("link", "network", "algorithm")
+_NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s", "precision_stated"))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was read of a spreadsheet.
+
+    name : of the file. columns : that were read, with the first value of each. frame : one row per run in the
+    columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in the
+    file. measured : numbers as the file has them, (n,). units : of each number, None where it is open. notes :
+    what was not read or is assumed. issues : what is to be answered or corrected first. hints : texts that may
+    name a GPU: of the file, its sheet and the lines above the table.
+    """
+
+    name: str
+    columns: tuple[tuple[MappedColumn, str], ...]
+    frame: pd.DataFrame
+    rows: tuple[int, ...]
+    measured: np.ndarray
+    units: tuple[Unit | None, ...]
+    notes: tuple[str, ...]
+    issues: tuple[Issue, ...]
+    gpus: GpuCatalog
+    cnns: tuple[CnnCounts, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    @property
+    def has_guesses(self) -> bool:
+        """Whether a column was found by the words of its heading."""
+        return any(column.is_guess for column, _ in self.columns)
+
+    @cached_property
+    def trial(self) -> RunTable | None:
+        """The runs with a time of 1 s each, to predict them; None where there is nothing to predict."""
+        if self.frame.empty:
+            return None
+        return runs_from_frame(self.frame.assign(time_s=1.0), self.name, self.gpus, self.cnns)
+
+    def seconds(self, unit: Unit | None = None) -> np.ndarray:
+        """Return the iteration times in s in the units of the file, or all in `unit`; nan where it is open."""
+        batch, gpus = (self.frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
+        units = [unit] * len(self.measured) if unit else list(self.units)
+        found = np.full(len(self.measured), np.nan)
+        for own in {unit.text: unit for unit in units if unit is not None}.values():
+            same = np.array([unit is not None and unit.text == own.text for unit in units], dtype=bool)
+            found[same] = own.seconds_of(self.measured, batch, gpus)[same]
+        return found
+
+    def table(self) -> RunTable:
+        """Return the runs; raises FaultsError for a time that is out of range."""
+        return runs_from_frame(self.frame.assign(time_s=self.seconds()), self.name, self.gpus, self.cnns)
+
+
+def read_spreadsheet(
+    path: str | os.PathLike[str],
+    answers: Answers | None = None,
+    gpus: GpuCatalog | None = None,
+    cnns: Iterable[CnnCounts] = (),
+) -> Imported:
+    """Read the runs in a spreadsheet as people keep them; all faults and questions are in the result.
+
+    Raises InputError for a file that is no table, and for answers that do not fit it.
+    """
+    said, catalog, own = answers or Answers(), gpus or built_in_gpus(), tuple(cnns)
+    issues: list[Issue] = []
+    sheet, table = _table_of(read_grids(path), said, Path(path), issues)
+    names = {facts.cnn for facts in own}
+    table = long_table(
+        table, lambda text: gpu_and_number(text, catalog)[0], lambda text: cnn_named(text, names)
+    )
+    columns, notes = mapped_columns(table, said, issues)
+    rows = chosen_rows(table, columns, said, issues)
+    hints = (Path(path).stem, sheet, *table.texts)
+    _check_needed(columns, said, hints, catalog, issues)
+    frame, measured, units = _runs(rows, catalog, names, issues, notes)
+    shown_columns = tuple((column, _first(table, column)) for column in columns.values())
+    made = Imported(
+        Path(path).name, shown_columns, frame, rows.numbers, measured, units,
+        (*table.notes, *notes), (), catalog, own, hints,
+    )  # fmt: skip
+    return _checked(made, issues)
+
+
+def _table_of(
+    grids: Mapping[str, Grid], answers: Answers, path: Path, issues: list[Issue]
+) -> tuple[str, SheetTable]:
+    """Return the sheet and its table; append an issue where several sheets have one."""
+    if answers.sheet and answers.sheet not in grids:
+        raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
+    wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
+    found = {name: find_table(grid, tuple(answers.columns.values())) for name, grid in wanted.items()}
+    tables = {name: table for name, table in found.items() if table is not None and table.rows}
+    if not tables:
+        first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
+        cells = ", ".join(str(cell) for cell in first if cell is not None)
+        raise InputError(
+            f"{path.name}: expected a row with names of columns (GPU, model, batch size, time) and rows below, got "
+            f"none; it begins with {shown(cells)}; name your columns, such as --column gpu=NAME"
+        )
+    if len(tables) > 1:
+        text = f"{len(tables)} sheets have a table; each is imported for itself: which one?"
+        issues.append(Issue("question", text, options=choices("--sheet", tables)))
+    return next(iter(tables.items()))
+
+
+def _first(table: SheetTable, column: MappedColumn) -> str:
+    return next((str(cell) for cell in table.column(column.heading) if cell is not None), "")
+
+
+def _check_needed(
+    columns: Mapping[str, MappedColumn],
+    answers: Answers,
+    hints: Sequence[str],
+    gpus: GpuCatalog,
+    issues: list[Issue],
+) -> None:
+    """Append an issue for each needed column that neither the file nor the user has."""
+    known = {*columns, *answers.constants}
+    known |= {"batch"} if known & {BATCH, "batch_per_gpu", GLOBAL_BATCH} else set()
+    known |= {"time"} if known & {"time_s", *MEASURES} else set()
+    asked = {option[1].partition("=")[0] for issue in issues for option in issue.options if len(option) == 2}
+    for name, what in _NEEDED.items():
+        ours = {"batch": "batch_per_gpu", "time": "time_s"}.get(name, name)
+        if name in known or ours in asked or name in asked:
+            continue
+        if name == "time":
+            text = f"no column is {what} of training iterations; name it by --column time_s=HEADING"
+            issues.append(Issue("columns", text))
+            continue
+        likely = tuple(dict.fromkeys(_gpus_named(hints, gpus))) if name == "gpu" else ()
+        text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
+        issues.append(Issue("question", text, options=choices("--set", likely or ("CHOICE",), f"{ours}=")))
+    has_precision = {"precision", *(f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32"))} & known
+    if not has_precision and "precision" not in asked:
+        text = f"no column is the precision; one of {', '.join(_PRECISIONS)} (what PyTorch uses without a choice)"
+        issues.append(Issue("question", text, options=choices("--precision", _PRECISIONS)))
+
+
+def _gpus_named(hints: Sequence[str], gpus: GpuCatalog) -> Iterable[str]:
+    """Yield the GPUs that words of the hints name, such as a file's name."""
+    for hint in hints:
+        words = hint.replace("_", " ").replace("-", " ").split()
+        for length in (4, 3, 2, 1):
+            for start in range(len(words) - length + 1):
+                text = " ".join(words[start : start + length])
+                if any(map(str.isdigit, text)) and any(map(str.isalpha, text)) and len(text) < 40:
+                    yield from gpus.exactly(text)
+
+
+def _runs(
+    rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue], notes: list[str]
+) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...]]:
+    """Return the columns of the runs schema, the measured numbers and their units."""
+    constants = _constants(rows, gpus)
+    numbers = read_numbers(rows, issues)
+    size = len(rows)
+    counted = (
+        "n_gpus" in numbers or "n_gpus" in constants or GPUS_PER_NODE in numbers or len(_batches(rows)) > 1
+    )
+    found: dict[str, object] = {**constants}
+    factors: list[int | None] = [None] * size
+    if "gpu" in rows.cells:
+        found["gpu"], factors = read_gpus(rows, gpus, counted, issues)
+    if "cnn" in rows.cells:
+        found["cnn"] = read_cnns(rows, own, issues)
+    found |= _counted(rows, numbers, constants, factors, issues)
+    found |= {name: values for name, values in read_words(rows, issues).items()}
+    check_meaning(rows, issues)
+    found |= _sizes(rows, numbers, issues)
+    years = read_years(rows)
+    if years is not None and "bench_year" not in rows.cells:
+        found["bench_year"] = years
+    for name in rows.cells:
+        if name not in _NOT_COPIED and name in OUR_NAMES and name in {column.name for column in RUN_COLUMNS}:
+            found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
+    frame = pd.DataFrame(
+        {name: pd.Series(values, index=range(size)) for name, values in found.items()}, index=range(size)
+    )
+    frame = _with_precision(frame, gpus)
+    frame = _with_links(frame, gpus, notes)
+    measured, units = np.full(size, np.nan), tuple[Unit | None, ...]([None] * size)
+    if {"time_s", *MEASURES} & set(rows.cells):
+        measured, stated = read_measured(rows, issues)
+        units = _asked_units(rows, stated, frame, issues)
+    return frame, measured, units
+
+
+def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
+    """Return the values that the user gave for all rows; InputError for one that the file has, too."""
+    constants: dict[str, object] = {}
+    for name, text in rows.answers.constants.items():
+        check_name("column", name, OUR_NAMES)
+        if name in rows.columns:
+            heading = rows.columns[name].heading
+            raise InputError(
+                f"{name} is given for all rows, and the file has it as {heading!r}; leave one out"
+            )
+        if text == "CHOICE":
+            raise InputError(f"{name}=CHOICE: replace CHOICE by your choice")
+        constants[name] = text
+    if "gpu" in constants:
+        constants["gpu"] = gpus.find(str(constants["gpu"])).gpu
+    if "cnn" in constants:
+        constants["cnn"] = cnn_named(str(constants["cnn"]), rows.answers.constants.values())
+    if "precision" in constants:
+        word = PRECISION_WORDS.get(str(constants["precision"]).lower())
+        if word is None:
+            raise unknown_name("precision", str(constants["precision"]), (*_PRECISIONS, "unknown"))
+        constants["precision"] = word
+    return constants
+
+
+def _batches(rows: Rows) -> list[str]:
+    return [name for name in (BATCH, "batch_per_gpu", GLOBAL_BATCH) if name in rows.cells]
+
+
+def _counted(
+    rows: Rows,
+    numbers: Mapping[str, np.ndarray],
+    constants: dict[str, object],
+    factors: Sequence[int | None],
+    issues: list[Issue],
+) -> dict[str, object]:
+    """Return GPUs, nodes and images per GPU of each row."""
+    size = len(rows)
+    known = {name: np.full(size, float(str(constants.pop(name)))) for name in (
+        "n_gpus", "n_nodes", "batch_per_gpu", BATCH, GLOBAL_BATCH, GPUS_PER_NODE
+    ) if name in constants}  # fmt: skip
+    known |= numbers
+    nodes = known.get("n_nodes", np.ones(size))
+    own = np.array([np.nan if factor is None else factor for factor in factors], dtype=np.float64)
+    per_gpu, whole = (
+        known.get("batch_per_gpu", known.get(BATCH) if GLOBAL_BATCH in known else None),
+        known.get(GLOBAL_BATCH),
+    )
+    if whole is None and BATCH in known and "batch_per_gpu" in known:
+        whole = known[BATCH]
+    if "n_gpus" in known:
+        n_gpus = known["n_gpus"]
+        wrong = np.isfinite(own) & (own != n_gpus)
+        if wrong.any():
+            issues.append(
+                Issue("cells", "the GPU's name says another number of GPUs", rows_of(rows.numbers, wrong))
+            )
+    elif GPUS_PER_NODE in known:
+        n_gpus = known[GPUS_PER_NODE] * nodes
+    elif per_gpu is not None and whole is not None:
+        n_gpus = whole / per_gpu
+    else:
+        n_gpus = np.where(np.isfinite(own), own, nodes)
+    batch = _batch_per_gpu(rows, known, n_gpus, per_gpu, whole, issues)
+    return {"n_gpus": n_gpus, "n_nodes": nodes, **({} if batch is None else {"batch_per_gpu": batch})}
+
+
+def _batch_per_gpu(
+    rows: Rows,
+    known: Mapping[str, np.ndarray],
+    n_gpus: np.ndarray,
+    per_gpu: np.ndarray | None,
+    whole: np.ndarray | None,
+    issues: list[Issue],
+) -> np.ndarray | None:
+    if per_gpu is not None and whole is not None:
+        wrong = per_gpu * n_gpus != whole
+        if wrong.any():
+            text = "batch per GPU times GPUs is not the global batch"
+            issues.append(Issue("cells", text, rows_of(rows.numbers, wrong)))
+    if per_gpu is None and whole is None and BATCH in known:
+        per_gpu = known[BATCH]
+        several = n_gpus > 1
+        if several.any() and rows.answers.batch_is == "global":
+            per_gpu, whole = None, known[BATCH]
+        elif several.any() and not rows.answers.batch_is:
+            heading = rows.columns[BATCH].heading if BATCH in rows.columns else BATCH
+            text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
+            options = choices("--batch-is", ("per-gpu", "global"))
+            issues.append(Issue("question", text, rows_of(rows.numbers, several), options))
+    if per_gpu is None and whole is not None:
+        per_gpu = whole / n_gpus
+        uneven = np.isfinite(per_gpu) & (per_gpu != np.floor(per_gpu))
+        if uneven.any():
+            text = "the global batch is not a multiple of the number of GPUs"
+            issues.append(Issue("cells", text, rows_of(rows.numbers, uneven)))
+    return per_gpu
+
+
+def _sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue]) -> dict[str, object]:
+    """Return input sizes and classes, of their columns or else of the data set."""
+    found: dict[str, object] = {
+        name: numbers[name] for name in ("input_size_px", "n_classes") if name in numbers
+    }
+    named = read_dataset(rows, issues)
+    if named is not None:
+        for name, values in zip(("input_size_px", "n_classes"), named, strict=True):
+            found.setdefault(name, values)
+    return found
+
+
+def _with_precision(frame: pd.DataFrame, gpus: GpuCatalog) -> pd.DataFrame:
+    """Return the runs with PyTorch's precision for convolutions where none was chosen."""
+    if "precision" not in frame or "gpu" not in frame:
+        return frame.assign(precision="unknown") if "precision" not in frame else frame
+    usual = {name: gpus.find(name).default_precision for name in frame["gpu"].dropna().unique()}
+    by_default = frame["precision"] == DEFAULT_PRECISION
+    stated = frame["precision"].where(~by_default, BY_DEFAULT)
+    precision = frame["precision"].where(~by_default, frame["gpu"].map(usual))
+    return frame.assign(precision=precision, precision_stated=stated.fillna("unknown"))
+
+
+def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.DataFrame:
+    """Return the runs with the usual links and algorithm where several GPUs ran and the file has none."""
+    several = frame["n_gpus"] > frame["n_nodes"]
+    if not (frame["n_gpus"] > 1).any() or "gpu" not in frame:
+        return frame
+    own = {name: gpus.find(name) for name in frame["gpu"].dropna().unique()}
+    links = frame["gpu"].map(
+        {name: gpu.gpu_link or gpu.host_link or "pcie3-x16" for name, gpu in own.items()}
+    )
+    usual = {
+        "link": links.where(several, "none"),
+        "network": pd.Series("ethernet-10g", frame.index).where(frame["n_nodes"] > 1, "none"),
+        "algorithm": pd.Series("ring", frame.index).where(frame["n_gpus"] > 1, "none"),
+    }
+    absent = {name: values for name, values in usual.items() if name not in frame}
+    if absent:
+        said = {"link": "the GPU's own link", "network": "ethernet-10g between nodes", "algorithm": "a ring"}
+        names = [said[name] for name in absent if name != "network" or (frame["n_nodes"] > 1).any()]
+        notes.append(f"assumed for several GPUs: {', '.join(names)}; other ones by --set link=NAME and so on")
+    return frame.assign(**absent)
+
+
+def _asked_units(
+    rows: Rows, stated: list[Unit | None], frame: pd.DataFrame, issues: list[Issue]
+) -> tuple[Unit | None, ...]:
+    """Return the unit of each number: as the user says, else as the file; append an issue for an open one."""
+    if rows.answers.unit:
+        unit = parse_unit(rows.answers.unit)
+        if unit is None:
+            raise InputError(
+                f"--unit: expected a unit such as {unit_choices()}, got {shown(rows.answers.unit)}"
+            )
+        stated = [unit] * len(stated)
+    name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
+    heading = rows.columns[name].heading
+    if any(unit is None for unit in stated):
+        text = f"{heading}: no unit is stated; one of {unit_choices()}"
+        issues.append(Issue("question", text, options=choices("--unit", unit_choices().split(", "))))
+        return tuple(stated)
+    open_rates = np.array(
+        [
+            unit is not None and unit.is_rate and unit.counted == "image" and unit.per_gpu is None
+            for unit in stated
+        ],
+        dtype=bool,
+    ) & (frame["n_gpus"].to_numpy() > 1)
+    if open_rates.any():
+        first = next(unit for unit, is_open in zip(stated, open_rates, strict=True) if is_open and unit)
+        texts = (replace(first, per_gpu=False).text, replace(first, per_gpu=True).text)
+        text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
+        issues.append(Issue("question", text, rows_of(rows.numbers, open_rates), choices("--unit", texts)))
+    return tuple(stated)
+
+
+def _checked(made: Imported, issues: list[Issue]) -> Imported:
+    """Return the import with the rows that can be runs, and an issue per fault of the runs schema."""
+    needed = [name for name in ("gpu", "cnn", "batch_per_gpu") if name in made.frame]
+    good = np.isfinite(made.measured)
+    for name in needed:
+        good &= made.frame[name].notna().to_numpy()
+    if len(needed) < 3:
+        good[:] = False
+    made = _kept(made, good)
+    try:
+        _ = made.trial
+    except FaultsError as error:
+        at = [(_without_row(fault), fault.row) for fault in error.faults]
+        issues += [
+            Issue("cells", text, tuple(made.rows[row - 1] for row in where if row is not None))
+            for text, where in grouped(at).items()  # type: ignore[arg-type]
+        ]
+        bad = {fault.row - 1 for fault in error.faults if fault.row is not None}
+        made = _kept(made, np.array([row not in bad for row in range(len(made.rows))], dtype=bool))
+        made = made if bad else _kept(made, np.zeros(len(made.rows), dtype=bool))
+    return replace(made, issues=tuple(issues))
+
+
+def _without_row(fault: Fault) -> str:
+    return str(replace(fault, row=None))
+
+
+def _kept(made: Imported, good: np.ndarray) -> Imported:
+    places = np.flatnonzero(good)
+    return replace(
+        made,
+        frame=made.frame.iloc[places].reset_index(drop=True),
+        rows=tuple(made.rows[place] for place in places),
+        measured=made.measured[places],
+        units=tuple(made.units[place] for place in places),
+    )

@@ -1,0 +1,102 @@
+"""Wide tables, with a column per GPU, CNN, batch, precision or number of GPUs, as one row per run."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from trainlaw.datasets.spreadsheets.layout import SheetTable
+from trainlaw.datasets.spreadsheets.quantities import parse_unit
+from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
+from trainlaw.datasets.spreadsheets.vocabulary import BATCH, FLAG, MEASURES, TIME, read_heading
+from trainlaw.formulas.errors import TrainlawError
+
+_BATCH = re.compile(r"(?:bs|b|batch(?:[\s_]*size)?)[\s_=:]*(\d{1,6})", re.IGNORECASE)
+_GPUS = re.compile(r"(\d{1,5})\s*x?\s*gpus?", re.IGNORECASE)
+_MOST_LOOKED_UP = 60
+_MEASURED = "measured"
+# What a column of each kind is called in the long table.
+_TITLES: Mapping[str, str] = {
+    "precision": "precision", BATCH: "batch size", "n_gpus": "number of GPUs", "gpu": "GPU", "cnn": "model",
+}  # fmt: skip
+
+
+def long_table(
+    table: SheetTable, find_gpu: Callable[[str], str], find_cnn: Callable[[str], str]
+) -> SheetTable:
+    """Return a wide table with one row per measured cell; any other table as it is.
+
+    find_gpu, find_cnn : return the name of a GPU or CNN, or raise TrainlawError.
+    """
+    meanings = [read_heading(heading) for heading in table.headings]
+    measured = [column for column, meaning in enumerate(meanings) if meaning.target in (*MEASURES, "time_s")]
+    headed = {}
+    for column, heading in enumerate(table.headings[:_MOST_LOOKED_UP]):
+        if column not in measured and (found := _headed_by(table, column, find_gpu, find_cnn)):
+            headed[column] = found
+    kinds = [kind for kind, _, _ in headed.values()]
+    kind = max(kinds, key=kinds.count, default="")
+    columns = [column for column, (own, _, _) in headed.items() if own == kind]
+    if len(columns) < 2 or measured:
+        return table
+    return _melted(table, columns, kind, headed)
+
+
+def _melted(
+    table: SheetTable, columns: list[int], kind: str, headed: Mapping[int, tuple[str, str, str]]
+) -> SheetTable:
+    rest = [column for column in range(len(table.headings)) if column not in columns]
+    rows, numbers = [], []
+    for row, number in zip(table.rows, table.numbers, strict=True):
+        for column in columns:
+            if row[column] is not None:
+                rows.append((*(row[other] for other in rest), headed[column][1], row[column]))
+                numbers.append(number)
+    stated = {headed[column][2] for column in columns} - {""}
+    title = stated.pop() if len(stated) == 1 else _MEASURED
+    names = ", ".join(table.headings[column] for column in columns)
+    return replace(
+        table,
+        headings=(*(table.headings[column] for column in rest), _TITLES[kind], title),
+        groups=(*(table.groups[column] for column in rest), "", ""),
+        rows=tuple(rows),
+        numbers=tuple(numbers),
+        notes=(*table.notes, f"the columns {names} became rows, one for each {_TITLES[kind]}"),
+    )
+
+
+def _headed_by(
+    table: SheetTable, column: int, find_gpu: Callable[[str], str], find_cnn: Callable[[str], str]
+) -> tuple[str, str, str] | None:
+    """Return the kind and value that head a column, and the header of what was measured; None for none."""
+    heading, group = table.headings[column], table.groups[column]
+    meaning = read_heading(heading)
+    if meaning.target and not meaning.target.startswith(FLAG):
+        return None
+    if not _holds_numbers([row[column] for row in table.rows]):
+        return None
+    measured = group if read_heading(group).target in MEASURES else ""
+    text, unit = heading, re.search(r"[(\[]([^)\]]*)[)\]]\s*$", heading)
+    if unit and parse_unit(unit[1]):
+        text, measured = heading[: unit.start()].strip(), f"{TIME} ({unit[1]})"
+    if text.lower() in PRECISION_WORDS:
+        return "precision", text, measured
+    for kind, pattern in ((BATCH, _BATCH), ("n_gpus", _GPUS)):
+        if match := pattern.fullmatch(text):
+            return kind, match[1], measured
+    if re.fullmatch(r"\d{1,6}", text):
+        kind = read_heading(group).target
+        return (kind if kind in _TITLES else BATCH), text, measured
+    for kind, find in (("gpu", find_gpu), ("cnn", find_cnn)):
+        try:
+            return (kind, text, measured) if find(text) else None
+        except TrainlawError as error:
+            if len(getattr(error, "candidates", ())) > 1 and "several" in str(error):
+                return kind, text, measured
+    return None
+
+
+def _holds_numbers(cells: list[object]) -> bool:
+    """Return whether most filled cells are measured numbers, not flags."""
+    filled = [str(cell) for cell in cells if cell is not None and not isinstance(cell, bool)]
+    numbers = [text for text in filled if re.match(r"[\d.,]*\d", text)]
+    return len(numbers) > len(filled) / 2 and bool(set(numbers) - {"0", "1"})
