@@ -80,6 +80,7 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
     if any(unit is None for unit in made.units):
         return replace(made, issues=tuple(_with_unit(made.issues, check)))
     found = list(_doubts(check, answers))
+    made = made if found else replace(made, issues=tuple(map(_with_decimal, made.issues)))
     median = exp(_median(check.deviations()))
     notes = [f"compared with the built-in law: the median run takes {show_number(median, 2)} times as long"]
     if unknown:
@@ -98,6 +99,14 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
     for issue in issues:
         asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
         yield _named(issue, unit) if asks and unit is not None else issue
+
+
+def _with_decimal(issue: Issue) -> Issue:
+    """Return an issue; one that asks for the decimal mark names the one with which the times fit the law."""
+    if not issue.options or issue.options[0][0] != "--decimal":
+        return issue
+    likely = issue.options[0]
+    return replace(issue, text=f"{issue.text} The times fit the built-in law with a {likely[1]}", options=(likely,))
 
 
 def _named(issue: Issue, unit: Unit) -> Issue:

@@ -321,6 +321,10 @@ class GpuCatalog:
             reason = f"no {hard_stop(text)} variant is known, and it differs from the plain GPU"
             raise self._unknown(text, reason, self.near_names(text))
         rest, memory_bytes = split_memory(text)
+        # "V100-SXM2-16GB, 16384 MiB" says the same twice.
+        shorter, again = split_memory(rest)
+        if memory_bytes and again and _is_near(again, memory_bytes):
+            rest = shorter
         candidates = self._by_key_without_memory.get(name_key(rest), ())
         bare = () if candidates else self._without_line(rest)
         if memory_bytes is None:

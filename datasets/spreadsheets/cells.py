@@ -160,6 +160,7 @@ def _decimal_mark(rows: Rows, table: SheetTable, issues: list[Issue]) -> str:
     unclear = {"?,"} | ({"?."} if table.separator == ";" else set())
     if len(sure) == 1 and not (sure == {"."} and "?," in marks and table.separator == ";"):
         return next(iter(sure))
+    likely = "," if "," in sure or table.separator == ";" else "."
     if len(sure) == 2 or marks & unclear:
         doubtful = [(text, number) for text, number in texts if "," in text or "." in text]
         examples = ", ".join(dict.fromkeys(text for text, _ in doubtful[:50]))[:60]
@@ -168,10 +169,10 @@ def _decimal_mark(rows: Rows, table: SheetTable, issues: list[Issue]) -> str:
                 "question",
                 f"the decimal mark is not clear ({examples}): comma or point?",
                 tuple(dict.fromkeys(number for _, number in doubtful)),
-                choices("--decimal", ("comma", "point")),
+                choices("--decimal", ("comma", "point") if likely == "," else ("point", "comma")),
             )
         )
-    return "," if "," in sure or table.separator == ";" else "."
+    return likely
 
 
 def _whole(rows: Rows) -> Callable[[object], object]:

@@ -48,7 +48,7 @@ _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size", "time": "a time or throughput",
 }  # fmt: skip
 _LINKED = ("link", "network", "algorithm")
-_NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s", "precision_stated"))
+_NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,8 @@ def _with_precision(frame: pd.DataFrame, gpus: GpuCatalog) -> pd.DataFrame:
     by_default = frame["precision"] == DEFAULT_PRECISION
     stated = frame["precision"].where(~by_default, BY_DEFAULT)
     precision = frame["precision"].where(~by_default, frame["gpu"].map(usual))
-    return frame.assign(precision=precision, precision_stated=stated.fillna("unknown"))
+    kept = {} if "precision_stated" in frame else {"precision_stated": stated.fillna("unknown")}
+    return frame.assign(precision=precision, **kept)
 
 
 def _with_links(frame: pd.DataFrame, gpus: GpuCatalog, notes: list[str]) -> pd.DataFrame:

@@ -25,8 +25,8 @@ MEASURES = (TIME, RATE)
 _WORDS: Mapping[str, tuple[str, str]] = {
     "gpu": (
         "gpu gpuname gpumodel gputype gputyp graphicscard videocard grafikkarte gpudevice devicename "
-        "acceleratorname acceleratormodel acceleratormodelname acceleratortype gpuproduct gpuchip",
-        "device card accelerator hardware hw chip system processor machine host server instance instancetype "
+        "acceleratorname acceleratormodel acceleratormodelname acceleratortype gpuproduct gpuchip accelerator",
+        "device card hardware hw chip system processor machine host server instance instancetype "
         "gerät",
     ),
     "cnn": (
@@ -53,8 +53,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "",
     ),
     "n_gpus": (
-        "ngpu ngpus gpus gpucount gpunum numbergpus numgpus anzahlgpus gpuanzahl worldsize naccelerators "
-        "accelerators ndevices devices numaccelerators gpusused numberaccelerators acceleratorcount "
+        "ngpu ngpus gpus gpucount gpunum numbergpus numgpus anzahlgpus gpuanzahl worldsize naccelerators accelerators "
+        "ndevices devices numaccelerators gpusused numberaccelerators acceleratorcount "
         "devicecount ngpusused totalgpus gpustotal totalaccelerators numberdevices anzahlgpu nranks",
         "ranks nprocs worldsize",
     ),

@@ -13,7 +13,7 @@ from trainlaw.formulas.errors import TrainlawError
 _BATCH = re.compile(r"(?:bs|b|batch(?:[\s_]*size)?)[\s_=:]*(\d{1,6})", re.IGNORECASE)
 _GPUS = re.compile(r"(\d{1,5})\s*x?\s*gpus?", re.IGNORECASE)
 _MOST_LOOKED_UP = 60
-_MEASURED = "measured"
+_MEASURED = "measurement"
 # What a column of each kind is called in the long table.
 _TITLES: Mapping[str, str] = {
     "precision": "precision", BATCH: "batch size", "n_gpus": "number of GPUs", "gpu": "GPU", "cnn": "model",
@@ -30,7 +30,7 @@ def long_table(
     meanings = [read_heading(heading) for heading in table.headings]
     measured = [column for column, meaning in enumerate(meanings) if meaning.target in (*MEASURES, "time_s")]
     headed = {}
-    for column, heading in enumerate(table.headings[:_MOST_LOOKED_UP]):
+    for column in range(min(len(table.headings), _MOST_LOOKED_UP)):
         if column not in measured and (found := _headed_by(table, column, find_gpu, find_cnn)):
             headed[column] = found
     kinds = [kind for kind, _, _ in headed.values()]
@@ -78,21 +78,31 @@ def _headed_by(
     text, unit = heading, re.search(r"[(\[]([^)\]]*)[)\]]\s*$", heading)
     if unit and parse_unit(unit[1]):
         text, measured = heading[: unit.start()].strip(), f"{TIME} ({unit[1]})"
-    if text.lower() in PRECISION_WORDS:
-        return "precision", text, measured
+    kind, value = _dimension(text, read_heading(group).target, find_gpu, find_cnn)
+    return (kind, value, measured) if kind else None
+
+
+def _dimension(
+    text: str, group: str, find_gpu: Callable[[str], str], find_cnn: Callable[[str], str]
+) -> tuple[str, str]:
+    """Return what a text is a value of, and the value; "" for neither. group : what the header above names."""
+    if text.lower() in PRECISION_WORDS and not text.isdecimal():
+        return "precision", text
     for kind, pattern in ((BATCH, _BATCH), ("n_gpus", _GPUS)):
         if match := pattern.fullmatch(text):
-            return kind, match[1], measured
-    if re.fullmatch(r"\d{1,6}", text):
-        kind = read_heading(group).target
-        return (kind if kind in _TITLES else BATCH), text, measured
+            return kind, match[1]
+    if text.isdecimal() and group in _TITLES:
+        return group, text
     for kind, find in (("gpu", find_gpu), ("cnn", find_cnn)):
         try:
-            return (kind, text, measured) if find(text) else None
+            find(text)
+            return kind, text
         except TrainlawError as error:
-            if len(getattr(error, "candidates", ())) > 1 and "several" in str(error):
-                return kind, text, measured
-    return None
+            first = text.lower().split()[0]
+            near = [name for name in getattr(error, "candidates", ()) if name.lower().startswith(first)]
+            if len(near) > 1 and len(first) > 1:
+                return kind, text
+    return (BATCH, text) if text.isdecimal() else ("", "")
 
 
 def _holds_numbers(cells: list[object]) -> bool:
