@@ -73,7 +73,7 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
     """
     if made.trial is None or answers.trust:
         return made
-    check = Check(made, law_seconds(made.trial) if law_s is None else law_s)
+    check = _check(made, made.trial) if law_s is None else Check(made, law_s)
     unknown = int((~np.isfinite(check.law_s)).sum())
     if unknown == len(made.rows):
         return replace(made, notes=(*made.notes, "the built-in law has no time for these runs: not compared"))
@@ -86,6 +86,16 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
     if unknown:
         notes.append(f"{unknown} runs have no time by the built-in law: not compared")
     return replace(made, issues=(*made.issues, *found), notes=(*made.notes, *notes))
+
+
+def _check(made: Imported, trial: RunTable) -> Check:
+    """Return the comparison with the law; where the precision is open, with the one that fits best."""
+    if not (trial.frame["precision"] == "unknown").all():
+        return Check(made, law_seconds(trial))
+    tables = (
+        RunTable(trial.name, trial.frame.assign(precision=name), trial.facts) for name in ("fp32", "amp")
+    )
+    return min((Check(made, law_seconds(table)) for table in tables), key=lambda check: check.fitting_unit()[1])
 
 
 def _median(values: np.ndarray) -> float:
