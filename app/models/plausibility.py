@@ -14,6 +14,7 @@ from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit
+from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH
 from trainlaw.formulas import load_formula
 
 #: A run this many times longer or shorter than the law says is a fault.
@@ -25,7 +26,8 @@ _MOST_OF_ROW = 12.0
 # Numbers fit a unit where their median is within this factor of the law.
 _FITS = 2.0
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
-_SEVERAL = 0.5  # ln of how much the time depends on the number of GPUs if the batch was misread
+_BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+_SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _named(issue: Issue, unit: Unit) -> Issue:
 def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
     deviations = check.deviations()
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
-    column = _of_batch(check, deviations, answers) or _of_column(check, middle)
+    column = _of_several(check, deviations, answers) or _of_column(check, middle)
     if column is not None:
         yield column
         return
@@ -149,18 +151,40 @@ def _of_column(check: Check, middle: float) -> Issue | None:
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them as they are")
 
 
-def _of_batch(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
-    """Return the issue of a batch that was read as that of each GPU or of all, and is the other."""
+def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
+    """Return the issue of a batch or throughput that was read as that of each GPU or of all, and is the other."""
     several = (check.n_gpus > 1) & np.isfinite(deviations)
-    if not several.any() or not answers.batch_is:
+    if not several.any() or check.made.trial is None:
         return None
-    n_gpus, found = np.log(check.n_gpus[several]), deviations[several]
-    sign, other = (-1.0, "global") if answers.batch_is == "per-gpu" else (1.0, "per-gpu")
-    left = _median(np.abs(found - sign * n_gpus))
-    if _median(sign * found) < _SEVERAL or left > 0.5 * _median(np.abs(found)):
+    unit = next((unit for unit in check.made.units if unit is not None), None)
+    if unit is not None and unit.is_rate and unit.counted == "image":
+        other = replace(unit, per_gpu=not unit.per_gpu)
+        what, option, left = f"throughput is in {other.text}", ("--unit", other.text), check.deviations(other)
+    else:
+        what, option, left = _other_batch(check, check.made.trial, answers)
+    found = deviations[several]
+    if abs(_median(found)) < _SEVERAL or _median(np.abs(left[several])) > 0.5 * _median(np.abs(found)):
         return None
-    text = f"with several GPUs, the times fit the built-in law if the batch is {other}"
-    return Issue("times", text, rows_of(check.made.rows, several), (("--batch-is", other),))
+    text = f"with several GPUs, the times fit the built-in law if the {what}"
+    return Issue("times", text, rows_of(check.made.rows, several), (option,) if option else ())
+
+
+def _other_batch(
+    check: Check, trial: RunTable, answers: Answers
+) -> tuple[str, tuple[str, ...], np.ndarray]:
+    """Return what the batch is if it was misread, the option that says so, and the deviations then."""
+    column = next((column for column, _ in check.made.columns if column.target in _BATCHES), None)
+    is_global = column is not None and (column.target == GLOBAL_BATCH or answers.batch_is == "global")
+    per_gpu = trial.frame["batch_per_gpu"] * (check.n_gpus if is_global else 1.0 / check.n_gpus)
+    frame = trial.frame.assign(batch_per_gpu=np.maximum(np.round(per_gpu), 1.0).astype("int64"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, frame, trial.facts)))
+    what = f"batch is that of {'each GPU' if is_global else 'all GPUs together'}"
+    if column is None:
+        return what, (), left
+    if column.target == BATCH:
+        return what, ("--batch-is", "per-gpu" if is_global else "global"), left
+    return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:

@@ -81,10 +81,14 @@ class Imported:
 
     @cached_property
     def trial(self) -> RunTable | None:
-        """The runs with a time of 1 s each, to predict them; None where there is nothing to predict."""
+        """The runs, with a time of 1 s where its unit is open; None where there are none."""
         if self.frame.empty:
             return None
-        return runs_from_frame(self.frame.assign(time_s=1.0), self.name, self.gpus, self.cnns)
+        seconds = self.seconds()
+        frame = self.frame.assign(time_s=np.where(np.isfinite(seconds), seconds, 1.0))
+        if not np.isfinite(seconds).all():
+            frame = frame.drop(columns=["time_min_s", "time_max_s"], errors="ignore")
+        return runs_from_frame(frame, self.name, self.gpus, self.cnns)
 
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
         """Return the iteration times in s in the units of the file, or all in `unit`; nan where it is open."""
