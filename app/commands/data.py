@@ -293,7 +293,9 @@ def _write_imported(
     if made.issues or not (answers.confirmed or not made.has_guesses or confirmed()):
         command = rerun_command(str(file), given_words(answers, others), made.issues)
         raise InputError(number_of_issues(made, command))
-    runs, target = made.table(), to or file.with_name(f"{file.stem}-imported.csv")
+    if made.table is None:
+        raise InputError(f"{file}: no row is a run")
+    runs, target = made.table, to or file.with_name(f"{file.stem}-imported.csv")
     contents = f"{len(runs):,} runs"
     if merge_with is not None:
         table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_files)

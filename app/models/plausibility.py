@@ -24,7 +24,9 @@ MOST_FACTOR = 30.0
 _MOST_OF_COLUMN = 2.8
 _MOST_OF_ROW = 12.0
 # Numbers fit a unit where their median is within this factor of the law.
-_FITS = 2.0
+_FITS = 3.0
+# ... and clearly within this one, where the file states another unit.
+_FITS_CLEARLY = 1.6
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
@@ -73,9 +75,9 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
 
     law_s : times by the law where they are known, in s, (n,); None to predict them.
     """
-    if made.trial is None or answers.trust:
+    if made.table is None or answers.trust:
         return made
-    check = _check(made, made.trial) if law_s is None else Check(made, law_s)
+    check = _check(made, made.table) if law_s is None else Check(made, law_s)
     unknown = int((~np.isfinite(check.law_s)).sum())
     if unknown == len(made.rows):
         return replace(made, notes=(*made.notes, "the built-in law has no time for these runs: not compared"))
@@ -144,7 +146,7 @@ def _of_column(check: Check, middle: float) -> Issue | None:
     stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
     text = f"read as {stated}, half of the times are {factor} times as {'long' if middle > 0 else 'short'} as the built-in law gives or more"
     unit, score = check.fitting_unit()
-    if unit is not None and unit.text != stated and score < abs(middle) / 2:
+    if unit is not None and unit.text != stated and score < min(log(_FITS_CLEARLY), abs(middle) / 2):
         return Issue("times", f"{text}; these look like {unit.text}", options=(("--unit", unit.text),))
     if abs(middle) < log(2 * _MOST_OF_COLUMN):
         return None
@@ -154,14 +156,14 @@ def _of_column(check: Check, middle: float) -> Issue | None:
 def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
     """Return the issue of a batch or throughput that was read as that of each GPU or of all, and is the other."""
     several = (check.n_gpus > 1) & np.isfinite(deviations)
-    if not several.any() or check.made.trial is None:
+    if not several.any() or check.made.table is None:
         return None
     unit = next((unit for unit in check.made.units if unit is not None), None)
     if unit is not None and unit.is_rate and unit.counted == "image":
         other = replace(unit, per_gpu=not unit.per_gpu)
         what, option, left = f"throughput is in {other.text}", ("--unit", other.text), check.deviations(other)
     else:
-        what, option, left = _other_batch(check, check.made.trial, answers)
+        what, option, left = _other_batch(check, check.made.table, answers)
     found = deviations[several]
     if abs(_median(found)) < _SEVERAL or _median(np.abs(left[several])) > 0.5 * _median(np.abs(found)):
         return None
@@ -212,5 +214,5 @@ def _example(row: int, seconds: float, law_s: float) -> str:
         1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
         1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
     }  # fmt: skip
-    near = next((text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS)), "")
+    near = next((text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), "")
     return f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}{', ' + near if near else ''}"

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from trainlaw.app.text.tables import fitted_table
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
+from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.datasets.spreadsheets.vocabulary import FLAG
 
 _TITLES = {
     "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
@@ -25,13 +27,14 @@ def columns_text(made: Imported) -> str:
     rows = [
         [
             column.heading,
-            _NOT_OURS.get(column.target, column.target.removeprefix("flag:")),
+            _OURS.get(column.target, column.target),
             column.unit.text if column.unit else "",
             value,
         ]
         for column, value in made.columns
     ]
-    lines = [f"{made.name}: {len(made.rows):,} runs can be read"]
+    number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
+    lines = [f"{made.name}: {number} without a fault"]
     lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
     return "\n".join([*lines, *(f"note: {note}" for note in made.notes)])
 

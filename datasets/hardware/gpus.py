@@ -293,14 +293,6 @@ class GpuCatalog:
         key = name_key(split_memory(name)[0])
         return tuple(gpu.gpu for gpu in self._by_key_without_memory.get(key, ()))
 
-    def exactly(self, text: str) -> tuple[str, ...]:
-        """Return the names of the GPUs that a text names with or without a memory size; none for others."""
-        if name_key(text) in self._by_key:
-            return (self._by_key[name_key(text)].gpu,)
-        rest, memory_bytes = split_memory(text)
-        found = self._by_key_without_memory.get(name_key(rest), ())
-        return tuple(gpu.gpu for gpu in found if memory_bytes is None or _is_near(gpu.memory_bytes, memory_bytes))
-
     def find(self, text: str) -> Gpu:
         """Return the GPU that `text` names, as torch, nvidia-smi, the data sheet or people write it.
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from trainlaw.formulas.errors import TrainlawError
+
 #: Stands for the user's choice in a command, where an issue has several options.
 CHOICE = "CHOICE"
 _MOST_ROWS = 8
@@ -84,14 +86,21 @@ def choices(option: str, values: Iterable[str], prefix: str = "") -> tuple[tuple
     return tuple((option, f"{prefix}{value}") for value in values)
 
 
+def meant(text: str, error: TrainlawError) -> tuple[str, ...]:
+    """Return the candidates of an unknown name that begin as `text` does: several things that it may mean."""
+    first = next(iter(text.lower().split()), "")
+    near = [name for name in getattr(error, "candidates", ()) if name.lower().startswith(first)]
+    return tuple(near) if len(near) > 1 and len(first) > 1 else ()
+
+
 def grouped(found: Iterable[tuple[str, int]]) -> Mapping[str, tuple[int, ...]]:
     """Return the rows of each text, in the order of first appearance."""
     rows: dict[str, list[int]] = {}
     for text, row in found:
         rows.setdefault(text, []).append(row)
-    return {text: tuple(where) for text, where in rows.items()}
+    return {text: tuple(dict.fromkeys(where)) for text, where in rows.items()}
 
 
 def rows_of(numbers: Sequence[int], chosen: Iterable[bool]) -> tuple[int, ...]:
-    """Return the numbers of the chosen rows."""
-    return tuple(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen)
+    """Return the numbers of the chosen rows, each once."""
+    return tuple(dict.fromkeys(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen))

@@ -29,6 +29,8 @@ _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
     "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",), "compilation": ("xla", "inductor"),
 }  # fmt: skip
+#: Column of the runs schema that yes in a column of a flag is about.
+OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS_OF.items() for flag in flags}
 _WITHOUT: Mapping[str, str] = {
     "precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager",
 }  # fmt: skip
@@ -124,7 +126,8 @@ def chosen_rows(
         name: [cell for cell, kept in zip(table.column(column.heading), keep, strict=True) if kept]
         for name, column in columns.items()
     }
-    rows = Rows(cells_of, rows_of(table.numbers, keep), columns, answers, ".")
+    kept_numbers = tuple(number for number, kept in zip(table.numbers, keep, strict=True) if kept)
+    rows = Rows(cells_of, kept_numbers, columns, answers, ".")
     return Rows(_filled(rows, issues), rows.numbers, columns, answers, _decimal_mark(rows, table, issues))
 
 
@@ -230,9 +233,12 @@ def _words(rows: Rows, name: str, words: Mapping[str, str], issues: list[Issue])
         own = rows.said(name, cell)
         text = str(int(own) if isinstance(own, float) and own.is_integer() else own).strip().lower()
         word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
+        if word is None and name == "compilation" and yes_or_no(own) is False:
+            word = _WITHOUT[name]
         if word is None:
             unknown.append((str(cell) if cell is not None else "", number))
-        values.append(word)
+        # Nothing is imported before an unknown word is answered; until then the row can be checked.
+        values.append(word or "unknown")
     options = list(dict.fromkeys(words.values()))
     for text, where in grouped(unknown).items():
         asked = (

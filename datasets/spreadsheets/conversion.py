@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from trainlaw.datasets.measurements.runs import BY_DEFAULT, RUN_COLUMNS, RunTabl
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, grouped, rows_of
 from trainlaw.datasets.spreadsheets.cells import (
     NUMBERS,
+    OF_FLAG,
     Rows,
     check_meaning,
     chosen_rows,
@@ -28,7 +29,7 @@ from trainlaw.datasets.spreadsheets.cells import (
 )
 from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, mapped_columns
 from trainlaw.datasets.spreadsheets.layout import SheetTable, find_table
-from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, read_cnns, read_gpus
+from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, gpus_meant, read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, WORDS
 from trainlaw.datasets.spreadsheets.vocabulary import (
@@ -47,7 +48,7 @@ _PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
 _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size", "time": "a time or throughput",
 }  # fmt: skip
-_LINKED = ("link", "network", "algorithm")
+_MOST_READINGS = 12
 _NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
 
 
@@ -58,8 +59,8 @@ class Imported:
     name : of the file. columns : that were read, with the first value of each. frame : one row per run in the
     columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in the
     file. measured : numbers as the file has them, (n,). units : of each number, None where it is open. notes :
-    what was not read or is assumed. issues : what is to be answered or corrected first. hints : texts that may
-    name a GPU: of the file, its sheet and the lines above the table.
+    what was not read or is assumed. issues : what is to be answered or corrected first. table : the runs, with
+    a time of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -72,23 +73,12 @@ class Imported:
     issues: tuple[Issue, ...]
     gpus: GpuCatalog
     cnns: tuple[CnnCounts, ...] = ()
-    hints: tuple[str, ...] = ()
+    table: RunTable | None = None
 
     @property
     def has_guesses(self) -> bool:
         """Whether a column was found by the words of its heading."""
         return any(column.is_guess for column, _ in self.columns)
-
-    @cached_property
-    def trial(self) -> RunTable | None:
-        """The runs, with a time of 1 s where its unit is open; None where there are none."""
-        if self.frame.empty:
-            return None
-        seconds = self.seconds()
-        frame = self.frame.assign(time_s=np.where(np.isfinite(seconds), seconds, 1.0))
-        if not np.isfinite(seconds).all():
-            frame = frame.drop(columns=["time_min_s", "time_max_s"], errors="ignore")
-        return runs_from_frame(frame, self.name, self.gpus, self.cnns)
 
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
         """Return the iteration times in s in the units of the file, or all in `unit`; nan where it is open."""
@@ -99,10 +89,6 @@ class Imported:
             same = np.array([unit is not None and unit.text == own.text for unit in units], dtype=bool)
             found[same] = own.seconds_of(self.measured, batch, gpus)[same]
         return found
-
-    def table(self) -> RunTable:
-        """Return the runs; raises FaultsError for a time that is out of range."""
-        return runs_from_frame(self.frame.assign(time_s=self.seconds()), self.name, self.gpus, self.cnns)
 
 
 def read_spreadsheet(
@@ -127,12 +113,37 @@ def read_spreadsheet(
     hints = (Path(path).stem, sheet, *table.texts)
     _check_needed(columns, said, hints, catalog, issues)
     frame, measured, units = _runs(rows, catalog, names, issues, notes)
+    notes += _readings(rows, frame)
     shown_columns = tuple((column, _first(table, column)) for column in columns.values())
     made = Imported(
         Path(path).name, shown_columns, frame, rows.numbers, measured, units,
-        (*table.notes, *notes), (), catalog, own, hints,
+        (*table.notes, *notes), (), catalog, own,
     )  # fmt: skip
     return _checked(made, issues)
+
+
+def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
+    """Return how the texts of names and choices were read, one line per column that has any."""
+    lines = []
+    for target, ours in ((name, name) for name in ("gpu", "cnn", *WORDS)):
+        cells = rows.cells.get(target)
+        flags = [flag for flag in rows.cells if flag.startswith(FLAG) and OF_FLAG[flag.removeprefix(FLAG)] == ours]
+        if ours not in frame or (cells is None and not flags):
+            continue
+        texts = map(str, cells) if cells is not None else _flag_texts(rows, flags)
+        pairs = dict.fromkeys(
+            f"{text} = {value}" for text, value in zip(texts, frame[ours], strict=True) if value not in (None, text)
+        )
+        if pairs:
+            more = f" and {len(pairs) - _MOST_READINGS} more" if len(pairs) > _MOST_READINGS else ""
+            lines.append(f"{ours} read as: {'; '.join(list(pairs)[:_MOST_READINGS])}{more}")
+    return lines
+
+
+def _flag_texts(rows: Rows, flags: Sequence[str]) -> Iterable[str]:
+    headings = [rows.columns[flag].heading for flag in flags]
+    for cells in zip(*(rows.cells[flag] for flag in flags), strict=True):
+        yield ", ".join(f"{heading} {cell}" for heading, cell in zip(headings, cells, strict=True))
 
 
 def _table_of(
@@ -198,7 +209,7 @@ def _gpus_named(hints: Sequence[str], gpus: GpuCatalog) -> Iterable[str]:
             for start in range(len(words) - length + 1):
                 text = " ".join(words[start : start + length])
                 if any(map(str.isdigit, text)) and any(map(str.isalpha, text)) and len(text) < 40:
-                    yield from gpus.exactly(text)
+                    yield from gpus_meant(text, gpus)
 
 
 def _runs(
@@ -392,14 +403,16 @@ def _asked_units(
         unit = parse_unit(rows.answers.unit)
         if unit is None:
             raise InputError(
-                f"--unit: expected a unit such as {unit_choices()}, got {shown(rows.answers.unit)}"
+                f"--unit: expected a unit such as {', '.join(unit_choices())}, got {shown(rows.answers.unit)}"
             )
         stated = [unit] * len(stated)
     name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
     heading = rows.columns[name].heading
     if any(unit is None for unit in stated):
-        text = f"{heading}: no unit is stated; one of {unit_choices()}"
-        issues.append(Issue("question", text, options=choices("--unit", unit_choices().split(", "))))
+        several = bool((frame["n_gpus"] > 1).any())
+        usual = unit_choices(several)
+        text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
+        issues.append(Issue("question", text, options=choices("--unit", usual)))
         return tuple(stated)
     open_rates = np.array(
         [
@@ -426,17 +439,30 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
         good[:] = False
     made = _kept(made, good)
     try:
-        _ = made.trial
+        made = replace(made, table=_table(made))
     except FaultsError as error:
         at = [(_without_row(fault), fault.row) for fault in error.faults]
         issues += [
             Issue("cells", text, tuple(made.rows[row - 1] for row in where if row is not None))
             for text, where in grouped(at).items()  # type: ignore[arg-type]
         ]
-        bad = {fault.row - 1 for fault in error.faults if fault.row is not None}
-        made = _kept(made, np.array([row not in bad for row in range(len(made.rows))], dtype=bool))
-        made = made if bad else _kept(made, np.zeros(len(made.rows), dtype=bool))
+        bad = {fault.row for fault in error.faults}
+        good = np.array([row not in bad for row in range(1, len(made.rows) + 1)], dtype=bool)
+        # A fault of a whole column leaves nothing to compare; the others are compared without their rows.
+        made = _kept(made, good & (None not in bad))
+        with suppress(FaultsError):
+            made = replace(made, table=_table(made))
     return replace(made, issues=tuple(issues))
+
+
+def _table(made: Imported) -> RunTable | None:
+    if made.frame.empty:
+        return None
+    seconds = made.seconds()
+    frame = made.frame.assign(time_s=np.where(np.isfinite(seconds), seconds, 1.0))
+    if not np.isfinite(seconds).all():
+        frame = frame.drop(columns=["time_min_s", "time_max_s"], errors="ignore")
+    return runs_from_frame(frame, made.name, made.gpus, made.cnns)
 
 
 def _without_row(fault: Fault) -> str:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.hardware.gpus import GpuCatalog, split_memory
-from trainlaw.datasets.spreadsheets.answers import Issue, choices, grouped
+from trainlaw.datasets.spreadsheets.answers import Issue, choices, grouped, meant
 from trainlaw.datasets.spreadsheets.cells import Rows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
@@ -34,6 +34,14 @@ def gpu_and_number(text: str, gpus: GpuCatalog) -> tuple[str, int | None]:
             if match := pattern.fullmatch(text.strip()):
                 return gpus.find(match[name]).gpu, int(match[number])
         raise
+
+
+def gpus_meant(text: str, gpus: GpuCatalog) -> tuple[str, ...]:
+    """Return the names of the GPUs that a text may mean, none for a text that names none."""
+    try:
+        return (gpu_and_number(text, gpus)[0],)
+    except UnknownNameError as error:
+        return meant(text, error)
 
 
 def cnn_named(text: str, own: Collection[str] = ()) -> str:
@@ -102,10 +110,8 @@ def _unknown(column: str, text: str, where: tuple[int, ...], error: TrainlawErro
     candidates = getattr(error, "candidates", ())
     kind = {"gpu": "GPU", "cnn": "CNN"}[column]
     reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
-    text_of_issue = f"{kind} {shown(text)}{': ' + reason if reason else ' is not known'}"
+    text_of_issue = f"{kind} {shown(text)}{': ' + reason if reason and candidates else ' is not known'}"
     if not candidates:
-        file = f"{column}-file"
-        return Issue(
-            "names", f"{text_of_issue}; name it by --value {column}:TEXT=NAME or add it by --{file}", where
-        )
+        advice = f"name it by --value 'column:TEXT=NAME', or add it by --{column}-file"
+        return Issue("names", f"{text_of_issue}; {advice.replace('column', column)}", where)
     return Issue("names", text_of_issue, where, choices("--value", candidates, f"{column}:{text}="))

@@ -1,8 +1,8 @@
 """Units of times and throughputs as headers and cells state them, and the iteration time that follows."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -135,6 +135,11 @@ CANDIDATES: tuple[Unit, ...] = (
 )
 
 
-def unit_choices(units: Iterable[Unit] = CANDIDATES[:6]) -> str:
-    """Return units as a list for a message."""
-    return ", ".join(dict.fromkeys(unit.text for unit in units))
+def unit_choices(several_gpus: bool = False) -> tuple[str, ...]:
+    """Return the usual units as `--unit` takes them.
+
+    >>> unit_choices()
+    ('ms', 's', 'images/s', 'it/s', 'us')
+    """
+    usual = CANDIDATES[:6] if several_gpus else (replace(unit, per_gpu=None) for unit in CANDIDATES[:6])
+    return tuple(dict.fromkeys(unit.text for unit in usual))

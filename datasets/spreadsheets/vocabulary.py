@@ -181,7 +181,7 @@ def read_heading(text: str) -> Meaning:
     """
     if text in _EXACT:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
-    name, stated = _without_unit(text)
+    name, stated = without_unit(text)
     words, unit = _plain_words(name), _specified(stated, name)
     measured = unit is not None or any(
         _target_of("".join(part)) in MEASURES
@@ -209,8 +209,12 @@ def read_heading(text: str) -> Meaning:
     return Meaning(target, None, is_weak=weak, is_average=average)
 
 
-def _without_unit(text: str) -> tuple[str, Unit | None]:
-    """Return a header without the unit that it states in brackets, at its end or as a whole."""
+def without_unit(text: str) -> tuple[str, Unit | None]:
+    """Return a header without the unit that it states in brackets, at its end or as a whole, and the unit.
+
+    >>> without_unit("fp32 (img/s)")[0].strip(), without_unit("Tesla T4")
+    ('fp32', ('Tesla T4', None))
+    """
     for bracket in _BRACKETS.finditer(text):
         inside = bracket[1].strip()
         if unit := parse_unit(inside):
@@ -275,7 +279,7 @@ def _target_of(joined: str) -> str:
 
 def near_target(text: str) -> str:
     """Return the column that a header nearly names ("precison"), "" where none is near."""
-    joined = "".join(_plain_words(_without_unit(text)[0]))
+    joined = "".join(_plain_words(without_unit(text)[0]))
     # "time for 100 iterations" is no time of one.
     if len(joined) < 4 or any(map(str.isdigit, joined)):
         return ""

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from trainlaw.datasets.spreadsheets.answers import meant
 from trainlaw.datasets.spreadsheets.layout import SheetTable
-from trainlaw.datasets.spreadsheets.quantities import parse_unit
 from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
-from trainlaw.datasets.spreadsheets.vocabulary import BATCH, FLAG, MEASURES, TIME, read_heading
+from trainlaw.datasets.spreadsheets.vocabulary import BATCH, FLAG, MEASURES, TIME, read_heading, without_unit
 from trainlaw.formulas.errors import TrainlawError
 
 _BATCH = re.compile(r"(?:bs|b|batch(?:[\s_]*size)?)[\s_=:]*(\d{1,6})", re.IGNORECASE)
@@ -27,18 +27,16 @@ def long_table(
 
     find_gpu, find_cnn : return the name of a GPU or CNN, or raise TrainlawError.
     """
-    meanings = [read_heading(heading) for heading in table.headings]
-    measured = [column for column, meaning in enumerate(meanings) if meaning.target in (*MEASURES, "time_s")]
     headed = {}
     for column in range(min(len(table.headings), _MOST_LOOKED_UP)):
-        if column not in measured and (found := _headed_by(table, column, find_gpu, find_cnn)):
+        if found := _headed_by(table, column, find_gpu, find_cnn):
             headed[column] = found
     kinds = [kind for kind, _, _ in headed.values()]
     kind = max(kinds, key=kinds.count, default="")
     columns = [column for column, (own, _, _) in headed.items() if own == kind]
-    if len(columns) < 2 or measured:
-        return table
-    return _melted(table, columns, kind, headed)
+    others = [heading for column, heading in enumerate(table.headings) if column not in columns]
+    measured = any(read_heading(heading).target in (*MEASURES, "time_s") for heading in others)
+    return table if len(columns) < 2 or measured else _melted(table, columns, kind, headed)
 
 
 def _melted(
@@ -69,15 +67,13 @@ def _headed_by(
 ) -> tuple[str, str, str] | None:
     """Return the kind and value that head a column, and the header of what was measured; None for none."""
     heading, group = table.headings[column], table.groups[column]
-    meaning = read_heading(heading)
-    if meaning.target and not meaning.target.startswith(FLAG):
+    rest, unit = without_unit(heading)
+    text = re.sub(r"^[\W_]+|[\W_]+$", "", rest) if unit else heading
+    meaning = read_heading(text)
+    known = meaning.target and not meaning.target.startswith(FLAG)
+    if known or not text or not _holds_numbers([row[column] for row in table.rows]):
         return None
-    if not _holds_numbers([row[column] for row in table.rows]):
-        return None
-    measured = group if read_heading(group).target in MEASURES else ""
-    text, unit = heading, re.search(r"[(\[]([^)\]]*)[)\]]\s*$", heading)
-    if unit and parse_unit(unit[1]):
-        text, measured = heading[: unit.start()].strip(), f"{TIME} ({unit[1]})"
+    measured = f"{TIME} ({unit.text})" if unit else group if read_heading(group).target in MEASURES else ""
     kind, value = _dimension(text, read_heading(group).target, find_gpu, find_cnn)
     return (kind, value, measured) if kind else None
 
@@ -96,12 +92,10 @@ def _dimension(
     for kind, find in (("gpu", find_gpu), ("cnn", find_cnn)):
         try:
             find(text)
-            return kind, text
         except TrainlawError as error:
-            first = text.lower().split()[0]
-            near = [name for name in getattr(error, "candidates", ()) if name.lower().startswith(first)]
-            if len(near) > 1 and len(first) > 1:
-                return kind, text
+            if not meant(text, error):
+                continue
+        return kind, text
     return (BATCH, text) if text.isdecimal() else ("", "")
 
 

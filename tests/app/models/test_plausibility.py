@@ -24,7 +24,7 @@ class Runs:
         self.frame = pd.DataFrame(configurations, columns=["gpu", "cnn", "batch", "n_gpus"])
         path.write_text(self.frame.assign(precision="amp", time_s=1.0).to_csv(index=False))
         made = read_spreadsheet(path, Answers(batch_is="per-gpu"))
-        self.law_s = law_seconds(made.trial)
+        self.law_s = law_seconds(made.table)
         t = self.law_s * np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(self.law_s)))
         images = self.frame["batch"] * self.frame["n_gpus"]
         self.units = {
