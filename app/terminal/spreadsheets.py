@@ -14,12 +14,12 @@ _TITLES = {
     "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
 }  # fmt: skip
 _MOST_OF_A_KIND = 25
-_NOT_OURS = {
-    "time": "time_s",
-    "throughput": "time_s",
-    "batch": "batch_per_gpu",
-    "global_batch": "batch_per_gpu",
-}
+_OURS = {
+    "time": "time_s", "throughput": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
+    "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
+    "mode": "rows of training", "accumulation": "rows without accumulation",
+    **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+}  # fmt: skip
 
 
 def columns_text(made: Imported) -> str:
