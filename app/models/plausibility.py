@@ -1,4 +1,4 @@
-"""Imported times compared with the built-in law: which unit they fit, and which runs cannot be as they are."""
+"""Imported times compared with the built-in law: which unit they fit, and which cannot be right."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class Check:
 
 
 def law_seconds(runs: RunTable) -> np.ndarray:
-    """Return the iteration times that the built-in law gives, in s, (n_runs,); nan where it is not defined."""
+    """Return the iteration times that the built-in law gives, in s, (n_runs,); nan where it has none."""
     law = load_formula(BUILT_IN)
     single = formula_rows(law, runs).predict(law)
     if not (runs.frame["n_gpus"] > 1).any():
@@ -99,7 +99,9 @@ def _check(made: Imported, trial: RunTable) -> Check:
     tables = (
         RunTable(trial.name, trial.frame.assign(precision=name), trial.facts) for name in ("fp32", "amp")
     )
-    return min((Check(made, law_seconds(table)) for table in tables), key=lambda check: check.fitting_unit()[1])
+    return min(
+        (Check(made, law_seconds(table)) for table in tables), key=lambda check: check.fitting_unit()[1]
+    )
 
 
 def _median(values: np.ndarray) -> float:
@@ -120,7 +122,9 @@ def _with_decimal(issue: Issue) -> Issue:
     if not issue.options or issue.options[0][0] != "--decimal":
         return issue
     likely = issue.options[0]
-    return replace(issue, text=f"{issue.text} The times fit the built-in law with a {likely[1]}", options=(likely,))
+    return replace(
+        issue, text=f"{issue.text} The times fit the built-in law with a {likely[1]}", options=(likely,)
+    )
 
 
 def _named(issue: Issue, unit: Unit) -> Issue:
@@ -144,7 +148,8 @@ def _of_column(check: Check, middle: float) -> Issue | None:
         return None
     factor = show_number(exp(abs(middle)), 2)
     stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
-    text = f"read as {stated}, half of the times are {factor} times as {'long' if middle > 0 else 'short'} as the built-in law gives or more"
+    way = "long" if middle > 0 else "short"
+    text = f"read as {stated}, half of the times are at least {factor} times as {way} as by the built-in law"
     unit, score = check.fitting_unit()
     if unit is not None and unit.text != stated and score < min(log(_FITS_CLEARLY), abs(middle) / 2):
         return Issue("times", f"{text}; these look like {unit.text}", options=(("--unit", unit.text),))
@@ -154,7 +159,7 @@ def _of_column(check: Check, middle: float) -> Issue | None:
 
 
 def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
-    """Return the issue of a batch or throughput that was read as that of each GPU or of all, and is the other."""
+    """Return the issue of a batch or throughput read as that of each GPU or of all that is the other."""
     several = (check.n_gpus > 1) & np.isfinite(deviations)
     if not several.any() or check.made.table is None:
         return None
@@ -171,9 +176,7 @@ def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue
     return Issue("times", text, rows_of(check.made.rows, several), (option,) if option else ())
 
 
-def _other_batch(
-    check: Check, trial: RunTable, answers: Answers
-) -> tuple[str, tuple[str, ...], np.ndarray]:
+def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, tuple[str, ...], np.ndarray]:
     """Return what the batch is if it was misread, the option that says so, and the deviations then."""
     column = next((column for column, _ in check.made.columns if column.target in _BATCHES), None)
     is_global = column is not None and (column.target == GLOBAL_BATCH or answers.batch_is == "global")
@@ -198,7 +201,7 @@ def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
         return
     rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
     examples = "; ".join(
-        _example(row, seconds[place], check.law_s[place]) for place, row in _first(far, rows)
+        _example(row, float(seconds[place]), float(check.law_s[place])) for place, row in _first(far, rows)
     )
     text = f"times that cannot be as they are ({examples}): correct them, or --trust them"
     yield Issue("times", text, rows)
@@ -214,5 +217,8 @@ def _example(row: int, seconds: float, law_s: float) -> str:
         1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
         1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
     }  # fmt: skip
-    near = next((text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), "")
-    return f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}{', ' + near if near else ''}"
+    near = next(
+        (text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), ""
+    )
+    said = f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}"
+    return f"{said}, {near}" if near else said

@@ -34,7 +34,7 @@ def columns_text(made: Imported) -> str:
         for column, value in made.columns
     ]
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
-    lines = [f"{made.name}: {number} without a fault"]
+    lines = [f"{made.name}: {number} read"]
     lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
     return "\n".join([*lines, *(f"note: {note}" for note in made.notes)])
 

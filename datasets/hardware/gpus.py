@@ -21,9 +21,7 @@ _LISTING = re.compile(r"^\s*gpu\s*\d+\s*:|\(uuid:[^)]*\)")
 _HARD_STOPS = re.compile(r"laptop|notebook|mobile|max-?q|max q|\bmig\b|\bgrid\b|vgpu|virtual")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![a-z0-9])")
 # Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
-_LINE = re.compile(
-    r"^(?:quadrortx|quadro|rtx|gtx|radeonrx|radeonpro|radeon|rx|instinct|arc)(?=[a-z]{0,2}\d)"
-)
+_LINE = re.compile(r"^(?:quadrortx|quadro|rtx|gtx|radeonrx|radeonpro|radeon|rx|instinct|arc)(?=[a-z]{0,2}\d)")
 _ENDING = re.compile(r"ada(?:generation)?$")
 _BYTES_PER_UNIT = {"gib": 1e9, "gb": 1e9, "g": 1e9, "mib": 1e9 / 1024, "mb": 1e9 / 1024}
 

@@ -16,9 +16,9 @@ class Answers:
 
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our
     column to the value of all rows. unit, batch_is, decimal, sheet : "" where they were not given. only :
-    column and value of the rows to keep. skip_unmeasured : leave out rows without a time. fill_down : an empty
-    GPU or CNN is that of the row above. trust : import times that are far from the built-in law. confirmed :
-    the columns were read as meant.
+    column and value of the rows to keep. skip_unmeasured : leave out rows without a time. fill_down : an
+    empty GPU or CNN is that of the row above. trust : import times that are far from the built-in law.
+    confirmed : the columns were read as meant.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -103,4 +103,6 @@ def grouped(found: Iterable[tuple[str, int]]) -> Mapping[str, tuple[int, ...]]:
 
 def rows_of(numbers: Sequence[int], chosen: Iterable[bool]) -> tuple[int, ...]:
     """Return the numbers of the chosen rows, each once."""
-    return tuple(dict.fromkeys(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen))
+    return tuple(
+        dict.fromkeys(number for number, is_chosen in zip(numbers, chosen, strict=True) if is_chosen)
+    )

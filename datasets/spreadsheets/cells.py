@@ -1,4 +1,4 @@
-"""The cells of the columns that are read as values of the runs schema, with an issue for each that is none."""
+"""The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,8 @@ from trainlaw.formulas.errors import InputError, shown
 
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
 _FLAGS_OF: Mapping[str, tuple[str, ...]] = {
-    "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",), "compilation": ("xla", "inductor"),
+    "precision": ("amp", "fp16", "bf16", "tf32"), "layout": ("channels_last",),
+    "compilation": ("xla", "inductor"),
 }  # fmt: skip
 #: Column of the runs schema that yes in a column of a flag is about.
 OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS_OF.items() for flag in flags}
@@ -116,7 +117,7 @@ def chosen_rows(
             issues.append(
                 Issue(
                     "question",
-                    f"{without.sum()} of {keep.sum()} rows have no time ({', '.join(texts)[:80]}): leave them out?",
+                    f"rows without a time ({', '.join(texts)[:80]}): leave them out?",
                     rows_of(table.numbers, without),
                     (("--skip-unmeasured",),),
                 )
@@ -140,7 +141,7 @@ def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
         if not any(gaps) or all(gaps):
             continue
         if not rows.answers.fill_down:
-            text = f"{rows.columns[name].heading}: empty below a filled cell: does the cell above count for them?"
+            text = f"{rows.columns[name].heading}: empty cells below filled ones: does the cell above hold?"
             issues.append(Issue("question", text, rows_of(rows.numbers, gaps), (("--fill-down",),)))
         last: object = None
         filled[name] = [last := cell if cell is not None else last for cell in cells]
@@ -291,29 +292,31 @@ def check_meaning(rows: Rows, issues: list[Issue]) -> None:
         several = [str(cell) not in ("1", "1.0", "None") for cell in rows.cells[ACCUMULATION]]
         if any(several):
             heading = rows.columns[ACCUMULATION].heading
-            text = f"{heading}: gradients of several batches are accumulated, so the time is not of one iteration"
+            text = f"{heading}: with accumulated gradients the time is not that of one iteration"
             issues.append(Issue("cells", text, rows_of(rows.numbers, several), (("--only", f"{heading}=1"),)))
 
 
-def read_dataset(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return input sizes in px and classes of the data sets that are named; None where none are.
-
-    A data set without images of one size has nan; "synthetic" says nothing.
-    """
+def read_sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue]) -> dict[str, object]:
+    """Return input sizes in px and classes, of their columns or else of the data set that is named."""
+    found: dict[str, object] = {
+        name: numbers[name] for name in ("input_size_px", "n_classes") if name in numbers
+    }
     if DATASET not in rows.cells:
-        return None
+        return found
 
     def value(cell: object) -> object:
         text = re.sub(r"[^a-z0-9]", "", str(cell).lower())
+        # "synthetic" says nothing about sizes.
         return (None, None) if re.match("synth|random|dummy|fake|real", text) else DATASETS.get(text)
 
     expected = f"one of {', '.join(DATASETS)} (or --value {DATASET}:TEXT=NAME)"
-    found = [pair or (None, None) for pair in rows.read(DATASET, value, expected, issues)]
-    sizes, classes = (
-        np.array([np.nan if pair[place] is None else pair[place] for pair in found], dtype=np.float64)  # type: ignore[index]
-        for place in (0, 1)
-    )
-    return sizes, classes
+    pairs = [
+        pair if isinstance(pair, tuple) else (None, None)
+        for pair in rows.read(DATASET, value, expected, issues)
+    ]
+    for place, name in enumerate(("input_size_px", "n_classes")):
+        found.setdefault(name, [pair[place] for pair in pairs])
+    return found
 
 
 def read_years(rows: Rows) -> list[object] | None:
@@ -322,7 +325,7 @@ def read_years(rows: Rows) -> list[object] | None:
 
 
 def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
-    """Return the measured numbers, nan where a cell is none, and the unit of each; None where none is stated."""
+    """Return the measured numbers, nan where a cell is none, and the unit of each, None without one."""
     name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
     column, cells = rows.columns[name], rows.cells[name]
     dates = [is_date(cell) for cell in cells]

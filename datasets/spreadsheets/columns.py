@@ -138,7 +138,7 @@ def _left_notes(
     chosen: Mapping[str, MappedColumn],
     issues: list[Issue],
 ) -> list[str]:
-    """Return notes on the columns that are not read; append an issue for a name that is nearly one of ours."""
+    """Return notes on the columns that are not read; append an issue for a name that resembles one."""
     plain, notes = [], []
     has_batch = bool(set(_BATCHES) & set(chosen))
     for heading, reason in left.items():

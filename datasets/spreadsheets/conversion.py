@@ -21,13 +21,14 @@ from trainlaw.datasets.spreadsheets.cells import (
     Rows,
     check_meaning,
     chosen_rows,
-    read_dataset,
     read_measured,
     read_numbers,
+    read_sizes,
     read_words,
     read_years,
 )
 from trainlaw.datasets.spreadsheets.columns import OUR_NAMES, MappedColumn, mapped_columns
+from trainlaw.datasets.spreadsheets.counting import counted, says_gpus
 from trainlaw.datasets.spreadsheets.layout import SheetTable, find_table
 from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, gpus_meant, read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
@@ -36,7 +37,6 @@ from trainlaw.datasets.spreadsheets.vocabulary import (
     BATCH,
     FLAG,
     GLOBAL_BATCH,
-    GPUS_PER_NODE,
     MEASURES,
     RATE,
     TIME,
@@ -48,6 +48,7 @@ _PRECISIONS = ("fp32", "tf32", "amp", "fp16", "bf16", DEFAULT_PRECISION)
 _NEEDED: Mapping[str, str] = {
     "gpu": "the GPU", "cnn": "the CNN", "batch": "the batch size", "time": "a time or throughput",
 }  # fmt: skip
+_SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
 _MOST_READINGS = 12
 _NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
 
@@ -56,11 +57,11 @@ _NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
 class Imported:
     """What was read of a spreadsheet.
 
-    name : of the file. columns : that were read, with the first value of each. frame : one row per run in the
-    columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in the
-    file. measured : numbers as the file has them, (n,). units : of each number, None where it is open. notes :
-    what was not read or is assumed. issues : what is to be answered or corrected first. table : the runs, with
-    a time of 1 s where its unit is open; None where no row can be a run.
+    name : of the file. columns : that were read, with the first value of each. frame : one row per run in
+    the columns of the runs schema, without `time_s`, for the rows without a fault. rows : number of each in
+    the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
+    notes : what was not read or is assumed. issues : what is to be answered or corrected first. table : the
+    runs, with a time of 1 s where its unit is open; None where no row can be a run.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Imported:
         return any(column.is_guess for column, _ in self.columns)
 
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
-        """Return the iteration times in s in the units of the file, or all in `unit`; nan where it is open."""
+        """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
         batch, gpus = (self.frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
         units = [unit] * len(self.measured) if unit else list(self.units)
         found = np.full(len(self.measured), np.nan)
@@ -127,12 +128,16 @@ def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
     lines = []
     for target, ours in ((name, name) for name in ("gpu", "cnn", *WORDS)):
         cells = rows.cells.get(target)
-        flags = [flag for flag in rows.cells if flag.startswith(FLAG) and OF_FLAG[flag.removeprefix(FLAG)] == ours]
+        flags = [
+            flag for flag in rows.cells if flag.startswith(FLAG) and OF_FLAG[flag.removeprefix(FLAG)] == ours
+        ]
         if ours not in frame or (cells is None and not flags):
             continue
         texts = map(str, cells) if cells is not None else _flag_texts(rows, flags)
         pairs = dict.fromkeys(
-            f"{text} = {value}" for text, value in zip(texts, frame[ours], strict=True) if value not in (None, text)
+            f"{text} = {value}"
+            for text, value in zip(texts, frame[ours], strict=True)
+            if value not in (None, text)
         )
         if pairs:
             more = f" and {len(pairs) - _MOST_READINGS} more" if len(pairs) > _MOST_READINGS else ""
@@ -159,8 +164,8 @@ def _table_of(
         first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
         cells = ", ".join(str(cell) for cell in first if cell is not None)
         raise InputError(
-            f"{path.name}: expected a row with names of columns (GPU, model, batch size, time) and rows below, got "
-            f"none; it begins with {shown(cells)}; name your columns, such as --column gpu=NAME"
+            f"{path.name}: expected a row with names of columns (GPU, model, batch size, time) and rows "
+            f"below, got none; it begins with {shown(cells)}; name your columns, such as --column gpu=NAME"
         )
     if len(tables) > 1:
         text = f"{len(tables)} sheets have a table; each is imported for itself: which one?"
@@ -197,7 +202,7 @@ def _check_needed(
         issues.append(Issue("question", text, options=choices("--set", likely or ("CHOICE",), f"{ours}=")))
     has_precision = {"precision", *(f"{FLAG}{name}" for name in ("amp", "fp16", "bf16", "tf32"))} & known
     if not has_precision and "precision" not in asked:
-        text = f"no column is the precision; one of {', '.join(_PRECISIONS)} (what PyTorch uses without a choice)"
+        text = "no column is the precision (default: what PyTorch uses where none is chosen)"
         issues.append(Issue("question", text, options=choices("--precision", _PRECISIONS)))
 
 
@@ -216,38 +221,34 @@ def _runs(
     rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue], notes: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...]]:
     """Return the columns of the runs schema, the measured numbers and their units."""
-    constants = _constants(rows, gpus)
-    numbers = read_numbers(rows, issues)
-    size = len(rows)
-    counted = (
-        "n_gpus" in numbers or "n_gpus" in constants or GPUS_PER_NODE in numbers or len(_batches(rows)) > 1
-    )
-    found: dict[str, object] = {**constants}
-    factors: list[int | None] = [None] * size
+    constants, numbers, size = _constants(rows, gpus), read_numbers(rows, issues), len(rows)
+    found: dict[str, object] = {name: text for name, text in constants.items() if name in _SCHEMA}
+    said: list[int | None] = [None] * size
     if "gpu" in rows.cells:
-        found["gpu"], factors = read_gpus(rows, gpus, counted, issues)
+        found["gpu"], said = read_gpus(rows, gpus, says_gpus(rows, constants), issues)
     if "cnn" in rows.cells:
         found["cnn"] = read_cnns(rows, own, issues)
-    found |= _counted(rows, numbers, constants, factors, issues)
-    found |= {name: values for name, values in read_words(rows, issues).items()}
     check_meaning(rows, issues)
-    found |= _sizes(rows, numbers, issues)
+    found |= counted(rows, numbers, constants, said, issues)
+    found |= {**read_words(rows, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
+    index = range(size)
+    columns = {name: pd.Series(values, index=index, dtype=object) for name, values in found.items()}
+    frame = pd.DataFrame(columns, index=index).infer_objects()
+    frame = _with_links(_with_precision(frame, gpus), gpus, notes)
+    if not {"time_s", *MEASURES} & set(rows.cells):
+        return frame, np.full(size, np.nan), (None,) * size
+    measured, stated = read_measured(rows, issues)
+    return frame, measured, _asked_units(rows, stated, frame, issues)
+
+
+def _copied(rows: Rows) -> dict[str, object]:
+    """Return the columns of the runs schema that are read as they are, and the year of a date."""
     years = read_years(rows)
-    if years is not None and "bench_year" not in rows.cells:
-        found["bench_year"] = years
+    found: dict[str, object] = {} if years is None else {"bench_year": years}
     for name in rows.cells:
-        if name not in _NOT_COPIED and name in OUR_NAMES and name in {column.name for column in RUN_COLUMNS}:
+        if name in _SCHEMA and name not in _NOT_COPIED:
             found[name] = [rows.said(name, cell) for cell in rows.cells[name]]
-    frame = pd.DataFrame(
-        {name: pd.Series(values, index=range(size)) for name, values in found.items()}, index=range(size)
-    )
-    frame = _with_precision(frame, gpus)
-    frame = _with_links(frame, gpus, notes)
-    measured, units = np.full(size, np.nan), tuple[Unit | None, ...]([None] * size)
-    if {"time_s", *MEASURES} & set(rows.cells):
-        measured, stated = read_measured(rows, issues)
-        units = _asked_units(rows, stated, frame, issues)
-    return frame, measured, units
+    return found
 
 
 def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
@@ -273,92 +274,6 @@ def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
             raise unknown_name("precision", str(constants["precision"]), (*_PRECISIONS, "unknown"))
         constants["precision"] = word
     return constants
-
-
-def _batches(rows: Rows) -> list[str]:
-    return [name for name in (BATCH, "batch_per_gpu", GLOBAL_BATCH) if name in rows.cells]
-
-
-def _counted(
-    rows: Rows,
-    numbers: Mapping[str, np.ndarray],
-    constants: dict[str, object],
-    factors: Sequence[int | None],
-    issues: list[Issue],
-) -> dict[str, object]:
-    """Return GPUs, nodes and images per GPU of each row."""
-    size = len(rows)
-    known = {name: np.full(size, float(str(constants.pop(name)))) for name in (
-        "n_gpus", "n_nodes", "batch_per_gpu", BATCH, GLOBAL_BATCH, GPUS_PER_NODE
-    ) if name in constants}  # fmt: skip
-    known |= numbers
-    nodes = known.get("n_nodes", np.ones(size))
-    own = np.array([np.nan if factor is None else factor for factor in factors], dtype=np.float64)
-    per_gpu, whole = (
-        known.get("batch_per_gpu", known.get(BATCH) if GLOBAL_BATCH in known else None),
-        known.get(GLOBAL_BATCH),
-    )
-    if whole is None and BATCH in known and "batch_per_gpu" in known:
-        whole = known[BATCH]
-    if "n_gpus" in known:
-        n_gpus = known["n_gpus"]
-        wrong = np.isfinite(own) & (own != n_gpus)
-        if wrong.any():
-            issues.append(
-                Issue("cells", "the GPU's name says another number of GPUs", rows_of(rows.numbers, wrong))
-            )
-    elif GPUS_PER_NODE in known:
-        n_gpus = known[GPUS_PER_NODE] * nodes
-    elif per_gpu is not None and whole is not None:
-        n_gpus = whole / per_gpu
-    else:
-        n_gpus = np.where(np.isfinite(own), own, nodes)
-    batch = _batch_per_gpu(rows, known, n_gpus, per_gpu, whole, issues)
-    return {"n_gpus": n_gpus, "n_nodes": nodes, **({} if batch is None else {"batch_per_gpu": batch})}
-
-
-def _batch_per_gpu(
-    rows: Rows,
-    known: Mapping[str, np.ndarray],
-    n_gpus: np.ndarray,
-    per_gpu: np.ndarray | None,
-    whole: np.ndarray | None,
-    issues: list[Issue],
-) -> np.ndarray | None:
-    if per_gpu is not None and whole is not None:
-        wrong = per_gpu * n_gpus != whole
-        if wrong.any():
-            text = "batch per GPU times GPUs is not the global batch"
-            issues.append(Issue("cells", text, rows_of(rows.numbers, wrong)))
-    if per_gpu is None and whole is None and BATCH in known:
-        per_gpu = known[BATCH]
-        several = n_gpus > 1
-        if several.any() and rows.answers.batch_is == "global":
-            per_gpu, whole = None, known[BATCH]
-        elif several.any() and not rows.answers.batch_is:
-            heading = rows.columns[BATCH].heading if BATCH in rows.columns else BATCH
-            text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
-            options = choices("--batch-is", ("per-gpu", "global"))
-            issues.append(Issue("question", text, rows_of(rows.numbers, several), options))
-    if per_gpu is None and whole is not None:
-        per_gpu = whole / n_gpus
-        uneven = np.isfinite(per_gpu) & (per_gpu != np.floor(per_gpu))
-        if uneven.any():
-            text = "the global batch is not a multiple of the number of GPUs"
-            issues.append(Issue("cells", text, rows_of(rows.numbers, uneven)))
-    return per_gpu
-
-
-def _sizes(rows: Rows, numbers: Mapping[str, np.ndarray], issues: list[Issue]) -> dict[str, object]:
-    """Return input sizes and classes, of their columns or else of the data set."""
-    found: dict[str, object] = {
-        name: numbers[name] for name in ("input_size_px", "n_classes") if name in numbers
-    }
-    named = read_dataset(rows, issues)
-    if named is not None:
-        for name, values in zip(("input_size_px", "n_classes"), named, strict=True):
-            found.setdefault(name, values)
-    return found
 
 
 def _with_precision(frame: pd.DataFrame, gpus: GpuCatalog) -> pd.DataFrame:

@@ -154,7 +154,7 @@ def _letters(column: int) -> str:
 
 
 def _with_units(rows: Sequence[Cells], first: int, headings: list[str]) -> tuple[int, list[str]]:
-    """Return the first row of the body and the headings with the units of a line of units, if there is one."""
+    """Return the first row of the body and the headings, with the units of a line of units below."""
     line = rows[first] if first < len(rows) else ()
     texts = {column: cell for column, cell in enumerate(line) if cell is not None}
     units = {column for column, cell in texts.items() if isinstance(cell, str) and parse_unit(cell)}

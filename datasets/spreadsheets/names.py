@@ -10,8 +10,8 @@ from trainlaw.datasets.spreadsheets.answers import Issue, choices, grouped, mean
 from trainlaw.datasets.spreadsheets.cells import Rows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
-_BEFORE = re.compile(r"(\d{1,4})\s*[x×*]\s*(.+)", re.IGNORECASE)
-_BEHIND = re.compile(r"(.+?)\s+\(?[x×*]\s*(\d{1,4})\)?", re.IGNORECASE)
+_BEFORE = re.compile(r"(\d{1,4})\s*[x\u00d7*]\s*(.+)", re.IGNORECASE)
+_BEHIND = re.compile(r"(.+?)\s+\(?[x\u00d7*]\s*(\d{1,4})\)?", re.IGNORECASE)
 _PACKAGE = re.compile(
     r"\s*\((?:torchvision|pytorch|keras|tensorflow|tf|224|imagenet)\)$|^(?:torchvision|keras) ", re.I
 )

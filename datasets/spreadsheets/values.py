@@ -1,4 +1,4 @@
-"""What people write into cells: precisions, yes and no, sizes, numbers with units, and runs without a time."""
+"""What people write into cells: precisions, yes and no, sizes, numbers with units, or no time at all."""
 
 import datetime
 import math
@@ -64,12 +64,14 @@ DATASETS: Mapping[str, tuple[int | None, int]] = MappingProxyType(
     }
 )
 _UNMEASURED = re.compile(
-    r"[-–—?.x/]+|n\.?/?\s?a\.?|nan|null|none|tbd|todo|oom|cuda oom|out of memory|.*out of memory.*|fail(?:ed)?|"
-    r"err(?:or)?|crash(?:ed)?|skip(?:ped)?|not run|missing|#(?:n/a|nv|div/0!|value!|ref!|wert!|bezug!)|k\.?a\.?|timeout",
+    r"[-\u2013\u2014?.x/]+|n\.?/?\s?a\.?|k\.?a\.?|nan|null|none|tbd|todo|missing|not run|timeout|"
+    r"skip(?:ped)?|(?:cuda )?oom|.*out of memory.*|fail(?:ed)?|err(?:or)?|crash(?:ed)?|"
+    r"#(?:n/a|nv|div/0!|value!|ref!|wert!|bezug!)",
     re.IGNORECASE,
 )
 _SIZE = re.compile(
-    r"(?:3\s*[x×*,]\s*)?(\d{1,5})\s*[x×*,]\s*(\d{1,5})(?:\s*[x×*,]\s*3)?\s*(?:px|pixels?)?", re.I
+    r"(?:3\s*[x\u00d7*,]\s*)?(\d{1,5})\s*[x\u00d7*,]\s*(\d{1,5})(?:\s*[x\u00d7*,]\s*3)?\s*(?:px|pixels?)?",
+    re.I,
 )
 _QUANTITY = re.compile(
     r"([-+]?[\d.,'\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*(\D.*)?", re.I
@@ -125,18 +127,22 @@ def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
         return math.nan, None
     if isinstance(cell, int | float):
         return float(cell), None
-    seconds = Unit("iteration", 1.0, False)
-    if isinstance(cell, datetime.timedelta):
-        return cell.total_seconds(), seconds
-    if isinstance(cell, datetime.time):
-        return cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond * 1e-6, seconds
+    if (seconds := _clock_seconds(cell)) is not None:
+        return seconds, Unit("iteration", 1.0, False)
     text = str(cell).strip()
-    if match := _CLOCK.fullmatch(text):
+    return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
+
+
+def _clock_seconds(cell: object) -> float | None:
+    """Return the seconds of a duration, or of a text such as 0:01:30; None for another cell."""
+    if isinstance(cell, datetime.timedelta):
+        return cell.total_seconds()
+    if isinstance(cell, datetime.time):
+        return cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond * 1e-6
+    if match := _CLOCK.fullmatch(str(cell).strip()):
         hours, minutes, rest = match.groups()
-        return int(hours) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", ".")), seconds
-    if is_number(text):
-        return number_of(text, decimal), None
-    return _with_unit(text, decimal)
+        return int(hours) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", "."))
+    return None
 
 
 def _with_unit(text: str, decimal: str) -> tuple[float, Unit | None]:

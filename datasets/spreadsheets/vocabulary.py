@@ -25,13 +25,13 @@ MEASURES = (TIME, RATE)
 _WORDS: Mapping[str, tuple[str, str]] = {
     "gpu": (
         "gpu gpuname gpumodel gputype gputyp graphicscard videocard grafikkarte gpudevice devicename "
-        "acceleratorname acceleratormodel acceleratormodelname acceleratortype gpuproduct gpuchip accelerator",
-        "device card hardware hw chip system processor machine host server instance instancetype "
-        "gerät",
+        "acceleratorname acceleratormodel acceleratormodelname acceleratortype gpuproduct "
+        "gpuchip accelerator",
+        "device card hardware hw chip system processor machine host server instance instancetype gerät",
     ),
     "cnn": (
-        "cnn model modelname network networkname net arch architecture backbone modell netz netzwerk cnnmodel "
-        "neuralnetwork nn neuralnet dnn topology cnnname modelarch netname modelarchitecture",
+        "cnn model modelname network networkname net arch architecture backbone modell netz netzwerk "
+        "cnnmodel neuralnetwork nn neuralnet dnn topology cnnname modelarch netname modelarchitecture",
         "benchmark workload",
     ),
     BATCH: (
@@ -53,8 +53,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "",
     ),
     "n_gpus": (
-        "ngpu ngpus gpus gpucount gpunum numbergpus numgpus anzahlgpus gpuanzahl worldsize naccelerators accelerators "
-        "ndevices devices numaccelerators gpusused numberaccelerators acceleratorcount "
+        "ngpu ngpus gpus gpucount gpunum numbergpus numgpus anzahlgpus gpuanzahl worldsize naccelerators "
+        "accelerators ndevices devices numaccelerators gpusused numberaccelerators acceleratorcount "
         "devicecount ngpusused totalgpus gpustotal totalaccelerators numberdevices anzahlgpu nranks",
         "ranks nprocs worldsize",
     ),
@@ -109,8 +109,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     f"{FLAG}xla": ("xla usexla", ""),
     f"{FLAG}inductor": ("inductor", ""),
     TIME: (
-        "time steptime itertime iterationtime timeperstep timeperiteration timeperiter timeperbatch batchtime "
-        "latency iterationszeit zeit zeitproiteration zeitproschritt zeititeration stepduration "
+        "time steptime itertime iterationtime timeperstep timeperiteration timeperiter timeperbatch "
+        "batchtime latency iterationszeit zeit zeitproiteration zeitproschritt zeititeration stepduration "
         "iterduration timestep timeiter timeiteration timebatch steplatency iterationlatency schrittzeit "
         "perstep periter periteration timeit timemedian mediantime perbatch timeperit",
         "duration runtime elapsed dauer laufzeit elapsedtime timing result measurement wert value ergebnis",
@@ -124,16 +124,16 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "loss accuracy acc top1 top5 params paramcount parameters flops gflops gmacs macts macs memory mem "
         "memorygb gpumemory gpumem vram peakmemory maxmemory power energy temperature temp utilization util "
         "gpuutil gpuutilization gpuid gpuindex deviceid index id nr no row comment comments note notes "
-        "remark remarks kommentar bemerkung bemerkungen anmerkung user operator notiz speedup efficiency epochs epoch "
-        "numworkers workers dataloaderworkers seed driver driverversion cuda cudaversion cudnn os "
-        "hostname cpu ram price cost nimages iterations steps iters numsteps numiters warmup repeats "
-        "optimizer lr learningrate submitter availability status rank layers depth weights relative clock",
+        "remark remarks kommentar bemerkung bemerkungen anmerkung user operator notiz speedup "
+        "efficiency epochs epoch numworkers workers dataloaderworkers seed driver driverversion cuda "
+        "cudaversion cudnn os hostname cpu ram price cost nimages iterations steps iters numsteps numiters "
+        "warmup repeats optimizer lr learningrate submitter availability status rank layers depth weights relative clock",
         "",
     ),
 }
 _SPREAD = frozenset(
-    "std stdev stddev sd err error deviation variance var cv iqr ci min max minimum maximum best worst p5 p10 "
-    "p25 p75 p90 p95 p99 fastest slowest streuung abweichung".split()
+    "std stdev stddev sd err error deviation variance var cv iqr ci min max minimum maximum best worst p5 "
+    "p10 p25 p75 p90 p95 p99 fastest slowest streuung abweichung".split()
 )
 _AVERAGE = frozenset("mean avg average median p50 mittel mittelwert mittlere durchschnitt typical".split())
 _OTHER = frozenset(
@@ -183,30 +183,34 @@ def read_heading(text: str) -> Meaning:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
     name, stated = without_unit(text)
     words, unit = _plain_words(name), _specified(stated, name)
-    measured = unit is not None or any(
-        _target_of("".join(part)) in MEASURES
-        for part in ([word for word in words if word not in _SPREAD | _OTHER | _AVERAGE],)
-        if part
-    )
-    if measured and _SPREAD & set(words):
-        return Meaning(IGNORED, unit)
-    # The total throughput is that of all GPUs, the total time that of all iterations.
-    other = _OTHER - {"total", "gesamt"} if unit is not None and unit.is_rate else _OTHER
-    if measured and other & set(words):
-        return Meaning(OTHER_TIME, unit)
-    average = bool(_AVERAGE & set(words))
+    if (unit is not None or _is_measure(words)) and (left := _not_measured(words, unit)):
+        return Meaning(left, unit)
     unsaid = _AVERAGE | (_SCOPES if unit is not None else frozenset())
     joined = "".join(word for word in words if word not in unsaid)
-    target = _target_of(joined)
-    if unit is not None and target not in (*MEASURES, ""):
-        # "Batch [s]" or "size (ms)" measures nothing that can be read.
-        return Meaning(TIME if not unit.is_rate else RATE, unit, is_weak=True)
-    if unit is not None and (target or not joined or set(words) <= _AROUND_UNITS):
-        return Meaning(RATE if unit.is_rate else TIME, unit, is_average=average)
-    if unit is not None:
-        return Meaning("", unit)
-    weak = joined in _weak()
-    return Meaning(target, None, is_weak=weak, is_average=average)
+    target, is_average = _target_of(joined), bool(_AVERAGE & set(words))
+    if unit is None:
+        return Meaning(target, None, is_weak=joined in _weak(), is_average=is_average)
+    measure = RATE if unit.is_rate else TIME
+    if target not in (*MEASURES, ""):
+        # "Batch (ms)" is the time of a batch where nothing else is a time.
+        return Meaning(measure, unit, is_weak=True)
+    known = bool(target) or not joined or set(words) <= _AROUND_UNITS
+    return Meaning(measure if known else "", unit, is_average=is_average)
+
+
+def _is_measure(words: list[str]) -> bool:
+    """Return whether words without a unit name a time or throughput, perhaps of something else."""
+    plain = "".join(word for word in words if word not in _SPREAD | _OTHER | _AVERAGE)
+    return _target_of(plain) in MEASURES
+
+
+def _not_measured(words: list[str], unit: Unit | None) -> str:
+    """Return what a time or throughput is that is none of a training iteration; "" for one that is."""
+    if _SPREAD & set(words):
+        return IGNORED
+    # The total throughput is that of all GPUs, the total time that of all iterations.
+    other = _OTHER - {"total", "gesamt"} if unit is not None and unit.is_rate else _OTHER
+    return OTHER_TIME if other & set(words) else ""
 
 
 def without_unit(text: str) -> tuple[str, Unit | None]:

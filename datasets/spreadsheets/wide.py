@@ -81,7 +81,7 @@ def _headed_by(
 def _dimension(
     text: str, group: str, find_gpu: Callable[[str], str], find_cnn: Callable[[str], str]
 ) -> tuple[str, str]:
-    """Return what a text is a value of, and the value; "" for neither. group : what the header above names."""
+    """Return what a text is a value of, and the value; "" for neither. group : column named above it."""
     if text.lower() in PRECISION_WORDS and not text.isdecimal():
         return "precision", text
     for kind, pattern in ((BATCH, _BATCH), ("n_gpus", _GPUS)):

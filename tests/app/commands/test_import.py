@@ -42,7 +42,10 @@ def with_times(configurations) -> pd.DataFrame:
     )
     law = law_seconds(runs_from_frame(linked, "truth", built_in_gpus()))
     noise = np.exp(np.random.default_rng(0).normal(0.0, 0.2, len(frame)))
-    return frame.assign(time_s=[float(f"{value:.6g}") for value in law * noise], images_s=lambda t: t["batch_per_gpu"] * t["n_gpus"] / t["time_s"])
+    return frame.assign(
+        time_s=[float(f"{value:.6g}") for value in law * noise],
+        images_s=lambda t: t["batch_per_gpu"] * t["n_gpus"] / t["time_s"],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +114,9 @@ def assert_same(table, truth, columns=("gpu", "cnn", "batch_per_gpu", "precision
 
 def test_csv_with_milliseconds(tmp_path, amp):
     rows = [["GPU", "Model", "Batch Size", "Time (ms)"]]
-    rows += [[NAMES[r.gpu], NAMES[r.cnn], r.batch_per_gpu, f"{1000 * r.time_s:.4f}"] for r in amp.itertuples()]
+    rows += [
+        [NAMES[r.gpu], NAMES[r.cnn], r.batch_per_gpu, f"{1000 * r.time_s:.4f}"] for r in amp.itertuples()
+    ]
     (tmp_path / "runs.csv").write_text(text(rows))
     table, said = imported(tmp_path / "runs.csv", ["amp"])
     assert_same(table, amp)
@@ -127,7 +132,9 @@ def test_throughput_with_booleans_for_mixed_precision(tmp_path, runs):
     (tmp_path / "runs.csv").write_text(text(rows))
     table, _ = imported(tmp_path / "runs.csv")
     # Without mixed precision PyTorch uses tf32 on this one of the GPUs.
-    truth = runs.assign(precision=runs["precision"].where((runs["gpu"] != "RTX 3090") | (runs["precision"] == "amp"), "tf32"))
+    truth = runs.assign(
+        precision=runs["precision"].where((runs["gpu"] != "RTX 3090") | (runs["precision"] == "amp"), "tf32")
+    )
     assert_same(table, truth)
 
 
@@ -147,7 +154,10 @@ def test_workbook_with_merged_headers_and_notes(tmp_path, runs):
     rows = [
         ["Setup", None, None, None, None, "Results", None],
         ["GPU", "Model", None, "Batch", "Precision", "Time [ms]", "Std [ms]"],
-        *([NAMES[r.gpu], r.cnn, "x", r.batch_per_gpu, r.precision, 1000 * r.time_s, 0.1] for r in runs.itertuples()),
+        *(
+            [NAMES[r.gpu], r.cnn, "x", r.batch_per_gpu, r.precision, 1000 * r.time_s, 0.1]
+            for r in runs.itertuples()
+        ),
         [],
         ["All runs with driver 470."],
     ]
@@ -173,9 +183,29 @@ def test_workbook_with_a_title_block_and_a_line_of_units(tmp_path, amp):
 
 
 def test_results_in_the_style_of_mlperf(tmp_path, several):
-    rows = [["Submitter", "System", "Accelerator", "# Accelerators", "Benchmark", "Global batch size", "Precision", "Throughput (samples/s)"]]
+    rows = [
+        [
+            "Submitter",
+            "System",
+            "Accelerator",
+            "# Accelerators",
+            "Benchmark",
+            "Global batch size",
+            "Precision",
+            "Throughput (samples/s)",
+        ]
+    ]
     rows += [
-        ["Us", "dgx1_x", NAMES[r.gpu], r.n_gpus, "ResNet-50 v1.5" if r.cnn == "resnet50" else "vgg16", r.batch_per_gpu * r.n_gpus, "mixed", round(r.images_s, 1)]
+        [
+            "Us",
+            "dgx1_x",
+            NAMES[r.gpu],
+            r.n_gpus,
+            "ResNet-50 v1.5" if r.cnn == "resnet50" else "vgg16",
+            r.batch_per_gpu * r.n_gpus,
+            "mixed",
+            round(r.images_s, 1),
+        ]
         for r in several.itertuples()
     ]
     (tmp_path / "mlperf.csv").write_text(text(rows))
@@ -198,31 +228,48 @@ def test_tabs_of_a_shell_script(tmp_path, amp):
 def test_excels_export_in_utf_16(tmp_path, runs):
     rows = [["GPU Name", "Model", "Batch", "FP16", "Throughput"]]
     rows += [
-        [f"{NAMES[r.gpu]}", NAMES[r.cnn], r.batch_per_gpu, "Yes" if r.precision == "amp" else "No", comma(r.images_s, 1)]
+        [
+            f"{NAMES[r.gpu]}",
+            NAMES[r.cnn],
+            r.batch_per_gpu,
+            "Yes" if r.precision == "amp" else "No",
+            comma(r.images_s, 1),
+        ]
         for r in runs.itertuples()
     ]
     (tmp_path / "export.txt").write_bytes(text(rows, "\t").encode("utf-16"))
     table, said = imported(tmp_path / "export.txt")
     assert "the built-in law says images/s" in said
     precision = runs["precision"].map({"amp": "fp16", "fp32": "fp32"})
-    truth = runs.assign(precision=precision.where((runs["gpu"] != "RTX 3090") | (precision == "fp16"), "tf32"))
+    truth = runs.assign(
+        precision=precision.where((runs["gpu"] != "RTX 3090") | (precision == "fp16"), "tf32")
+    )
     assert_same(table, truth)
 
 
 def test_one_row_per_number_of_gpus(tmp_path, several):
     rows = [["gpu", "model", "batch_size", "num_gpus", "dtype", "step time (s)"]]
-    rows += [["V100 SXM2 16 GB", r.cnn, r.batch_per_gpu * r.n_gpus, r.n_gpus, "AMP", r.time_s] for r in several.itertuples()]
+    rows += [
+        ["V100 SXM2 16 GB", r.cnn, r.batch_per_gpu * r.n_gpus, r.n_gpus, "AMP", r.time_s]
+        for r in several.itertuples()
+    ]
     (tmp_path / "scaling.csv").write_text(text(rows))
-    table, said = imported(tmp_path / "scaling.csv", ["global"])
+    table, said = imported(tmp_path / "scaling.csv")
     assert_same(table, several)
-    assert "assumed for several GPUs" in said
+    assert "assumed for several GPUs" in said and "the batch is that of all GPUs together" in said
 
 
 def test_a_wide_table_with_a_column_per_gpu(tmp_path, amp):
     wide = amp.pivot(index=["cnn", "batch_per_gpu"], columns="gpu", values="images_s").reset_index()
     rows = [["model", "batch", "T4", "V100 (16GB)", "3090"]]
     rows += [
-        [r["cnn"], r["batch_per_gpu"], round(r["T4"], 1), round(r["V100-SXM2-16GB"], 1), round(r["RTX 3090"], 1)]
+        [
+            r["cnn"],
+            r["batch_per_gpu"],
+            round(r["T4"], 1),
+            round(r["V100-SXM2-16GB"], 1),
+            round(r["RTX 3090"], 1),
+        ]
         for _, r in wide.iterrows()
     ]
     (tmp_path / "wide.csv").write_text(text(rows))
@@ -237,7 +284,15 @@ def test_names_as_nvidia_smi_prints_them(tmp_path, amp):
     memory = {"T4": 15360, "V100-SXM2-16GB": 16384, "RTX 3090": 24576}
     rows = [["GPU", "CNN", "batch/GPU", "# GPUs", "precision", "s/it", "img_size"]]
     rows += [
-        [f"GPU 0: {NAMES[r.gpu]}, {memory[r.gpu]} MiB", NAMES[r.cnn], r.batch_per_gpu, 1, "16-mixed", r.time_s, "224x224"]
+        [
+            f"GPU 0: {NAMES[r.gpu]}, {memory[r.gpu]} MiB",
+            NAMES[r.cnn],
+            r.batch_per_gpu,
+            1,
+            "16-mixed",
+            r.time_s,
+            "224x224",
+        ]
         for r in amp.itertuples()
     ]
     (tmp_path / "smi.csv").write_text(text(rows))
@@ -247,9 +302,25 @@ def test_names_as_nvidia_smi_prints_them(tmp_path, amp):
 
 def test_results_of_timm(tmp_path, amp):
     own = amp[(amp["gpu"] == "RTX 3090")].reset_index(drop=True)
-    rows = [["model", "train_samples_per_sec", "train_step_time", "train_batch_size", "train_img_size", "param_count"]]
+    rows = [
+        [
+            "model",
+            "train_samples_per_sec",
+            "train_step_time",
+            "train_batch_size",
+            "train_img_size",
+            "param_count",
+        ]
+    ]
     rows += [
-        [f"{r.cnn}.tv_in1k" if r.cnn == "resnet50" else r.cnn, round(r.images_s, 2), round(1000 * r.time_s, 3), r.batch_per_gpu, 224, 25.6]
+        [
+            f"{r.cnn}.tv_in1k" if r.cnn == "resnet50" else r.cnn,
+            round(r.images_s, 2),
+            round(1000 * r.time_s, 3),
+            r.batch_per_gpu,
+            224,
+            25.6,
+        ]
         for r in own.itertuples()
     ]
     path = tmp_path / "benchmark-train-amp-nhwc-pt112-cu113-rtx3090.csv"

@@ -28,7 +28,8 @@ class Runs:
         t = self.law_s * np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(self.law_s)))
         images = self.frame["batch"] * self.frame["n_gpus"]
         self.units = {
-            "s": t, "ms": t * 1e3, "us": t * 1e6, "min": t / 60, "h": t / 3600, "it/s": 1 / t, "100 it": t * 100,
+            "s": t, "ms": t * 1e3, "us": t * 1e6, "min": t / 60, "h": t / 3600,
+            "it/s": 1 / t, "100 it": t * 100,
             "images/s": images / t, "images/s/gpu": self.frame["batch"] / t, "images/min": 60 * images / t,
             "images/h": 3600 * images / t, "kimages/s": images / t / 1e3, "ms/image": t * 1e3 / images,
             "s/image": t / images,
@@ -42,8 +43,15 @@ def runs(tmp_path_factory):
 
 
 def imported(path, runs, heading, values, batch="batch", batches=None, law=True, **answers):
-    columns = {"gpu": runs.frame["gpu"], "model": runs.frame["cnn"], "n_gpus": runs.frame["n_gpus"], "dtype": "amp"}
-    frame = pd.DataFrame({**columns, batch: runs.frame["batch"] if batches is None else batches, heading: values})
+    columns = {
+        "gpu": runs.frame["gpu"],
+        "model": runs.frame["cnn"],
+        "n_gpus": runs.frame["n_gpus"],
+        "dtype": "amp",
+    }
+    frame = pd.DataFrame(
+        {**columns, batch: runs.frame["batch"] if batches is None else batches, heading: values}
+    )
     path.write_text(frame.to_csv(index=False))
     said = Answers(**{"batch_is": "per-gpu", "confirmed": True, **answers})
     return checked_times(read_spreadsheet(path, said), said, runs.law_s if law else None)
@@ -79,7 +87,7 @@ def test_a_unit_that_is_wrong_or_not_stated_is_named(tmp_path, runs, heading, un
     np.testing.assert_allclose(said.seconds(), runs["one"].units["s"], rtol=1e-12)
 
 
-# Heading of the measure and its unit, heading of the batch and what it holds, options, the option that is named.
+# Heading and unit of the measure, heading of the batch and what it holds, options, the option that is named.
 WRONG_SCOPES = [
     ("total images/s", "images/s/gpu", "batch", "own", {}, ("--unit", "images/s/gpu")),
     ("images/s/GPU", "images/s", "batch", "own", {}, ("--unit", "images/s/total")),
@@ -116,7 +124,9 @@ def test_thousands_with_a_point_are_not_small_numbers(tmp_path, runs):
     assert imported(tmp_path / "runs.csv", runs["one"], "Images/s", values).issues
 
 
-@pytest.mark.parametrize("heading", ["Epoch time (s)", "inference time (ms)", "forward (ms)", "time for 100 it (s)"])
+@pytest.mark.parametrize(
+    "heading", ["Epoch time (s)", "inference time (ms)", "forward (ms)", "time for 100 it (s)"]
+)
 def test_other_times_are_no_iteration_times(tmp_path, runs, heading):
     made = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units["s"])
     assert any("no column is a time" in issue.text for issue in made.issues)
@@ -137,7 +147,8 @@ def test_a_cell_with_another_unit_than_its_header_is_a_fault(tmp_path, runs):
 
 
 @pytest.mark.parametrize(
-    "source", ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"]
+    "source",
+    ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"],
 )
 def test_measured_runs_far_from_the_law_pass(tmp_path, source):
     """What people measured is not refused; of all sources, the medians of these are farthest from the law."""
