@@ -17,7 +17,12 @@ class InputError(TrainlawError, ValueError):
 class UnknownNameError(TrainlawError, LookupError):
     """A name (of an operator, a feature, a GPU, a CNN, ...) is not known, or several things have it.
 
-    `candidates` are known names that may be meant, nearest first; they are in the message, too.
+    Parameters
+    ----------
+    message : str
+        The message, in one line.
+    candidates : iterable of str
+        Known names that may be meant, nearest first; the message lists them, too.
     """
 
     def __init__(self, message: str, candidates: Iterable[str] = ()) -> None:

@@ -166,7 +166,8 @@ def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue
     unit = next((unit for unit in check.made.units if unit is not None), None)
     if unit is not None and unit.is_rate and unit.counted == "image":
         other = replace(unit, per_gpu=not unit.per_gpu)
-        what, option, left = f"throughput is in {other.text}", ("--unit", other.text), check.deviations(other)
+        what, left = f"throughput is in {other.text}", check.deviations(other)
+        option: tuple[str, ...] = ("--unit", other.text)
     else:
         what, option, left = _other_batch(check, check.made.table, answers)
     found = deviations[several]

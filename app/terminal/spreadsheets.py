@@ -62,52 +62,52 @@ def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> s
 
     given : words of the options that the user gave already.
     """
-    words = list(given)
+    tokens = list(given)
     for issue in issues:
         answer = list(issue.answer)
-        if not answer or _has(words, answer):
+        if not answer or _has(tokens, answer):
             continue
         if (
             answer[0] in ("--unit", "--decimal", "--batch-is", "--precision", "--sheet")
-            and answer[0] in words
+            and answer[0] in tokens
         ):
-            place = words.index(answer[0])
-            words[place + 1] = answer[1]
+            place = tokens.index(answer[0])
+            tokens[place + 1] = answer[1]
             continue
-        words += answer
-    if "--yes" not in words:
-        words.append("--yes")
-    return shlex.join(["trainlaw", "data", "import", file, *words])
+        tokens += answer
+    if "--yes" not in tokens:
+        tokens.append("--yes")
+    return shlex.join(["trainlaw", "data", "import", file, *tokens])
 
 
-def _has(words: Sequence[str], answer: Sequence[str]) -> bool:
-    return any(list(words[place : place + len(answer)]) == list(answer) for place in range(len(words)))
+def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
+    return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
 
 
 def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[str]:
     """Return the options that give these answers, and others by name where they have a value."""
-    words: list[str] = []
+    tokens: list[str] = []
     for option, value in others:
-        words += [option, str(value)] if value is not None else []
+        tokens += [option, str(value)] if value is not None else []
     for ours, theirs in answers.columns.items():
-        words += ["--column", f"{ours}={theirs}"]
+        tokens += ["--column", f"{ours}={theirs}"]
     for (column, text), value in answers.values.items():
-        words += ["--value", f"{column}:{text}={value}"]
+        tokens += ["--value", f"{column}:{text}={value}"]
     for ours, value in answers.constants.items():
-        words += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
+        tokens += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
     for column, value in answers.only:
-        words += ["--only", f"{column}={value}"]
+        tokens += ["--only", f"{column}={value}"]
     for option, text in (
         ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
         ("--sheet", answers.sheet),
     ):  # fmt: skip
-        words += [option, text] if text else []
+        tokens += [option, text] if text else []
     for option, is_given in (
         ("--skip-unmeasured", answers.skip_unmeasured), ("--fill-down", answers.fill_down),
         ("--trust", answers.trust), ("--yes", answers.confirmed),
     ):  # fmt: skip
-        words += [option] if is_given else []
-    return words
+        tokens += [option] if is_given else []
+    return tokens
 
 
 def number_of_issues(made: Imported, command: str) -> str:

@@ -57,9 +57,8 @@ def _in_si_units(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with numbers that have a unit, such as 24 GB, in the unit of their column."""
     for column in GPU_COLUMNS:
         if column.name in table and column.unit and not is_numeric_dtype(table[column.name]):
-            table = table.assign(
-                **{column.name: [_in_si_unit(cell, column.unit) for cell in table[column.name]]}
-            )
+            cells = [_in_si_unit(cell, column.unit) for cell in table[column.name]]
+            table = table.assign(**{column.name: pd.Series(cells, index=table.index, dtype=object)})
     return table
 
 
@@ -80,13 +79,14 @@ def _unknown_columns(table: pd.DataFrame) -> list[Fault]:
 def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:
     """Return a fault per new GPU that lacks required cells, apart from cells that have a fault already."""
     seen = {(fault.row, fault.column) for fault in faults}
-    present = new.reindex(columns=[column.name for column in _NEEDED])
-    lacking = {
-        int(row) + 1: [name for name in present if pd.isna(present.loc[row, name])] for row in present.index
-    }
-    left = {row: [name for name in names if (row, name) not in seen] for row, names in lacking.items()}
+    left: dict[int, list[str]] = {}
+    for column in _NEEDED:
+        absent = new[column.name].isna() if column.name in new else pd.Series(True, new.index)
+        for row in (int(place) + 1 for place in new.index[absent]):
+            if (row, column.name) not in seen:
+                left.setdefault(row, []).append(column.name)
     what = "a value for a GPU that is not in the catalog"
-    return [Fault(row, ", ".join(map(str, names)), None, what) for row, names in left.items() if names]
+    return [Fault(row, ", ".join(names), None, what) for row, names in left.items()]
 
 
 def _gpu(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:

@@ -218,10 +218,10 @@ def read_numbers(rows: Rows, issues: list[Issue]) -> dict[str, np.ndarray]:
 def read_words(rows: Rows, issues: list[Issue]) -> dict[str, list[object]]:
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
-    for name, words in WORDS.items():
+    for name, known in WORDS.items():
         flags = [flag for flag in _FLAGS_OF[name] if f"{FLAG}{flag}" in rows.cells]
         if name in rows.cells:
-            found[name] = _words(rows, name, words, issues)
+            found[name] = _words(rows, name, known, issues)
         elif flags:
             found[name] = _of_flags(rows, name, flags, issues)
     return found

@@ -92,7 +92,7 @@ def _shared_batch(
             issues.append(Issue("question", text, rows_of(rows.numbers, several), options))
             return batch
         whole = batch
-    per_gpu = whole / n_gpus
+    per_gpu: np.ndarray = whole / n_gpus
     uneven = np.isfinite(per_gpu) & (per_gpu != np.floor(per_gpu))
     _append(issues, "the global batch is not a multiple of the number of GPUs", rows, uneven)
     return per_gpu

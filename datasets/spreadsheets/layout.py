@@ -1,4 +1,4 @@
-"""The table in a sheet: its header of one or two lines, its rows, and what stands above and below it."""
+"""The table in a sheet: its header of one or two lines, its rows, and what is above and below it."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ Cells = tuple[object, ...]
 
 @dataclass(frozen=True)
 class SheetTable:
-    """A table as it stands in a sheet.
+    """A table as a sheet has it.
 
     headings : one per column, each once; "column C" where the header is empty. groups : the header above
     each, "" without one. rows : cells below. numbers : of each row as spreadsheets count, from 1. texts :

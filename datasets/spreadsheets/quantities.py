@@ -10,7 +10,7 @@ import numpy as np
 _SECONDS: Mapping[str, float] = MappingProxyType(
     {
         word: seconds
-        for seconds, words in (
+        for seconds, tokens in (
             (1.0, "s sec secs second seconds sek sekunde sekunden"),
             (1e-3, "ms msec msecs milli millis millisec millisecs millisecond milliseconds millisekunden"),
             (1e-6, "us µs μs usec usecs microsec microsecond microseconds mikrosekunden"),
@@ -18,7 +18,7 @@ _SECONDS: Mapping[str, float] = MappingProxyType(
             (60.0, "min mins minute minutes minuten"),
             (3600.0, "h hr hrs hour hours stunde stunden"),
         )
-        for word in words.split()
+        for word in tokens.split()
     }
 )
 _IMAGES = frozenset(
@@ -85,11 +85,11 @@ def parse_unit(text: str) -> Unit | None:
     scope, plain = _scope(plain)
     plain = _WHOLE.get(plain.strip(), plain)
     divided = re.search(r"/|(?:^|[\s_])p(?:er|ro)[\s_]", plain) is not None
-    words = [
+    tokens = [
         word for word in re.split(r"[\s_/]+", plain.strip()) if word not in ("", "per", "pro", "a", "one")
     ]
-    per_gpu = True if any(word in _GPUS for word in words) else scope
-    match [_part(word) for word in words if word not in _GPUS]:
+    per_gpu = True if any(word in _GPUS for word in tokens) else scope
+    match [_part(word) for word in tokens if word not in _GPUS]:
         case [("time", seconds)]:
             return Unit("iteration", seconds, False)
         case [("time", seconds), ("image" | "iteration" as counted, _)] if divided:

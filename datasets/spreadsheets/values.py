@@ -14,7 +14,7 @@ DEFAULT_PRECISION = "default"
 PRECISION_WORDS: Mapping[str, str] = MappingProxyType(
     {
         word: precision
-        for precision, words in {
+        for precision, tokens in {
             "fp32": "fp32 float32 float single f32 32 fp-32 full single-precision full-precision fp32-ieee",
             "tf32": "tf32 tensorfloat32 tensorfloat-32",
             "amp": "amp mixed mixed-precision mixed_precision mixed_float16 automatic-mixed-precision o1 o2 "
@@ -24,7 +24,7 @@ PRECISION_WORDS: Mapping[str, str] = MappingProxyType(
             "unknown": "unknown",
             DEFAULT_PRECISION: "default",
         }.items()
-        for word in words.split()
+        for word in tokens.split()
     }
 )
 _LAYOUTS: Mapping[str, str] = MappingProxyType(

@@ -27,7 +27,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "gpu gpuname gpumodel gputype gputyp graphicscard videocard grafikkarte gpudevice devicename "
         "acceleratorname acceleratormodel acceleratormodelname acceleratortype gpuproduct "
         "gpuchip accelerator",
-        "device card hardware hw chip system processor machine host server instance instancetype gerät",
+        "card device hardware hw chip system processor machine host server instance instancetype gerät",
     ),
     "cnn": (
         "cnn model modelname network networkname net arch architecture backbone modell netz netzwerk "
@@ -127,7 +127,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "remark remarks kommentar bemerkung bemerkungen anmerkung user operator notiz speedup "
         "efficiency epochs epoch numworkers workers dataloaderworkers seed driver driverversion cuda "
         "cudaversion cudnn os hostname cpu ram price cost nimages iterations steps iters numsteps numiters "
-        "warmup repeats optimizer lr learningrate submitter availability status rank layers depth weights relative clock",
+        "warmup repeats optimizer lr learningrate submitter availability status rank layers depth weights "
+        "relative clock",
         "",
     ),
 }
@@ -182,35 +183,35 @@ def read_heading(text: str) -> Meaning:
     if text in _EXACT:
         return Meaning(text, parse_unit("s") if text == "time_s" else None, is_exact=True)
     name, stated = without_unit(text)
-    words, unit = _plain_words(name), _specified(stated, name)
-    if (unit is not None or _is_measure(words)) and (left := _not_measured(words, unit)):
+    tokens, unit = _plain_words(name), _specified(stated, name)
+    if (unit is not None or _is_measure(tokens)) and (left := _not_measured(tokens, unit)):
         return Meaning(left, unit)
     unsaid = _AVERAGE | (_SCOPES if unit is not None else frozenset())
-    joined = "".join(word for word in words if word not in unsaid)
-    target, is_average = _target_of(joined), bool(_AVERAGE & set(words))
+    joined = "".join(word for word in tokens if word not in unsaid)
+    target, is_average = _target_of(joined), bool(_AVERAGE & set(tokens))
     if unit is None:
         return Meaning(target, None, is_weak=joined in _weak(), is_average=is_average)
     measure = RATE if unit.is_rate else TIME
     if target not in (*MEASURES, ""):
         # "Batch (ms)" is the time of a batch where nothing else is a time.
         return Meaning(measure, unit, is_weak=True)
-    known = bool(target) or not joined or set(words) <= _AROUND_UNITS
+    known = bool(target) or not joined or set(tokens) <= _AROUND_UNITS
     return Meaning(measure if known else "", unit, is_average=is_average)
 
 
-def _is_measure(words: list[str]) -> bool:
+def _is_measure(tokens: list[str]) -> bool:
     """Return whether words without a unit name a time or throughput, perhaps of something else."""
-    plain = "".join(word for word in words if word not in _SPREAD | _OTHER | _AVERAGE)
+    plain = "".join(word for word in tokens if word not in _SPREAD | _OTHER | _AVERAGE)
     return _target_of(plain) in MEASURES
 
 
-def _not_measured(words: list[str], unit: Unit | None) -> str:
+def _not_measured(tokens: list[str], unit: Unit | None) -> str:
     """Return what a time or throughput is that is none of a training iteration; "" for one that is."""
-    if _SPREAD & set(words):
+    if _SPREAD & set(tokens):
         return IGNORED
     # The total throughput is that of all GPUs, the total time that of all iterations.
     other = _OTHER - {"total", "gesamt"} if unit is not None and unit.is_rate else _OTHER
-    return OTHER_TIME if other & set(words) else ""
+    return OTHER_TIME if other & set(tokens) else ""
 
 
 def without_unit(text: str) -> tuple[str, Unit | None]:
@@ -223,8 +224,8 @@ def without_unit(text: str) -> tuple[str, Unit | None]:
         inside = bracket[1].strip()
         if unit := parse_unit(inside):
             return text[: bracket.start()] + " " + text[bracket.end() :], unit
-    words = [word for word in re.split(r"[\s_\-,:]+", text.strip()) if word]
-    plain = [word for word in words if word.lower() not in _FILLERS | _AVERAGE]
+    tokens = [word for word in re.split(r"[\s_\-,:]+", text.strip()) if word]
+    plain = [word for word in tokens if word.lower() not in _FILLERS | _AVERAGE]
     for length in range(len(plain), 0, -1):
         # "time s" has a unit at its end; "s" alone has one, too.
         unit = parse_unit(" ".join(plain[-length:])) or parse_unit(" ".join(plain[:length]))
@@ -232,7 +233,7 @@ def without_unit(text: str) -> tuple[str, Unit | None]:
             continue
         is_last = parse_unit(" ".join(plain[-length:])) is not None
         rest = plain[:-length] if is_last else plain[length:]
-        return " ".join([*rest, *(word for word in words if word.lower() in _AVERAGE)]), unit
+        return " ".join([*rest, *(word for word in tokens if word.lower() in _AVERAGE)]), unit
     return text, None
 
 
@@ -254,24 +255,24 @@ def _plain_words(text: str) -> list[str]:
     spaced = re.sub(
         r"#|\bno\.|\bnum(?:ber)?\b(?:\s+of\b)?|\bnum_|\bnr\.|\banzahl\b(?!\w)", " n ", spaced, flags=re.I
     )
-    words = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word not in _FILLERS]
-    return [word for word in words if word not in ("px", "pixel", "pixels")] or words
+    tokens = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word not in _FILLERS]
+    return [word for word in tokens if word not in ("px", "pixel", "pixels")] or tokens
 
 
 @cache
 def _by_word() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for rank in (0, 1):
-        for target, words in _WORDS.items():
-            for word in words[rank].split():
+        for target, tokens in _WORDS.items():
+            for word in tokens[rank].split():
                 found.setdefault(word, target)
     return MappingProxyType(found)
 
 
 @cache
 def _weak() -> frozenset[str]:
-    strong = {word for words, _ in _WORDS.values() for word in words.split()}
-    return frozenset(word for _, words in _WORDS.values() for word in words.split()) - strong
+    strong = {word for tokens, _ in _WORDS.values() for word in tokens.split()}
+    return frozenset(word for _, tokens in _WORDS.values() for word in tokens.split()) - strong
 
 
 def _target_of(joined: str) -> str:
