@@ -17,6 +17,7 @@ _MOST_OF_A_KIND = 25
 _OURS = {
     "time": "time_s", "throughput": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
     "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
+    "unit": "unit of the time", "check": "compared with the time",
     "mode": "rows of training", "accumulation": "rows without accumulation",
     **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
 }  # fmt: skip

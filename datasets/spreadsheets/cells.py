@@ -9,7 +9,7 @@ from trainlaw.datasets.files.numbers import decimal_marks, is_number
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, grouped, rows_of
 from trainlaw.datasets.spreadsheets.columns import MappedColumn
 from trainlaw.datasets.spreadsheets.layout import SheetTable
-from trainlaw.datasets.spreadsheets.quantities import Unit
+from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
@@ -22,7 +22,17 @@ from trainlaw.datasets.spreadsheets.values import (
     year_of,
     yes_or_no,
 )
-from trainlaw.datasets.spreadsheets.vocabulary import ACCUMULATION, DATASET, DATE, FLAG, MODE, RATE, TIME
+from trainlaw.datasets.spreadsheets.vocabulary import (
+    ACCUMULATION,
+    CHECK,
+    DATASET,
+    DATE,
+    FLAG,
+    MODE,
+    RATE,
+    TIME,
+    UNIT,
+)
 from trainlaw.formulas.errors import InputError, shown
 
 _LEADING_NUMBER = re.compile(r"[-+]?[\d.,'\u00a0\u202f ]*\d")
@@ -327,6 +337,21 @@ def read_years(rows: Rows) -> list[object] | None:
 def read_measured(rows: Rows, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
     """Return the measured numbers, nan where a cell is none, and the unit of each, None without one."""
     name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
+    numbers, units = _measured(rows, name, issues)
+    if UNIT in rows.cells:
+        units = [
+            unit or (parse_unit(str(cell)) if cell is not None else None)
+            for unit, cell in zip(units, rows.cells[UNIT], strict=True)
+        ]
+    return numbers, units
+
+
+def read_check(rows: Rows) -> tuple[np.ndarray, list[Unit | None]] | None:
+    """Return a second measure of the same runs as `read_measured` does, None without one."""
+    return _measured(rows, CHECK, []) if CHECK in rows.cells else None
+
+
+def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, list[Unit | None]]:
     column, cells = rows.columns[name], rows.cells[name]
     dates = [is_date(cell) for cell in cells]
     if any(dates):

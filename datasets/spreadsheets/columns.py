@@ -10,6 +10,7 @@ from trainlaw.datasets.spreadsheets.layout import SheetTable
 from trainlaw.datasets.spreadsheets.quantities import Unit
 from trainlaw.datasets.spreadsheets.vocabulary import (
     BATCH,
+    CHECK,
     DATASET,
     FLAG,
     GLOBAL_BATCH,
@@ -66,6 +67,9 @@ def mapped_columns(
         best = _best(target, headings, meanings, issues)
         left |= dict.fromkeys((heading for heading in headings if heading != best), f"{best} is read instead")
         found = meanings[best]
+        if target == TIME and (other := _other_measure(best, headings, meanings)):
+            chosen[CHECK] = MappedColumn(other, CHECK, meanings[other].unit)
+            left.pop(other)
         chosen[found.target] = MappedColumn(best, found.target, found.unit, not found.is_exact)
     return chosen, _left_notes(left, meanings, chosen, issues)
 
@@ -130,6 +134,20 @@ def _best(target: str, headings: list[str], meanings: Mapping[str, Meaning], iss
             )
         )
     return ordered[0]
+
+
+def _other_measure(best: str, headings: list[str], meanings: Mapping[str, Meaning]) -> str:
+    """Return the only throughput in images next to a time, or time next to a throughput; "" without one."""
+    own = meanings[best].unit
+    others = [
+        heading
+        for heading in headings
+        if own
+        and (unit := meanings[heading].unit)
+        and unit.is_rate != own.is_rate
+        and not meanings[heading].is_weak
+    ]
+    return others[0] if len(others) == 1 else ""
 
 
 def _left_notes(

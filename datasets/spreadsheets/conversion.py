@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
+from trainlaw.datasets.cnns.names import cnn_entry, cnn_names
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.files.grids import Grid, read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
@@ -21,6 +22,7 @@ from trainlaw.datasets.spreadsheets.cells import (
     Rows,
     check_meaning,
     chosen_rows,
+    read_check,
     read_measured,
     read_numbers,
     read_sizes,
@@ -35,11 +37,14 @@ from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_cho
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, WORDS
 from trainlaw.datasets.spreadsheets.vocabulary import (
     BATCH,
+    CHECK,
     FLAG,
     GLOBAL_BATCH,
     MEASURES,
+    OTHER_TIME,
     RATE,
     TIME,
+    read_heading,
 )
 from trainlaw.datasets.spreadsheets.wide import long_table
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
@@ -50,6 +55,7 @@ _NEEDED: Mapping[str, str] = {
 }  # fmt: skip
 _SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
 _MOST_READINGS = 12
+_DISAGREEING = 0.1  # ln of the factor between a time and a throughput of the same run
 _NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
 
 
@@ -83,13 +89,7 @@ class Imported:
 
     def seconds(self, unit: Unit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
-        batch, gpus = (self.frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
-        units = [unit] * len(self.measured) if unit else list(self.units)
-        found = np.full(len(self.measured), np.nan)
-        for own in {unit.text: unit for unit in units if unit is not None}.values():
-            same = np.array([unit is not None and unit.text == own.text for unit in units], dtype=bool)
-            found[same] = own.seconds_of(self.measured, batch, gpus)[same]
-        return found
+        return _seconds(self.measured, [unit] * len(self.measured) if unit else self.units, self.frame)
 
 
 def read_spreadsheet(
@@ -112,7 +112,7 @@ def read_spreadsheet(
     columns, notes = mapped_columns(table, said, issues)
     rows = chosen_rows(table, columns, said, issues)
     hints = (Path(path).stem, sheet, *table.texts)
-    _check_needed(columns, said, hints, catalog, issues)
+    _check_needed(columns, said, (table.headings, hints), catalog, issues)
     frame, measured, units = _runs(rows, catalog, names, issues, notes)
     notes += _readings(rows, frame)
     shown_columns = tuple((column, _first(table, column)) for column in columns.values())
@@ -158,7 +158,7 @@ def _table_of(
     if answers.sheet and answers.sheet not in grids:
         raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
     wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
-    found = {name: find_table(grid, tuple(answers.columns.values())) for name, grid in wanted.items()}
+    found = {name: _found(grid, tuple(answers.columns.values())) for name, grid in wanted.items()}
     tables = {name: table for name, table in found.items() if table is not None and table.rows}
     if not tables:
         first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
@@ -173,6 +173,15 @@ def _table_of(
     return next(iter(tables.items()))
 
 
+def _found(grid: Grid, named: tuple[str, ...]) -> SheetTable | None:
+    """Return the table of a sheet, also where its columns run from left to right."""
+    if (table := find_table(grid, named)) is not None:
+        return table
+    turned = find_table(replace(grid, rows=tuple(zip(*grid.rows, strict=True))), named)
+    note = "the table runs from left to right: its rows here are the columns of the file"
+    return None if turned is None else replace(turned, notes=(note, *turned.notes))
+
+
 def _first(table: SheetTable, column: MappedColumn) -> str:
     return next((str(cell) for cell in table.column(column.heading) if cell is not None), "")
 
@@ -180,11 +189,15 @@ def _first(table: SheetTable, column: MappedColumn) -> str:
 def _check_needed(
     columns: Mapping[str, MappedColumn],
     answers: Answers,
-    hints: Sequence[str],
+    texts: tuple[Sequence[str], Sequence[str]],
     gpus: GpuCatalog,
     issues: list[Issue],
 ) -> None:
-    """Append an issue for each needed column that neither the file nor the user has."""
+    """Append an issue for each needed column that neither the file nor the user has.
+
+    texts : the headings of the file, and texts that may name a GPU.
+    """
+    headings, hints = texts
     known = {*columns, *answers.constants}
     known |= {"batch"} if known & {BATCH, "batch_per_gpu", GLOBAL_BATCH} else set()
     known |= {"time"} if known & {"time_s", *MEASURES} else set()
@@ -194,8 +207,9 @@ def _check_needed(
         if name in known or ours in asked or name in asked:
             continue
         if name == "time":
+            others = [text for text in headings if read_heading(text).target == OTHER_TIME]
             text = f"no column is {what} of training iterations; name it by --column time_s=HEADING"
-            issues.append(Issue("columns", text))
+            issues.append(Issue("columns", text, options=choices("--column", others, "time_s=")))
             continue
         likely = tuple(dict.fromkeys(_gpus_named(hints, gpus))) if name == "gpu" else ()
         text = f"no column is {what}; name it by --column {ours}=HEADING, or give one for all rows"
@@ -234,11 +248,45 @@ def _runs(
     index = range(size)
     columns = {name: pd.Series(values, index=index, dtype=object) for name, values in found.items()}
     frame = pd.DataFrame(columns, index=index).infer_objects()
-    frame = _with_links(_with_precision(frame, gpus), gpus, notes)
+    frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
     if not {"time_s", *MEASURES} & set(rows.cells):
         return frame, np.full(size, np.nan), (None,) * size
     measured, stated = read_measured(rows, issues)
-    return frame, measured, _asked_units(rows, stated, frame, issues)
+    units = _asked_units(rows, stated, frame, issues)
+    _check_measures(rows, frame, measured, units, issues)
+    return frame, measured, units
+
+
+def _check_measures(
+    rows: Rows,
+    frame: pd.DataFrame,
+    measured: np.ndarray,
+    units: Sequence[Unit | None],
+    issues: list[Issue],
+) -> None:
+    """Append an issue for runs on one GPU whose time and throughput contradict each other."""
+    other = read_check(rows)
+    if other is None or "batch_per_gpu" not in frame:
+        return
+    first, second = (_seconds(*pair, frame) for pair in ((measured, units), other))
+    with np.errstate(invalid="ignore"):
+        wrong = (frame["n_gpus"].to_numpy() == 1) & (np.abs(np.log(first / second)) > _DISAGREEING)
+    if wrong.any():
+        name = next(name for name in ("time_s", TIME, RATE) if name in rows.cells)
+        headings = [rows.columns[column].heading for column in (name, CHECK)]
+        text = f"{' and '.join(headings)} contradict each other: which one is right?"
+        options = choices("--column", headings, "time_s=")
+        issues.append(Issue("cells", text, rows_of(rows.numbers, wrong), options))
+
+
+def _seconds(measured: np.ndarray, units: Sequence[Unit | None], frame: pd.DataFrame) -> np.ndarray:
+    """Return the iteration times in s of numbers in these units; nan where a unit is open."""
+    batch, gpus = (frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
+    found = np.full(len(measured), np.nan)
+    for own in {unit.text: unit for unit in units if unit is not None}.values():
+        same = np.array([unit is not None and unit.text == own.text for unit in units], dtype=bool)
+        found[same] = own.seconds_of(measured, batch, gpus)[same]
+    return found
 
 
 def _copied(rows: Rows) -> dict[str, object]:
@@ -274,6 +322,16 @@ def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
             raise unknown_name("precision", str(constants["precision"]), (*_PRECISIONS, "unknown"))
         constants["precision"] = word
     return constants
+
+
+def _with_usual_sizes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the usual size and classes of a known CNN in cells that are empty."""
+    for name in ("input_size_px", "n_classes"):
+        if name in frame and "cnn" in frame and frame[name].isna().any():
+            known = set(cnn_names())
+            usual = {cnn: getattr(cnn_entry(cnn), name) for cnn in set(frame["cnn"].dropna()) & known}
+            frame = frame.assign(**{name: frame[name].fillna(frame["cnn"].map(usual))})
+    return frame
 
 
 def _with_precision(frame: pd.DataFrame, gpus: GpuCatalog) -> pd.DataFrame:

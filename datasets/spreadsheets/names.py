@@ -110,6 +110,7 @@ def _unknown(column: str, text: str, where: tuple[int, ...], error: TrainlawErro
     candidates = getattr(error, "candidates", ())
     kind = {"gpu": "GPU", "cnn": "CNN"}[column]
     reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
+    reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
     text_of_issue = f"{kind} {shown(text)}{': ' + reason if reason and candidates else ' is not known'}"
     if not candidates:
         advice = f"name it by --value 'column:TEXT=NAME', or add it by --{column}-file"

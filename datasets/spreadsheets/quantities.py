@@ -94,10 +94,14 @@ def parse_unit(text: str) -> Unit | None:
             return Unit("iteration", seconds, False)
         case [("time", seconds), ("image" | "iteration" as counted, _)] if divided:
             return Unit(counted, seconds, False, 1.0, per_gpu)
-        # "step_ms" is the time of a step, "img_sec" a rate.
+        # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
+        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(("per", "pro")):
+            return Unit(counted, seconds, False, 1.0, per_gpu)
         case [("iteration", _), ("time", seconds)] if not divided:
             return Unit("iteration", seconds, False)
-        case [("image" | "iteration" as counted, _), ("time", seconds)] if divided or seconds == 1.0:
+        case [("image" | "iteration" as counted, _), ("time", seconds)] if seconds >= 1.0 and (
+            divided or seconds == 1.0
+        ):
             return Unit(counted, seconds, True, thousands, per_gpu)
     return None
 

@@ -15,6 +15,8 @@ TIME, RATE = "time", "throughput"
 BATCH, GLOBAL_BATCH, GPUS_PER_NODE = "batch", "global_batch", "gpus_per_node"
 MODE, DATASET, DATE, ACCUMULATION = "mode", "dataset", "date", "accumulation"
 FLAG = "flag:"  # a column that says yes or no to one precision or layout
+UNIT = "unit"  # a column with the unit of each row
+CHECK = "check"  # a throughput next to the time that is read
 OTHER_TIME = "other time"  # of an epoch, a phase, inference or a spread
 IGNORED = "ignored"
 
@@ -96,6 +98,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     MODE: ("mode phase task stage runtype testtype trainorinfer traininginference direction jobtype run", ""),
     DATASET: ("dataset datensatz trainset", ""),
     DATE: ("date datum timestamp measuredon day benchdate testdate", ""),
+    UNIT: ("unit units einheit timeunit", ""),
     ACCUMULATION: (
         "accumulation gradaccum gradientaccumulation accumulationsteps gradaccumsteps accumsteps accum "
         "gradientaccumulationsteps accumulategradbatches gradacc",
