@@ -139,15 +139,12 @@ def _best(target: str, headings: list[str], meanings: Mapping[str, Meaning], iss
 def _other_measure(best: str, headings: list[str], meanings: Mapping[str, Meaning]) -> str:
     """Return the only throughput in images next to a time, or time next to a throughput; "" without one."""
     own = meanings[best].unit
-    others = [
-        heading
-        for heading in headings
-        if own
-        and (unit := meanings[heading].unit)
-        and unit.is_rate != own.is_rate
-        and not meanings[heading].is_weak
-    ]
+    others = [heading for heading in headings if own is not None and _is_other(meanings[heading], own)]
     return others[0] if len(others) == 1 else ""
+
+
+def _is_other(meaning: Meaning, own: Unit) -> bool:
+    return meaning.unit is not None and meaning.unit.is_rate != own.is_rate and not meaning.is_weak
 
 
 def _left_notes(

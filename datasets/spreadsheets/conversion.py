@@ -207,7 +207,12 @@ def _check_needed(
         if name in known or ours in asked or name in asked:
             continue
         if name == "time":
-            others = [text for text in headings if read_heading(text).target == OTHER_TIME]
+            meanings = {text: read_heading(text) for text in headings}
+            others = [
+                text
+                for text, meaning in meanings.items()
+                if meaning.target == OTHER_TIME or (meaning.unit is not None and not meaning.target)
+            ]
             text = f"no column is {what} of training iterations; name it by --column time_s=HEADING"
             issues.append(Issue("columns", text, options=choices("--column", others, "time_s=")))
             continue
@@ -235,7 +240,7 @@ def _runs(
     rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue], notes: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...]]:
     """Return the columns of the runs schema, the measured numbers and their units."""
-    constants, numbers, size = _constants(rows, gpus), read_numbers(rows, issues), len(rows)
+    constants, numbers, size = _constants(rows, gpus, own), read_numbers(rows, issues), len(rows)
     found: dict[str, object] = {name: text for name, text in constants.items() if name in _SCHEMA}
     said: list[int | None] = [None] * size
     if "gpu" in rows.cells:
@@ -299,7 +304,7 @@ def _copied(rows: Rows) -> dict[str, object]:
     return found
 
 
-def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
+def _constants(rows: Rows, gpus: GpuCatalog, own: set[str]) -> dict[str, object]:
     """Return the values that the user gave for all rows; InputError for one that the file has, too."""
     constants: dict[str, object] = {}
     for name, text in rows.answers.constants.items():
@@ -315,7 +320,7 @@ def _constants(rows: Rows, gpus: GpuCatalog) -> dict[str, object]:
     if "gpu" in constants:
         constants["gpu"] = gpus.find(str(constants["gpu"])).gpu
     if "cnn" in constants:
-        constants["cnn"] = cnn_named(str(constants["cnn"]), rows.answers.constants.values())
+        constants["cnn"] = cnn_named(str(constants["cnn"]), own)
     if "precision" in constants:
         word = PRECISION_WORDS.get(str(constants["precision"]).lower())
         if word is None:
