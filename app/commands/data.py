@@ -191,7 +191,8 @@ def import_file(
         str | None, typer.Option(help="Unit of the time or throughput: ms, s, us, min, images/s, it/s, ...")
     ] = None,
     precision: Annotated[
-        str | None, typer.Option(help="Precision of all runs; default: PyTorch's for convolutions.")
+        str | None,
+        typer.Option(help="Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."),
     ] = None,
     batch_is: Annotated[
         str | None, typer.Option(help="Batch on several GPUs: global or per-gpu.", metavar="global|per-gpu")

@@ -86,7 +86,7 @@ def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = N
     found = list(_doubts(check, answers))
     made = made if found else replace(made, issues=tuple(map(_with_decimal, made.issues)))
     median = exp(_median(check.deviations()))
-    notes = [f"compared with the built-in law: the median run takes {show_number(median, 2)} times its time"]
+    notes = [f"the times are {show_number(median, 2)} times those of the built-in law (median)"]
     if unknown:
         notes.append(f"{unknown} runs have no time by the built-in law: not compared")
     return replace(made, issues=(*made.issues, *found), notes=(*made.notes, *notes))

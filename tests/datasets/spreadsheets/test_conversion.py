@@ -88,7 +88,7 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        (HEAD + "ms,task\n" + "T4,vgg16,8,fp32,250,train\nT4,vgg16,8,fp32,90,infer\n", ("--only", "task=train")),
+        (HEAD + "ms,task\nT4,vgg16,8,fp32,250,train\nT4,vgg16,8,fp32,90,infer\n", ("--only", "task=train")),
         (HEAD + "ms,accum\n" + "T4,resnet50,32,fp32,250,1\nT4,vgg16,32,fp32,90,4\n", ("--only", "accum=1")),
         (HEAD + "ms\n" + ROWS.format(250, "OOM"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
