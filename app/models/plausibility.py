@@ -13,7 +13,7 @@ from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, Unit
+from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, N_USUAL, Unit
 from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH
 from trainlaw.formulas import load_formula
 
@@ -27,6 +27,8 @@ _MOST_OF_ROW = 12.0
 _FITS = 3.0
 # ... and clearly within this one, where the file states another unit.
 _FITS_CLEARLY = 1.6
+# A usual unit that fits within this factor is preferred to any rare one.
+_FITS_USUALLY = 1.8
 _SAME_UNIT = 0.02  # difference of two scores that decides nothing
 _BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
 _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
@@ -56,7 +58,9 @@ class Check:
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
             for unit in CANDIDATES
         ]
-        best = min(score for score, _ in scores)
+        # A rare unit may fit by chance: 250 images/s in amp are 250 it/min in fp32 for some batch.
+        usual = min(score for score, _ in scores[:N_USUAL])
+        best = usual if usual < log(_FITS_USUALLY) else min(score for score, _ in scores)
         unit = next(unit for score, unit in scores if score <= best + _SAME_UNIT)
         return (unit if best < log(_FITS) else None), best
 

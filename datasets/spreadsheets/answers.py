@@ -7,6 +7,8 @@ from trainlaw.formulas.errors import TrainlawError
 
 #: Stands for the user's choice in a command, where an issue has several options.
 CHOICE = "CHOICE"
+#: Value of a cell whose rows are left out.
+SKIP = "skip"
 _MOST_ROWS = 8
 
 

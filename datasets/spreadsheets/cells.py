@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.datasets.files.numbers import decimal_marks, is_number
-from trainlaw.datasets.spreadsheets.answers import Answers, Issue, choices, grouped, rows_of
+from trainlaw.datasets.spreadsheets.answers import SKIP, Answers, Issue, choices, grouped, rows_of
 from trainlaw.datasets.spreadsheets.columns import MappedColumn
 from trainlaw.datasets.spreadsheets.layout import SheetTable
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
 from trainlaw.datasets.spreadsheets.values import (
     DATASETS,
     DEFAULT_PRECISION,
+    SPELLINGS,
     TRAINING,
-    WORDS,
     is_date,
     is_unmeasured,
     quantity,
@@ -116,6 +116,7 @@ def chosen_rows(
         if heading not in table.headings:
             raise InputError(f"--only {heading}={value}: the file has no column {heading!r}")
         keep &= np.array([str(cell) == value for cell in table.column(heading)], dtype=bool)
+    keep &= ~_skipped(table, columns, answers)
     measured = next((name for name in ("time_s", TIME, RATE) if name in columns), None)
     if measured is not None:
         cells = table.column(columns[measured].heading)
@@ -140,6 +141,16 @@ def chosen_rows(
     kept_numbers = tuple(number for number, kept in zip(table.numbers, keep, strict=True) if kept)
     rows = Rows(cells_of, kept_numbers, columns, answers, ".")
     return Rows(_filled(rows, issues), rows.numbers, columns, answers, _decimal_mark(rows, table, issues))
+
+
+def _skipped(table: SheetTable, columns: Mapping[str, MappedColumn], answers: Answers) -> np.ndarray:
+    """Return which rows hold a value that the user wants to leave out, (n_rows,)."""
+    skipped = np.zeros(len(table.rows), dtype=bool)
+    for (name, text), value in answers.values.items():
+        if value == SKIP and name in columns:
+            cells = table.column(columns[name].heading)
+            skipped |= np.array([str(cell) == text for cell in cells], dtype=bool)
+    return skipped
 
 
 def _filled(rows: Rows, issues: list[Issue]) -> Mapping[str, list[object]]:
@@ -228,7 +239,7 @@ def read_numbers(rows: Rows, issues: list[Issue]) -> dict[str, np.ndarray]:
 def read_words(rows: Rows, issues: list[Issue]) -> dict[str, list[object]]:
     """Return precision, layout and compilation where the file has them, as a column or as yes and no."""
     found: dict[str, list[object]] = {}
-    for name, known in WORDS.items():
+    for name, known in SPELLINGS.items():
         flags = [flag for flag in _FLAGS_OF[name] if f"{FLAG}{flag}" in rows.cells]
         if name in rows.cells:
             found[name] = _words(rows, name, known, issues)
@@ -250,7 +261,7 @@ def _words(rows: Rows, name: str, words: Mapping[str, str], issues: list[Issue])
             unknown.append((str(cell) if cell is not None else "", number))
         # Nothing is imported before an unknown word is answered; until then the row can be checked.
         values.append(word or "unknown")
-    options = list(dict.fromkeys(words.values()))
+    options = [*dict.fromkeys(words.values()), SKIP]
     for text, where in grouped(unknown).items():
         asked = (
             f"{name}: what is {shown(text)}?"
@@ -267,7 +278,7 @@ def _of_flags(rows: Rows, name: str, flags: list[str], issues: list[Issue]) -> l
     """Return the value that yes in one of several columns means; without any yes the usual one."""
     values: list[object] = [_WITHOUT[name]] * len(rows)
     for flag in reversed(flags):
-        words = WORDS[name]
+        words = SPELLINGS[name]
 
         def value(cell: object, flag: str = flag, words: Mapping[str, str] = words) -> object:
             if (answer := yes_or_no(cell)) is not None:

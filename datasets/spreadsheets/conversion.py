@@ -34,7 +34,7 @@ from trainlaw.datasets.spreadsheets.counting import counted, says_gpus
 from trainlaw.datasets.spreadsheets.layout import SheetTable, find_table
 from trainlaw.datasets.spreadsheets.names import cnn_named, gpu_and_number, gpus_meant, read_cnns, read_gpus
 from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit, unit_choices
-from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, WORDS
+from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISION_WORDS, SPELLINGS
 from trainlaw.datasets.spreadsheets.vocabulary import (
     BATCH,
     CHECK,
@@ -56,7 +56,7 @@ _NEEDED: Mapping[str, str] = {
 _SCHEMA = frozenset(column.name for column in RUN_COLUMNS)
 _MOST_READINGS = 12
 _DISAGREEING = 0.1  # ln of the factor between a time and a throughput of the same run
-_NOT_COPIED = frozenset((*NUMBERS, *WORDS, "gpu", "cnn", "time_s"))
+_NOT_COPIED = frozenset((*NUMBERS, *SPELLINGS, "gpu", "cnn", "time_s"))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def read_spreadsheet(
 def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
     """Return how the texts of names and choices were read, one line per column that has any."""
     lines = []
-    for target, ours in ((name, name) for name in ("gpu", "cnn", *WORDS)):
+    for target, ours in ((name, name) for name in ("gpu", "cnn", *SPELLINGS)):
         cells = rows.cells.get(target)
         flags = [
             flag for flag in rows.cells if flag.startswith(FLAG) and OF_FLAG[flag.removeprefix(FLAG)] == ours
@@ -137,7 +137,7 @@ def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
         pairs = dict.fromkeys(
             f"{text} = {value}"
             for text, value in zip(texts, frame[ours], strict=True)
-            if value not in (None, text)
+            if pd.notna(value) and value != text
         )
         if pairs:
             more = f" and {len(pairs) - _MOST_READINGS} more" if len(pairs) > _MOST_READINGS else ""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.hardware.gpus import GpuCatalog, split_memory
-from trainlaw.datasets.spreadsheets.answers import Issue, choices, grouped, meant
+from trainlaw.datasets.spreadsheets.answers import SKIP, Issue, choices, grouped, meant
 from trainlaw.datasets.spreadsheets.cells import Rows
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 
@@ -113,6 +113,11 @@ def _unknown(column: str, text: str, where: tuple[int, ...], error: TrainlawErro
     reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
     text_of_issue = f"{kind} {shown(text)}{': ' + reason if reason and candidates else ' is not known'}"
     if not candidates:
-        advice = f"name it by --value 'column:TEXT=NAME', or add it by --{column}-file"
-        return Issue("names", f"{text_of_issue}; {advice.replace('column', column)}", where)
-    return Issue("names", text_of_issue, where, choices("--value", candidates, f"{column}:{text}="))
+        advice = f"add it by --{column}-file, or leave its rows out"
+        return Issue(
+            "names", f"{text_of_issue}; {advice}", where, choices("--value", [SKIP], f"{column}:{text}=")
+        )
+    several = [SKIP] if not meant(text, error) else []
+    return Issue(
+        "names", text_of_issue, where, choices("--value", [*candidates, *several], f"{column}:{text}=")
+    )

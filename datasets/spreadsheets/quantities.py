@@ -138,6 +138,9 @@ CANDIDATES: tuple[Unit, ...] = (
     Unit("iteration", 60.0, True),
 )
 
+#: How many of them are usual.
+N_USUAL = 6
+
 
 def unit_choices(several_gpus: bool = False) -> tuple[str, ...]:
     """Return the usual units as `--unit` takes them.
@@ -145,5 +148,6 @@ def unit_choices(several_gpus: bool = False) -> tuple[str, ...]:
     >>> unit_choices()
     ('ms', 's', 'images/s', 'it/s', 'us')
     """
-    usual = CANDIDATES[:6] if several_gpus else (replace(unit, per_gpu=None) for unit in CANDIDATES[:6])
+    usual = CANDIDATES[:N_USUAL]
+    usual = usual if several_gpus else tuple(replace(unit, per_gpu=None) for unit in usual)
     return tuple(dict.fromkeys(unit.text for unit in usual))

@@ -45,7 +45,7 @@ _COMPILATIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 #: Words of each column of the runs schema that holds one of a few texts.
-WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"precision": PRECISION_WORDS, "layout": _LAYOUTS, "compilation": _COMPILATIONS}
 )
 YES = frozenset("true yes y 1 on x ja wahr w ✓ ✔ enabled j".split())

@@ -7,11 +7,23 @@ from dataclasses import replace
 from trainlaw.datasets.spreadsheets.answers import meant
 from trainlaw.datasets.spreadsheets.layout import SheetTable
 from trainlaw.datasets.spreadsheets.values import PRECISION_WORDS
-from trainlaw.datasets.spreadsheets.vocabulary import BATCH, FLAG, MEASURES, TIME, read_heading, without_unit
+from trainlaw.datasets.spreadsheets.vocabulary import (
+    BATCH,
+    FLAG,
+    MEASURES,
+    RATE,
+    TIME,
+    read_heading,
+    without_unit,
+)
 from trainlaw.formulas.errors import TrainlawError
 
 _BATCH = re.compile(r"(?:bs|b|batch(?:[\s_]*size)?)[\s_=:]*(\d{1,6})", re.IGNORECASE)
 _GPUS = re.compile(r"(\d{1,5})\s*x?\s*gpus?", re.IGNORECASE)
+# What a header says in addition to a value: "fp32 time", "T4 throughput".
+_MEASURE = re.compile(
+    r"(?<![a-z])(?:time|throughput|speed|latency|step|iteration|train(?:ing)?)(?![a-z])", re.I
+)
 _MOST_LOOKED_UP = 60
 _MEASURED = "measurement"
 # What a column of each kind is called in the long table.
@@ -68,12 +80,15 @@ def _headed_by(
     """Return the kind and value that head a column, and the header of what was measured; None for none."""
     heading, group = table.headings[column], table.groups[column]
     rest, unit = without_unit(heading)
-    text = re.sub(r"^[\W_]+|[\W_]+$", "", rest) if unit else heading
+    rest, named = _MEASURE.subn(" ", rest)
+    text = re.sub(r"^[\W_]+|[\W_]+$", "", rest) if unit or named else heading
     meaning = read_heading(text)
     known = meaning.target and not meaning.target.startswith(FLAG)
     if known or not text or not _holds_numbers([row[column] for row in table.rows]):
         return None
     measured = f"{TIME} ({unit.text})" if unit else group if read_heading(group).target in MEASURES else ""
+    if named and not measured:
+        measured = TIME if "time" in heading.lower() else RATE
     kind, value = _dimension(text, read_heading(group).target, find_gpu, find_cnn)
     return (kind, value, measured) if kind else None
 
