@@ -15,7 +15,20 @@ class InputError(TrainlawError, ValueError):
 
 
 class UnknownNameError(TrainlawError, LookupError):
-    """A name (of an operator, a feature, a GPU, a CNN, ...) is not known."""
+    """A name (of an operator, a feature, a GPU, a CNN, ...) is not known, or several things have it.
+
+    Parameters
+    ----------
+    message : str
+        The message, in one line.
+    candidates : iterable of str
+        Known names that may be meant, nearest first; the message lists them, too.
+    """
+
+    def __init__(self, message: str, candidates: Iterable[str] = ()) -> None:
+        """Keep the known names that may be meant."""
+        super().__init__(message)
+        self.candidates = tuple(candidates)
 
 
 class UnitError(TrainlawError, ValueError):
@@ -64,7 +77,7 @@ def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameErro
         advice = "known: " + (
             ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "") or "none"
         )
-    return UnknownNameError(f"unknown {kind} {shown(given)}: {advice}")
+    return UnknownNameError(f"unknown {kind} {shown(given)}: {advice}", near)
 
 
 def check_name(kind: str, given: str, known: Collection[str]) -> None:

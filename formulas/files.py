@@ -45,12 +45,19 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
+def check_is_file(place: Path) -> None:
+    """Raise InputError for a pipe, a socket or a device, which may never end or never begin."""
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise InputError(f"{place} is not a file; save its contents as a file first")
+
+
 def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -> str:
     """Return the UTF-8 text of the file at `path`, without a byte order mark, which spreadsheets write.
 
     Raises InputError when it cannot be read, holds more than `limit_bytes` bytes, or is not UTF-8.
     """
     goal = Path(path)
+    check_is_file(goal)
     try:
         with goal.open("rb") as file:
             data = file.read(limit_bytes + 1)

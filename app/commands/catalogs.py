@@ -1,5 +1,6 @@
 """`trainlaw gpus`, `trainlaw cnn` and `trainlaw features`: what is known, and its specifications."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -73,6 +74,39 @@ def show_gpu(
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
     print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
+
+
+@gpus_app.command("template")
+def gpu_template(
+    like: Annotated[
+        str | None, typer.Option(help="Fill the row with the specifications of this GPU, to change them.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file to write; the columns are explained then.")
+    ] = None,
+) -> None:
+    """Print a file of custom GPUs to fill in, for --gpu-file.
+
+    The columns that a new GPU needs come first, then those of which the built-in law is made. Numbers may
+    have their unit: 150 TFLOP/s, 24 GB, 900 GB/s, 1.7 GHz.
+
+    \b
+    Examples:
+      trainlaw gpus template --out my-gpus.csv
+      trainlaw gpus template --like "RTX 3090" --out my-gpus.csv
+    """
+    from trainlaw.app.commands.options import check_new_files
+    from trainlaw.app.terminal.catalog import gpu_template_text, template_guide
+    from trainlaw.datasets import find_gpu
+    from trainlaw.formulas.files import write_text_atomically
+
+    text = gpu_template_text(None if like is None else find_gpu(like))
+    if out is None:
+        print(text, end="")
+        return
+    check_new_files([out])
+    write_text_atomically(out, text)
+    print(f"{template_guide()}\n{out}: fill in the row, then use --gpu-file {out}")
 
 
 @gpus_app.command("links")

@@ -1,10 +1,13 @@
 """`trainlaw data`: built-in tables of measured runs, and your own."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import CnnFiles, GpuFile
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.spreadsheets.answers import Answers
 
 app = typer.Typer(
     help="Look at built-in tables of measured runs; check, compare and import your own.",
@@ -177,11 +180,48 @@ def show_outliers(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file of measured runs.")],
+    file: Annotated[Path, typer.Argument(help="CSV, text, Excel or Parquet file of measured runs.")],
     to: Annotated[
         Path | None, typer.Option(help="CSV file to write; default: the name of FILE with -imported.csv.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="The columns are read as shown: write the runs.")
+    ] = False,
+    unit: Annotated[
+        str | None, typer.Option(help="Unit of the time or throughput: ms, s, us, min, images/s, it/s, ...")
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Precision of all runs: fp32, tf32, amp, fp16, bf16, or default for PyTorch's."),
+    ] = None,
+    batch_is: Annotated[
+        str | None, typer.Option(help="Batch on several GPUs: global or per-gpu.", metavar="global|per-gpu")
+    ] = None,
     column: Columns = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(help="What a cell means: COLUMN:THEIRS=OURS, such as precision:yes=amp."),
+    ] = None,
+    constant: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Value of a column in all rows: OURS=VALUE, such as gpu=T4."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Rows to keep: YOURS=VALUE, such as mode=train.")
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook.")] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark of numbers: comma or point.", metavar="comma|point")
+    ] = None,
+    skip_unmeasured: Annotated[
+        bool, typer.Option("--skip-unmeasured", help="Leave out rows without a time (empty, OOM, n/a).")
+    ] = False,
+    fill_down: Annotated[
+        bool, typer.Option("--fill-down", help="An empty GPU or CNN is that of the row above.")
+    ] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Import times although the built-in law contradicts them.")
+    ] = False,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     merge_with: Annotated[
@@ -189,35 +229,81 @@ def import_file(
         typer.Option(help="A built-in table or another file to append; repeats are kept."),
     ] = None,
 ) -> None:
-    """Rewrite your own runs in trainlaw's columns and units, with its names of GPUs and CNNs.
+    """Read runs from a spreadsheet as you keep it, and write them in trainlaw's columns and units.
 
-    Columns that say how a run was made may be absent, and are unknown then: layout (nchw, channels_last),
-    compilation (eager, xla, inductor), data (synthetic, real), tuned (1: a vendor's container with fused
-    kernels), memory_bytes (what the process used), pool (0: not for pooling) and pool_reason.
+    Columns are found by their headings and shown; --yes confirms them. Whatever is not clear is asked at
+    once, with the command that answers it: unit, precision, batch on several GPUs, names, doubtful cells.
+    Every time is compared with the built-in law, which shows a wrong unit.
 
     \b
     Examples:
-      trainlaw data import my-runs.csv --column time_s=latency_ms --to runs.csv
-      trainlaw data import my-runs.csv --merge-with default --to all-runs.csv
+      trainlaw data import my-runs.xlsx
+      trainlaw data import my-runs.csv --unit ms --precision amp --yes
+      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --to runs.csv
+      trainlaw data import my-runs.csv --merge-with default --yes --to all-runs.csv
     """
-    from trainlaw.app.inputs.tables import (
-        any_table,
-        file_options,
-        merged_text,
-        parse_column_options,
-        read_runs,
-        write_table,
-    )
+    from trainlaw.app.inputs.spreadsheets import one_of, pairs_of, values_of
+    from trainlaw.datasets.spreadsheets.answers import Answers
 
-    runs = read_runs(file, parse_column_options(column), gpu_file, cnn_file)
-    target = to or file.with_name(f"{file.stem}-imported.csv")
+    constants = pairs_of("--set", constant, "OURS=VALUE") | ({"precision": precision} if precision else {})
+    answers = Answers(
+        pairs_of("--column", column, "OURS=YOURS"),
+        values_of(value),
+        constants,
+        tuple(pairs_of("--only", only, "YOURS=VALUE").items()),
+        unit or "",
+        one_of("--batch-is", batch_is, ("global", "per-gpu")),
+        one_of("--decimal", decimal, ("comma", "point")),
+        sheet or "",
+        skip_unmeasured,
+        fill_down,
+        trust,
+        yes,
+    )
+    _write_imported(file, answers, to, gpu_file, cnn_file, merge_with)
+
+
+def _write_imported(
+    file: Path,
+    answers: "Answers",
+    to: Path | None,
+    gpu_file: Path | None,
+    cnn_files: list[Path] | None,
+    merge_with: str | None,
+) -> None:
+    """Read, check and write the runs of a spreadsheet; InputError where something is open."""
+    from trainlaw.app.inputs.spreadsheets import imported
+    from trainlaw.app.inputs.tables import any_table, file_options, merged_text, write_table
+    from trainlaw.app.models.plausibility import checked_times
+    from trainlaw.app.terminal.spreadsheets import (
+        columns_text,
+        confirmed,
+        given_words,
+        issues_text,
+        number_of_issues,
+        rerun_command,
+    )
+    from trainlaw.formulas import InputError
+
+    made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
+    print(columns_text(made))
+    others = [("--to", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
+    others += [("--cnn-file", path) for path in cnn_files or ()]
+    if made.issues:
+        print(issues_text(made.issues))
+    if made.issues or not (answers.confirmed or not made.has_guesses or confirmed()):
+        command = rerun_command(str(file), given_words(answers, others), made.issues)
+        raise InputError(number_of_issues(made, command))
+    if made.table is None:
+        raise InputError(f"{file}: no row is a run")
+    runs, target = made.table, to or file.with_name(f"{file.stem}-imported.csv")
     contents = f"{len(runs):,} runs"
     if merge_with is not None:
-        others = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_file)
-        contents = merged_text(runs, others)
-        runs = runs.merged(others)
+        table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_files)
+        contents = merged_text(runs, table)
+        runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: trainlaw study {target}{file_options(gpu_file, cnn_file)}")
+    print(f"{target}: {contents}; next: trainlaw study {target}{file_options(gpu_file, cnn_files)}")
 
 
 @app.command("contribute")

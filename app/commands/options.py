@@ -60,8 +60,8 @@ ScalingFormula = Annotated[
 GpuFile = Annotated[
     Path | None,
     typer.Option(
-        help="CSV, Excel or Parquet file with custom GPUs, in the columns of `trainlaw gpus show`, such as "
-        "runs-machine.csv of `trainlaw profile`; a known name corrects that GPU.",
+        help="CSV, Excel or Parquet file with custom GPUs, as `trainlaw gpus template` prints it or "
+        "`trainlaw profile` writes it (runs-machine.csv); a known name corrects that GPU.",
         dir_okay=False,
     ),
 ]

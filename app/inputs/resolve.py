@@ -70,7 +70,8 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 
 
 @cache
-def _study_specifications() -> tuple[str, ...]:
+def study_specifications() -> tuple[str, ...]:
+    """Return the specifications of a GPU that features of a study and the built-in law are made of."""
     names = {*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)}
     base = {name for feature in names for name in variables(written_out(FEATURES, feature))}
     return tuple(name for name in NUMBER_COLUMNS if name in base)
@@ -80,6 +81,6 @@ def unknown_specifications(gpu: Gpu) -> tuple[str, ...]:
     """Return a line for each unknown specification of a GPU that the features of a study are made of."""
     return tuple(
         f"{name} of {gpu.gpu} is not known, so formulas that need it are not defined; a GPU file may add it"
-        for name in _study_specifications()
+        for name in study_specifications()
         if isnan(gpu.number(name))
     )

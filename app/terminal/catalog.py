@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
-from trainlaw.app.inputs.resolve import reader_notes
+from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.text.numbers import show_number, show_with_prefix
 from trainlaw.app.text.tables import fitted_table, text_table, wrapped_list
 from trainlaw.datasets import (
@@ -22,12 +22,15 @@ from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.cnns.names import cnn_entry
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.cnns.zoo import dense_names
+from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
 from trainlaw.formulas.errors import check_name, unknown_name
+from trainlaw.formulas.files import csv_text
 
 _PREFIXED = ("Hz", "FLOP/s", "B", "B/s")
+_EXAMPLES = {"FLOP/s": "150 TFLOP/s", "B/s": "900 GB/s", "B": "24 GB", "Hz": "1.7 GHz", "W": "300 W"}
 _LINKS = ("host_link", "gpu_link")
 # Caches are sized in powers of two, memory and rates in powers of ten.
 _CACHES = ("l1_bytes_per_sm", "l2_bytes", "last_level_cache_bytes")
@@ -43,6 +46,52 @@ def gpu_text(gpu: Gpu) -> str:
     aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
     remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
     return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['specification', 'value', 'source'], rows)}"
+
+
+def gpu_template_text(gpu: Gpu | None = None) -> str:
+    """Return a CSV file of one GPU to fill in: its needed columns, those of the built-in law, and the others.
+
+    gpu : fills the row, with units; None leaves it empty but for the name.
+    """
+    columns = template_columns()
+    cells = ["My GPU" if column.name == "gpu" else _cell_of(gpu, column) for column in columns]
+    row = dict(zip((column.name for column in columns), cells, strict=True))
+    return csv_text([column.name for column in columns], [row])
+
+
+def template_columns() -> tuple[Column, ...]:
+    """Return the columns of a file of GPUs: what a new GPU needs, what the built-in law uses, the others."""
+    of_law = study_specifications()
+    return tuple(
+        sorted(GPU_COLUMNS, key=lambda column: (column.default is not None) * (2 - (column.name in of_law)))
+    )
+
+
+def template_guide() -> str:
+    """Return what each column of a file of GPUs is, with an example that has a unit."""
+    of_law = study_specifications()
+    rows = [
+        [
+            column.name,
+            "needed" if column.default is None else "built-in law" if column.name in of_law else "optional",
+            "6 MB" if column.name in _CACHES else _EXAMPLES.get(column.unit, ""),
+            column.meaning,
+        ]
+        for column in template_columns()
+    ]
+    return fitted_table(["column", "for", "such as", "meaning"], rows)
+
+
+def _cell_of(gpu: Gpu | None, column: Column) -> str:
+    value = getattr(gpu, column.name, "") if gpu is not None else ""
+    if column.name in ("gpu_group", "aliases", "source", "remark", "tensor_accumulation"):
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    if math.isnan(value):
+        return ""
+    # Sizes of caches are powers of two, which a decimal prefix would round.
+    return show_with_prefix(value, column.unit, 15) if column.unit and value >= 1e6 else f"{value:.15g}"
 
 
 def _value(name: str, value: object, unit: str) -> str:

@@ -53,6 +53,8 @@ _AUTHORS = "pycls/"
 _PACKAGES = re.compile(
     r"^(?:hf[-_]hub:)?(torchvision(?:\.models)?|timm(?:\.models)?|pycls)[./:]", re.IGNORECASE
 )
+# ResNet with its stride in the 3x3 convolution, as torchvision and the zoo have it.
+_VERSION = re.compile(r"(?<=\d)[\s_-]*\(?v1[._]5\)?$", re.IGNORECASE)
 # Names since timm 0.8, without their weights' tag, of CNNs that 0.6.12 names otherwise.
 _LATER_TIMM: Mapping[str, str] = {
     "legacy_xception": "xception",
@@ -103,7 +105,7 @@ def cnn_name(text: str) -> str:
     ----------
     text : str
         A name as packages and papers write it: "ResNet-50", "torchvision.models.resnet50",
-        "timm/resnet50d", "resnet50.a1_in1k".
+        "timm/resnet50d", "resnet50.a1_in1k", "ResNet-50 v1.5".
 
     Returns
     -------
@@ -130,7 +132,7 @@ def cnn_name(text: str) -> str:
         return _TORCHVISION[text]
     if timm := _timm_key(text):
         return timm
-    return _one(text, _by_joined_name().get(_joined(text), ()))
+    return _one(text, _by_joined_name().get(_joined(_VERSION.sub("", text)), ()))
 
 
 @cache
@@ -223,7 +225,9 @@ def _one(text: str, found: tuple[str, ...]) -> str:
     if len(found) > 1:
         listed = ", ".join(found[:_MOST_LISTED])
         more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
-        raise UnknownNameError(f"{shown(text)} may mean several CNNs: {listed}{more}; give one of them")
+        raise UnknownNameError(
+            f"{shown(text)} may mean several CNNs: {listed}{more}; give one of them", found[:_MOST_LISTED]
+        )
     known = (*found, *sorted(_zoo_keys()), *sorted(_timm_bare()))
     raise unknown_name("CNN", text.lower(), dict.fromkeys(known))
 

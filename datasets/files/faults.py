@@ -33,17 +33,20 @@ class Fault:
 
 
 class FaultsError(InputError):
-    """A table has faults; `faults` lists them, the message states the first and their number.
+    """A table has faults; `faults` lists them, the message states the first ones and the number of others.
 
     `path` is the name of the file.
     """
 
-    def __init__(self, path: str | os.PathLike[str], faults: tuple[Fault, ...]) -> None:
-        """Keep the faults of the file at `path`."""
+    def __init__(
+        self, path: str | os.PathLike[str], faults: tuple[Fault, ...], listed: int = 1, advice: str = ""
+    ) -> None:
+        """Keep the faults of the file at `path`; the message states `listed` of them, then the advice."""
         self.faults = faults
         self.path = Path(path).name
-        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-        super().__init__(f"{self.path}: {faults[0]}{more}")
+        more = f" (and {len(faults) - listed} more faults)" if len(faults) > listed else ""
+        first = "; ".join(map(str, faults[:listed]))
+        super().__init__(f"{self.path}: {first}{more}{'; ' + advice if advice else ''}")
 
 
 def refuse(path: str | os.PathLike[str], faults: Sequence[Fault]) -> None:

@@ -29,8 +29,13 @@ _NEAR_NAMES: Mapping[str, tuple[str, ...]] = {
     "cnn": ("model", "network", "net", "arch", "architecture"),
     "batch_per_gpu": ("batch", "batch_size", "bs", "batchsize"),
     "time_s": ("time", "step_time", "iteration_time", "latency", "duration", "seconds", "median_s"),
-    "input_size_px": ("input_size", "image_size", "resolution"),
+    "input_size_px": ("input_size", "image_size", "img_size", "resolution"),
     "n_classes": ("num_classes", "classes"),
+    "n_gpus": ("num_gpus", "gpus", "gpu_count", "ngpus", "world_size"),
+    "n_nodes": ("nodes", "num_nodes"),
+    "precision": ("dtype", "amp", "fp16", "mixed_precision"),
+    "layout": ("memory_format", "channels_last", "data_format"),
+    "compilation": ("compile", "compiler"),
 }
 
 

@@ -37,7 +37,7 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     kind = endings[0] if len(endings) == 2 and endings[1] == ".gz" else "".join(endings[-1:])
     if kind not in _READERS:
         raise InputError(f"expected a table in {place} ({', '.join(_READERS)}), got the suffix {shown(kind)}")
-    _check_size(place)
+    check_size(place)
     table = _READERS[kind](place, tuple(text_columns))
     if len(table.columns) > MAX_COLUMNS or len(table) > MAX_ROWS:
         raise InputError(
@@ -46,8 +46,12 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     return table
 
 
-def _check_size(place: Path) -> None:
+def check_size(place: Path) -> None:
+    """Raise InputError where `place` is no file, is empty or larger than `MAX_BYTES`."""
     try:
+        if place.exists() and not place.is_file():
+            # Reading a pipe or a terminal would wait without limit.
+            raise InputError(f"{place} is not a file; save the table as a file first")
         if not place.is_file():
             raise InputError(f"{place}: no such file")
         size = place.stat().st_size
@@ -83,14 +87,14 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     except pd.errors.ParserWarning:
         raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
     except (ValueError, OSError, EOFError, OverflowError) as error:
-        raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+        raise InputError(f"{place} is not a CSV table: {one_line(error)}") from None
 
 
 def _names_of(header: str, separator: str, place: Path) -> list[str]:
     try:
         names = next(csv.reader([header], delimiter=separator), [])
     except csv.Error as error:
-        raise InputError(f"{place} is not a CSV table: {_one_line(error)}") from None
+        raise InputError(f"{place} is not a CSV table: {one_line(error)}") from None
     _check_names(names, place)
     return names
 
@@ -113,7 +117,7 @@ def _scanned_header(place: Path, zipped: bool) -> str:
                     raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got more")
         text = first.decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(f"{place} is not a CSV table in UTF-8: {_one_line(error)}") from None
+        raise InputError(f"{place} is not a CSV table in UTF-8: {one_line(error)}") from None
     if "\x00" in text:
         raise InputError(f"{place} is not a CSV table: its first line holds bytes that are not text")
     # A lone carriage return ends a line too.
@@ -148,7 +152,7 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         raise
     # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
     except Exception as error:
-        raise InputError(f"{place} is not an Excel table: {_one_line(error)}") from None
+        raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
     names = [str(cell) for cell in table[0] if cell is not None] if table else []
     _check_names(names, place)
     frame = pd.DataFrame([row[: len(names)] for row in table[1:]], columns=names, dtype=object)
@@ -184,12 +188,13 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         raise
     # pyarrow raises its own errors, OSError or ValueError, depending on what is broken.
     except Exception as error:
-        raise InputError(f"{place} is not a Parquet table: {_one_line(error)}") from None
+        raise InputError(f"{place} is not a Parquet table: {one_line(error)}") from None
     _check_names([str(name) for name in frame.columns], place)
     return frame.reset_index(drop=True)
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return the message of an error on one line, at most 200 characters."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 

@@ -1,23 +1,28 @@
 """Custom GPUs: rows of a file that add GPUs or correct known ones."""
 
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from trainlaw.datasets.files.checks import typed_frame, value_faults
-from trainlaw.datasets.files.faults import Fault, FaultsError
+from trainlaw.datasets.files.faults import Fault, FaultsError, merged_faults
 from trainlaw.datasets.files.mapping import absence_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS, Gpu, GpuCatalog, built_in_gpus, gpu_from_row
-from trainlaw.formulas.errors import InputError, unknown_name
+from trainlaw.datasets.hardware.quantities import si_number
+from trainlaw.formulas.errors import unknown_name
 
 _NAMES = tuple(column.name for column in GPU_COLUMNS)
 _TEXTS = tuple(column.name for column in GPU_COLUMNS if column.kind == "text")
 _NEEDED = tuple(column for column in GPU_COLUMNS if column.default is None)
 # A row that corrects a known GPU may leave all but the name empty.
+_MOST_LISTED = 8
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
@@ -25,37 +30,63 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     """Return a catalog (None: the shipped one) extended by the GPUs in a file in the GPU schema.
 
     A row with the name of a known GPU corrects it: only its filled cells count. A row with a new name needs
-    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Raises FaultsError
-    with one fault per cell, InputError when the file is not a table or has a column outside the schema.
+    at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Numbers are in SI
+    units or have their unit, such as "150 TFLOP/s" and "24 GB". Raises FaultsError with one fault per cell
+    and column outside the schema, InputError when the file is not a table.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=_TEXTS)
     catalog = gpus or built_in_gpus()
     if "gpu" not in table:
         raise FaultsError(name, tuple(absence_faults(table, GPU_COLUMNS[:1])))
-    # A misspelt column would be ignored silently.
-    for column in table:
-        if str(column) not in _NAMES:
-            raise InputError(f"{name}: {unknown_name('column of GPUs', str(column), _NAMES)}")
-    typed, faults = typed_frame(table, GPU_COLUMNS)
+    typed, faults = typed_frame(_in_si_units(table), GPU_COLUMNS)
     known = {gpu.gpu: gpu for gpu in catalog.gpus}
     new = typed[~typed["gpu"].isin(list(known))]
-    faults += value_faults(typed, _FILLED) + _missing(new)
+    faults = merged_faults(faults, value_faults(typed, _FILLED))
+    faults += _unknown_columns(table) + _missing(new, faults)
     if faults:
-        raise FaultsError(name, tuple(sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))))
+        ordered = sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))
+        advice = "`trainlaw gpus template` prints the columns, those that are needed first"
+        raise FaultsError(name, tuple(ordered), listed=_MOST_LISTED, advice=advice)
     for row in records(typed):
         catalog = catalog.with_gpu(_gpu(row, known.get(str(row["gpu"])), name))
     return catalog
 
 
-def _missing(new: pd.DataFrame) -> list[Fault]:
-    """Return a fault per required cell that a new GPU lacks."""
-    present = new.reindex(columns=[column.name for column in _NEEDED])
-    return [
-        Fault(int(row) + 1, column.name, None, f"{column.expected} for a GPU that is not in the catalog")
-        for column in _NEEDED
-        for row in present.index[present[column.name].isna()]
-    ]
+def _in_si_units(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with numbers that have a unit, such as 24 GB, in the unit of their column."""
+    for column in GPU_COLUMNS:
+        if column.name in table and column.unit and not is_numeric_dtype(table[column.name]):
+            cells = [_in_si_unit(cell, column.unit) for cell in table[column.name]]
+            table = table.assign(**{column.name: pd.Series(cells, index=table.index, dtype=object)})
+    return table
+
+
+def _in_si_unit(cell: object, unit: str) -> object:
+    number = si_number(cell, unit) if isinstance(cell, str) else math.nan
+    return cell if math.isnan(number) else number
+
+
+def _unknown_columns(table: pd.DataFrame) -> list[Fault]:
+    """Return a fault for the columns outside the schema: a misspelt one would be ignored silently."""
+    unknown = [name for name in map(str, table.columns) if name not in _NAMES]
+    if not unknown:
+        return []
+    advice = str(unknown_name("column of GPUs", unknown[0], _NAMES)).partition(": ")[2]
+    return [Fault(None, "", ", ".join(unknown), f"columns of the GPU schema ({advice})")]
+
+
+def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:
+    """Return a fault per new GPU that lacks required cells, apart from cells that have a fault already."""
+    seen = {(fault.row, fault.column) for fault in faults}
+    left: dict[int, list[str]] = {}
+    for column in _NEEDED:
+        absent = new[column.name].isna() if column.name in new else pd.Series(True, new.index)
+        for row in (int(place) + 1 for place in new.index[absent]):
+            if (row, column.name) not in seen:
+                left.setdefault(row, []).append(column.name)
+    what = "a value for a GPU that is not in the catalog"
+    return [Fault(row, ", ".join(names), None, what) for row, names in left.items()]
 
 
 def _gpu(row: dict[str, Any], known: Gpu | None, file: str) -> Gpu:

@@ -20,6 +20,9 @@ _VENDOR_WORDS = re.compile(
 _LISTING = re.compile(r"^\s*gpu\s*\d+\s*:|\(uuid:[^)]*\)")
 _HARD_STOPS = re.compile(r"laptop|notebook|mobile|max-?q|max q|\bmig\b|\bgrid\b|vgpu|virtual")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*(gib|gb|mib|mb|g)(?![a-z0-9])")
+# Product lines, which people leave out ("3090"), and endings that they leave out, too ("RTX 6000").
+_LINE = re.compile(r"^(?:quadrortx|quadro|rtx|gtx|radeonrx|radeonpro|radeon|rx|instinct|arc)(?=[a-z]{0,2}\d)")
+_ENDING = re.compile(r"ada(?:generation)?$")
 _BYTES_PER_UNIT = {"gib": 1e9, "gb": 1e9, "g": 1e9, "mib": 1e9 / 1024, "mb": 1e9 / 1024}
 
 
@@ -60,7 +63,7 @@ def split_memory(text: str) -> tuple[str, float | None]:
     if match is None or len(lowered) != len(text):
         return text, None
     size = float(match.group(1)) * _BYTES_PER_UNIT[match.group(2)]
-    return text[: match.start()] + text[match.end() :], size
+    return (text[: match.start()] + text[match.end() :]).replace("()", ""), size
 
 
 MAX_NAME_LENGTH = 200
@@ -265,8 +268,33 @@ class GpuCatalog:
                 found[key] = (*found.get(key, ()), gpu)
         return found
 
+    @cached_property
+    def _by_bare_key(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, dict[str, None]] = {}
+        for key, gpus in self._by_key_without_memory.items():
+            found.setdefault(_bare(key), {}).update((gpu.gpu, None) for gpu in gpus)
+        return {bare: tuple(names) for bare, names in found.items()}
+
+    def _without_line(self, text: str) -> tuple[str, ...]:
+        """Return names of GPUs that `text` names without their product line or its beginning."""
+        key = name_key(text)
+        if not key[:1].isdigit() and _bare(key) == key and not key[-1:].isdigit():
+            return ()
+        names = self._by_bare_key.get(_bare(key), ())
+        if _bare(key) == key:
+            return names
+        ours = {name: _ENDING.sub("", name_key(split_memory(name)[0])) for name in names}
+        return tuple(name for name in names if ours[name].endswith(key))
+
+    def namesakes(self, name: str) -> tuple[str, ...]:
+        """Return the names of the GPUs that differ from a known one only in the size of their memory."""
+        key = name_key(split_memory(name)[0])
+        return tuple(gpu.gpu for gpu in self._by_key_without_memory.get(key, ()))
+
     def find(self, text: str) -> Gpu:
-        """Return the GPU that `text` names exactly, as torch, nvidia-smi or the data sheet prints it.
+        """Return the GPU that `text` names, as torch, nvidia-smi, the data sheet or people write it.
+
+        "3090" is the RTX 3090 and "P100 12GB" the only P100 of that size.
 
         Raises UnknownNameError, with near names, when no GPU or more than one has that name.
 
@@ -283,21 +311,30 @@ class GpuCatalog:
             reason = f"no {hard_stop(text)} variant is known, and it differs from the plain GPU"
             raise self._unknown(text, reason, self.near_names(text))
         rest, memory_bytes = split_memory(text)
+        # "V100-SXM2-16GB, 16384 MiB" says the same twice.
+        shorter, again = split_memory(rest)
+        if memory_bytes and again and _is_near(again, memory_bytes):
+            rest = shorter
         candidates = self._by_key_without_memory.get(name_key(rest), ())
+        bare = () if candidates else self._without_line(rest)
         if memory_bytes is None:
-            reason = "several GPUs have that name" if candidates else ""
-            raise self._unknown(text, reason, [gpu.gpu for gpu in candidates] or self.near_names(text))
-        same = tuple(gpu for gpu in candidates if _is_near(gpu.memory_bytes, memory_bytes))
+            if len(bare) == 1:
+                return self._by_name[bare[0]]
+            names = [gpu.gpu for gpu in candidates] or list(bare)
+            reason = "several GPUs have that name" if names else ""
+            raise self._unknown(text, reason, names or self.near_names(text))
+        named = [gpu.gpu for gpu in candidates] or list(bare) or self._continuing(rest)
+        same = [name for name in named if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
         if len(same) == 1:
-            return same[0]
-        near = [gpu.gpu for gpu in same or candidates] or self.near_names(rest)
-        of_memory = [name for name in near if _is_near(self._by_name[name].memory_bytes, memory_bytes)]
-        raise self._unknown(text, "no single GPU has that name and memory", of_memory or near)
+            return self._by_name[same[0]]
+        raise self._unknown(
+            text, "no single GPU has that name and memory", same or named or self.near_names(rest)
+        )
 
     def _unknown(self, text: str, reason: str, names: list[str]) -> UnknownNameError:
         advice = "did you mean " + " or ".join(repr(name) for name in names) + "?" if names else ""
         said = "; ".join(part for part in (reason, advice or "list them with `trainlaw gpus list`") if part)
-        return UnknownNameError(f"unknown GPU {shown(text)}: {said}")
+        return UnknownNameError(f"unknown GPU {shown(text)}: {said}", names)
 
     def near_names(self, text: str) -> list[str]:
         """Return names of GPUs that resemble `text`, nearest first: suggestions, not an answer.
@@ -306,10 +343,14 @@ class GpuCatalog:
         """
         key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
         keys = {gpu.gpu: [name_key(name) for name in (*gpu.aliases, gpu.gpu)] for gpu in self.gpus}
-        longer = sorted(name for name, own in keys.items() if any(_continues(key, other) for other in own))
+        longer = self._continuing(text)
         score = {name: max(_likeness(key, other) for other in own) for name, own in keys.items()}
         near = sorted(score, key=lambda name: (-score[name], name))[:3]
         return longer[:8] or [name for name in near if score[name] > 0.5]
+
+    def _continuing(self, text: str) -> list[str]:
+        key = name_key(without_hard_stop(text))[:MAX_NAME_LENGTH]
+        return sorted({gpu.gpu for other, gpu in self._by_key.items() if _continues(key, other)})
 
     def frame(self) -> pd.DataFrame:
         """Return the GPUs as a table, one row per GPU, columns as the fields of `Gpu` except `sources`."""
@@ -323,6 +364,11 @@ class GpuCatalog:
 
 def _is_near(size: float, other: float) -> bool:
     return abs(size - other) <= _MEMORY_TOLERANCE * max(size, other)
+
+
+def _bare(key: str) -> str:
+    """Return the key of a name without its product line: "rtx3090" is "3090"."""
+    return _ENDING.sub("", _LINE.sub("", key))
 
 
 def _continues(key: str, other: str) -> bool:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import read_text, text_of
+from trainlaw.formulas.files import check_is_file, read_text, text_of
 
 _MICROSECOND_S = 1e-6
 _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -239,6 +240,7 @@ def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[Oper
 
 
 def _unpacked(place: Path) -> str:
+    check_is_file(place)
     try:
         with gzip.open(place) as file:
             data = file.read(MAX_BYTES + 1)
@@ -362,11 +364,12 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
             f"operation and total_time_us; got the columns {shown(', '.join(header))}"
         )
     unit, where = _unit_of(header[time]), _column(plain, _PLACE)
+    decimal = _decimal_mark([row[time] for row in rows[1:] if len(row) == len(header)], place)
     found: tuple[dict[str, float], dict[str, float]] = ({}, {})
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
             raise InputError(f"{place} line {line}: expected {len(header)} cells, got {len(row)}")
-        seconds = _number(row[time], f"{place} line {line}") * unit
+        seconds = _number(row[time], f"{place} line {line}", decimal) * unit
         on_host = where is not None and row[where].strip().lower() == "host"
         operation = _operation(row[name])
         found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
@@ -403,11 +406,20 @@ def _unit_of(title: str) -> float:
     return _UNITS_S[match[1]] if match else 1e-6
 
 
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text.replace(",", "").strip())
-    except ValueError:
-        value = math.nan
+def _decimal_mark(texts: Iterable[str], place: Path) -> str:
+    """Return the decimal mark of the times; InputError where they do not show which of two it is."""
+    marks = decimal_marks(texts)
+    shown_marks = marks & {".", ","}
+    if len(shown_marks) == 2 or marks == {"?,"}:
+        raise InputError(
+            f"{place}: it is not clear whether commas in its times are decimal or separate thousands; export "
+            "it without thousands separators"
+        )
+    return shown_marks.pop() if shown_marks else "."
+
+
+def _number(text: str, where: str, decimal: str = ".") -> float:
+    value = number_of(text, decimal)
     if not math.isfinite(value):
         raise InputError(f"{where}: expected a number, got {shown(text)}")
     return value

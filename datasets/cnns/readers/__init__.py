@@ -8,6 +8,7 @@ from trainlaw.datasets.cnns.readers.keras_reader import read_keras
 from trainlaw.datasets.cnns.readers.layer_table import read_layer_table
 from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
 from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.files import check_is_file
 
 # Keras writes the class of the model first.
 _HEAD_BYTES = 4096
@@ -47,6 +48,7 @@ def read_cnn(
 
 
 def _holds_keras_model(path: str | os.PathLike[str]) -> bool:
+    check_is_file(Path(path))
     try:
         with Path(path).open("rb") as file:
             return b'"class_name"' in file.read(_HEAD_BYTES)

@@ -26,6 +26,7 @@ from trainlaw.datasets.cnns import build, explain, write_layer_table
 from trainlaw.datasets.cnns.names import cnn_entry, cnn_names
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.cnns.zoo import dense_names
+from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.links import links
 from trainlaw.formulas import InputError, parse_text
 from typer.testing import CliRunner
@@ -380,7 +381,7 @@ def test_own_gpus_and_cnns_in_own_runs(tmp_path, gpu_file, cnn_file):
     runs = measured(tmp_path / "mine.csv", frame)
     own = ("--gpu-file", gpu_file, "--cnn-file", cnn_file)
     assert "no fault" in output("data", "check", runs, *own)
-    assert "unknown CNN" not in output("data", "import", runs, *own)
+    assert "unknown CNN" not in output("data", "import", runs, *own, "--precision", "fp32")
     table = any_table(str(tmp_path / "mine-imported.csv"), gpu_file=gpu_file, cnn_files=[cnn_file])
     assert table.matrix(["params", "bandwidth_byte_per_s"]).tolist() == [[62006.0, 2e11]]
     assert "my-net" in run("data", "check", runs, "--gpu-file", gpu_file).stdout
@@ -439,3 +440,18 @@ def test_hostile_files_are_refused_in_one_line(tmp_path, own_runs, command, name
     path.write_bytes(HOSTILE[name])
     arguments = [own_runs if part == "RUNS" else part for part in command]
     assert len(refusal(*arguments, path)) < 700
+
+
+def test_the_template_of_gpus_can_be_filled_and_used(tmp_path):
+    empty, like = tmp_path / "mine.csv", tmp_path / "like.csv"
+    text = output("gpus", "template", "--out", empty)
+    assert re.search(r"^memory_bytes +needed +24 GB", text, re.MULTILINE)
+    assert "column sm_count" in refusal("gpus", "list", "--gpu-file", empty)
+    output("gpus", "template", "--like", "RTX 3090", "--out", like)
+    header = like.read_text().partition("\n")[0].split(",")
+    assert header[:7] == [
+        "gpu", "sm_count", "core_count", "boost_clock_hz", "peak_fp32_flop_per_s",
+        "memory_bytes", "bandwidth_byte_per_s",
+    ]  # fmt: skip
+    mine, known = known_gpus(like).find("My GPU"), known_gpus().find("RTX 3090")
+    assert all(mine.number(name) == pytest.approx(known.number(name), nan_ok=True) for name in NUMBER_COLUMNS)

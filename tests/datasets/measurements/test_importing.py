@@ -260,6 +260,8 @@ def test_a_large_table_is_read_and_turned_into_features(tmp_path):
     ("theirs", "ours", "value"),
     [
         ("image_size", "input_size_px", "64"),
+        ("dtype", "precision", "amp"),
+        ("num_gpus", "n_gpus", "1"),
         ("precison", "precision", "fp16"),
         ("frame_work", "framework", "x"),
     ],

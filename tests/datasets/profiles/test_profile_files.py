@@ -305,3 +305,31 @@ def test_any_bytes_are_read_or_refused(tmp_path, content):
 @given(st.text(max_size=200))
 def test_any_name_has_a_group_or_none(name):
     assert operation_group(name) is None or isinstance(operation_group(name), str)
+
+
+def _statistics(tmp_path, *times, separator=";"):
+    path = tmp_path / "ops.csv"
+    rows = [f"op{row}{separator}{time}" for row, time in enumerate(times)]
+    path.write_text("\n".join([f"operation{separator}total_time_us", *rows]) + "\n")
+    return path
+
+
+def test_a_decimal_comma_is_not_a_thousands_separator(tmp_path):
+    (profile,) = read_profiles(_statistics(tmp_path, "12,5", "1.250,5"))
+    assert list(profile.device.values()) == pytest.approx([12.5e-6, 1250.5e-6])
+
+
+@pytest.mark.parametrize("times", [("1,250",), ("12,5", "12.5")])
+def test_a_comma_that_may_be_either_is_refused(tmp_path, times):
+    with pytest.raises(InputError, match="not clear whether commas"):
+        read_profiles(_statistics(tmp_path, *times))
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    os.mkfifo(tmp_path / "pipe.csv.gz")
+    for name in ("pipe.csv", "pipe.csv.gz"):
+        with pytest.raises(InputError, match="is not a file"):
+            read_profiles(tmp_path / name)

@@ -1,0 +1,56 @@
+"""What the user said in options about a spreadsheet, and the spreadsheet read with it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers
+from trainlaw.datasets.spreadsheets.conversion import Imported, read_spreadsheet
+from trainlaw.formulas import InputError
+
+
+def pairs_of(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
+    """Return texts such as "gpu=T4" as pairs; InputError for one of another form, or without a choice.
+
+    >>> pairs_of("--set", ["gpu=T4"], "OURS=VALUE")
+    {'gpu': 'T4'}
+    """
+    found = {}
+    for text in texts or ():
+        name, mark, value = text.partition("=")
+        if not (name and mark and value):
+            raise InputError(f"{option}: expected {form}, got {text!r}")
+        if value == CHOICE:
+            raise InputError(f"{option} {text}: replace {CHOICE} by your choice")
+        found[name] = value
+    return found
+
+
+def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
+    """Return texts such as "gpu:A100 80GB=A100-SXM4-80GB" as values by column and text in the file.
+
+    >>> values_of(["precision:yes=amp"])
+    {('precision', 'yes'): 'amp'}
+    """
+    found = {}
+    for key, value in pairs_of("--value", texts, "COLUMN:THEIRS=OURS").items():
+        column, mark, text = key.partition(":")
+        if not (column and mark and text):
+            raise InputError(f"--value: expected COLUMN:THEIRS=OURS, got '{key}={value}'")
+        found[column, text] = value
+    return found
+
+
+def one_of(option: str, text: str | None, allowed: tuple[str, ...]) -> str:
+    """Return the text of an option, "" where it is not given; InputError where it is none of `allowed`."""
+    if text is not None and text not in allowed:
+        raise InputError(f"{option}: expected one of {', '.join(allowed)}, got {text!r}")
+    return text or ""
+
+
+def imported(
+    file: Path, answers: Answers, gpu_file: Path | None = None, cnn_files: Iterable[Path] | None = None
+) -> Imported:
+    """Return the runs in a spreadsheet, with its questions and faults; see `read_spreadsheet`."""
+    own = [named_cnn(str(path)) for path in cnn_files or ()]
+    return read_spreadsheet(file, answers, known_gpus(gpu_file), own)

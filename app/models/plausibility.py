@@ -1,0 +1,229 @@
+"""Imported times compared with the built-in law: which unit they fit, and which cannot be right."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp, log
+
+import numpy as np
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
+from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.datasets import RunTable
+from trainlaw.datasets.spreadsheets.answers import Answers, Issue, rows_of
+from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, N_USUAL, Unit
+from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH
+from trainlaw.formulas import load_formula
+
+#: A run this many times longer or shorter than the law says is a fault.
+MOST_FACTOR = 30.0
+# Of the built-in measurements, the median of no source on a GPU is off by more than 2.5, and 1 run in 1,000
+# by more than 6: a column beyond the first, or a run beyond the second, has another reason.
+_MOST_OF_COLUMN = 2.8
+_MOST_OF_ROW = 12.0
+# Numbers fit a unit where their median is within this factor of the law.
+_FITS = 3.0
+# ... and clearly within this one, where the file states another unit.
+_FITS_CLEARLY = 1.6
+# A usual unit that fits within this factor is preferred to any rare one.
+_FITS_USUALLY = 1.8
+_SAME_UNIT = 0.02  # difference of two scores that decides nothing
+_BATCHES = (BATCH, "batch_per_gpu", GLOBAL_BATCH)
+_SEVERAL = 0.3  # ln of the least factor between times and law for which a batch is said to be misread
+
+
+@dataclass(frozen=True)
+class Check:
+    """Imported runs next to the times that the built-in law gives for them, law_s in s, (n,)."""
+
+    made: Imported
+    law_s: np.ndarray
+
+    @cached_property
+    def n_gpus(self) -> np.ndarray:
+        """Number of GPUs of each run, (n,)."""
+        return self.made.frame["n_gpus"].to_numpy(dtype=np.float64)
+
+    def deviations(self, unit: Unit | None = None) -> np.ndarray:
+        """Return ln of measured over predicted, (n,), in the units of the file or in `unit`; nan if open."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.made.seconds(unit) / self.law_s))
+
+    def fitting_unit(self) -> tuple[Unit | None, float]:
+        """Return the unit that the numbers fit best, None where none fits, and ln of the median factor."""
+        several = bool((self.n_gpus > 1).any())
+        scores = [
+            (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
+            for unit in CANDIDATES
+        ]
+        # A rare unit may fit by chance: 250 images/s in amp are 250 it/min in fp32 for some batch.
+        usual = min(score for score, _ in scores[:N_USUAL])
+        best = usual if usual < log(_FITS_USUALLY) else min(score for score, _ in scores)
+        unit = next(unit for score, unit in scores if score <= best + _SAME_UNIT)
+        return (unit if best < log(_FITS) else None), best
+
+
+def law_seconds(runs: RunTable) -> np.ndarray:
+    """Return the iteration times that the built-in law gives, in s, (n_runs,); nan where it has none."""
+    law = load_formula(BUILT_IN)
+    single = formula_rows(law, runs).predict(law)
+    if not (runs.frame["n_gpus"] > 1).any():
+        return single
+    return multi_gpu_seconds(single, exchange_seconds(law, runs, formula_named("multi"), single))
+
+
+def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
+    """Return an import with an issue for times that the built-in law contradicts, and a fitting unit.
+
+    law_s : times by the law where they are known, in s, (n,); None to predict them.
+    """
+    if made.table is None or answers.trust:
+        return made
+    check = _check(made, made.table) if law_s is None else Check(made, law_s)
+    unknown = int((~np.isfinite(check.law_s)).sum())
+    if unknown == len(made.rows):
+        return replace(made, notes=(*made.notes, "the built-in law has no time for these runs: not compared"))
+    if any(unit is None for unit in made.units):
+        return replace(made, issues=tuple(_with_unit(made.issues, check)))
+    found = list(_doubts(check, answers))
+    made = made if found else replace(made, issues=tuple(map(_with_decimal, made.issues)))
+    median = exp(_median(check.deviations()))
+    notes = [f"the times are {show_number(median, 2)} times those of the built-in law (median)"]
+    if unknown:
+        notes.append(f"{unknown} runs have no time by the built-in law: not compared")
+    return replace(made, issues=(*made.issues, *found), notes=(*made.notes, *notes))
+
+
+def _check(made: Imported, trial: RunTable) -> Check:
+    """Return the comparison with the law; where the precision is open, with the one that fits best."""
+    if not (trial.frame["precision"] == "unknown").all():
+        return Check(made, law_seconds(trial))
+    tables = (
+        RunTable(trial.name, trial.frame.assign(precision=name), trial.facts) for name in ("fp32", "amp")
+    )
+    return min(
+        (Check(made, law_seconds(table)) for table in tables), key=lambda check: check.fitting_unit()[1]
+    )
+
+
+def _median(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float("inf")
+
+
+def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
+    """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
+    unit, _ = check.fitting_unit()
+    for issue in issues:
+        asks = bool(issue.options) and issue.options[0][0] == "--unit" and unit is not None
+        yield _named(issue, unit) if asks and unit is not None else issue
+
+
+def _with_decimal(issue: Issue) -> Issue:
+    """Return an issue; one that asks for the decimal mark names the one with which the times fit the law."""
+    if not issue.options or issue.options[0][0] != "--decimal":
+        return issue
+    likely = issue.options[0]
+    return replace(
+        issue, text=f"{issue.text} The times fit the built-in law with a {likely[1]}", options=(likely,)
+    )
+
+
+def _named(issue: Issue, unit: Unit) -> Issue:
+    text = f"{issue.text}; the built-in law says {unit.text}"
+    return replace(issue, text=text, options=(("--unit", unit.text),))
+
+
+def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
+    deviations = check.deviations()
+    middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
+    column = _of_several(check, deviations, answers) or _of_column(check, middle)
+    if column is not None:
+        yield column
+        return
+    yield from _of_rows(check, deviations)
+
+
+def _of_column(check: Check, middle: float) -> Issue | None:
+    """Return the issue of a whole column in another unit, or far from the law for another reason."""
+    if abs(middle) < log(_MOST_OF_COLUMN):
+        return None
+    factor = show_number(exp(abs(middle)), 2)
+    stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
+    way = "long" if middle > 0 else "short"
+    text = f"read as {stated}, half of the times are at least {factor} times as {way} as by the built-in law"
+    unit, score = check.fitting_unit()
+    if unit is not None and unit.text != stated and score < min(log(_FITS_CLEARLY), abs(middle) / 2):
+        return Issue("times", f"{text}; these look like {unit.text}", options=(("--unit", unit.text),))
+    if abs(middle) < log(2 * _MOST_OF_COLUMN):
+        return None
+    return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them as they are")
+
+
+def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue | None:
+    """Return the issue of a batch or throughput read as that of each GPU or of all that is the other."""
+    several = (check.n_gpus > 1) & np.isfinite(deviations)
+    if not several.any() or check.made.table is None:
+        return None
+    unit = next((unit for unit in check.made.units if unit is not None), None)
+    if unit is not None and unit.is_rate and unit.counted == "image":
+        other = replace(unit, per_gpu=not unit.per_gpu)
+        what, left = f"throughput is in {other.text}", check.deviations(other)
+        option: tuple[str, ...] = ("--unit", other.text)
+    else:
+        what, option, left = _other_batch(check, check.made.table, answers)
+    found = deviations[several]
+    if abs(_median(found)) < _SEVERAL or _median(np.abs(left[several])) > 0.5 * _median(np.abs(found)):
+        return None
+    text = f"with several GPUs, the times fit the built-in law if the {what}"
+    return Issue("times", text, rows_of(check.made.rows, several), (option,) if option else ())
+
+
+def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, tuple[str, ...], np.ndarray]:
+    """Return what the batch is if it was misread, the option that says so, and the deviations then."""
+    column = next((column for column, _ in check.made.columns if column.target in _BATCHES), None)
+    is_global = column is not None and (column.target == GLOBAL_BATCH or answers.batch_is == "global")
+    per_gpu = trial.frame["batch_per_gpu"] * (check.n_gpus if is_global else 1.0 / check.n_gpus)
+    frame = trial.frame.assign(batch_per_gpu=np.maximum(np.round(per_gpu), 1.0).astype("int64"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.log(check.made.seconds() / law_seconds(RunTable(trial.name, frame, trial.facts)))
+    what = f"batch is that of {'each GPU' if is_global else 'all GPUs together'}"
+    if column is None:
+        return what, (), left
+    if column.target == BATCH:
+        return what, ("--batch-is", "per-gpu" if is_global else "global"), left
+    return what, ("--column", f"{'batch_per_gpu' if is_global else GLOBAL_BATCH}={column.heading}"), left
+
+
+def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
+    """Yield an issue for the runs that are far from the law and from the other runs of the file."""
+    middle = _median(deviations)
+    far = np.abs(deviations) > log(MOST_FACTOR)
+    far |= (np.abs(deviations - middle) > log(_MOST_OF_ROW)) & (np.abs(deviations) > log(_MOST_OF_ROW))
+    if not far.any():
+        return
+    rows, seconds = rows_of(check.made.rows, far), check.made.seconds()
+    examples = "; ".join(
+        _example(row, float(seconds[place]), float(check.law_s[place])) for place, row in _first(far, rows)
+    )
+    text = f"times that cannot be as they are ({examples}): correct them, or --trust them"
+    yield Issue("times", text, rows)
+
+
+def _first(far: np.ndarray, rows: Sequence[int]) -> Iterable[tuple[int, int]]:
+    return list(zip(np.flatnonzero(far).tolist(), rows, strict=True))[:3]
+
+
+def _example(row: int, seconds: float, law_s: float) -> str:
+    ratio = seconds / law_s
+    ways = {
+        1e3: "1,000 times too long", 1e-3: "1,000 times too short", 60.0: "60 times too long",
+        1 / 60.0: "60 times too short", 1e6: "1e6 times too long", 1e-6: "1e6 times too short",
+    }  # fmt: skip
+    near = next(
+        (text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), ""
+    )
+    said = f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}"
+    return f"{said}, {near}" if near else said

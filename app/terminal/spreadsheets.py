@@ -1,0 +1,128 @@
+"""An import as text: how each column was read, what is asked, and the command that answers it."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from trainlaw.app.text.tables import fitted_table
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
+from trainlaw.datasets.spreadsheets.cells import OF_FLAG
+from trainlaw.datasets.spreadsheets.conversion import Imported
+from trainlaw.datasets.spreadsheets.vocabulary import FLAG
+
+_TITLES = {
+    "columns": "Columns", "question": "Questions", "names": "Names", "cells": "Cells", "times": "Times",
+}  # fmt: skip
+_MOST_OF_A_KIND = 25
+_OURS = {
+    "time": "time_s", "throughput": "time_s", "batch": "batch_per_gpu", "global_batch": "batch_per_gpu",
+    "date": "bench_year", "gpus_per_node": "n_gpus", "dataset": "input_size_px, n_classes",
+    "unit": "unit of the time", "check": "compared with the time",
+    "mode": "rows of training", "accumulation": "rows without accumulation",
+    **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
+}  # fmt: skip
+
+
+def columns_text(made: Imported) -> str:
+    """Return how the columns were read, and what was not."""
+    rows = [
+        [
+            column.heading,
+            _OURS.get(column.target, column.target),
+            column.unit.text if column.unit else "",
+            value,
+        ]
+        for column, value in made.columns
+    ]
+    number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
+    lines = [f"{made.name}: {number} read"]
+    lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
+    return "\n".join([*lines, *(f"note: {note}" for note in made.notes)])
+
+
+def issues_text(issues: Sequence[Issue]) -> str:
+    """Return the issues by kind, with rows and the options that answer each."""
+    lines: list[str] = []
+    for kind, title in _TITLES.items():
+        of_kind = [issue for issue in issues if issue.kind == kind]
+        if of_kind:
+            lines += ["", f"{title} ({len(of_kind)})"]
+        for issue in of_kind[:_MOST_OF_A_KIND]:
+            where = f" [{issue.where}; {len(issue.rows)} in all]" if len(issue.rows) > 1 else ""
+            where = f" [{issue.where}]" if len(issue.rows) == 1 else where
+            lines.append(f"  - {issue.text}{where}")
+            if issue.options:
+                lines.append("      " + " | ".join(shlex.join(option) for option in issue.options))
+        if len(of_kind) > _MOST_OF_A_KIND:
+            lines.append(f"  - and {len(of_kind) - _MOST_OF_A_KIND} more")
+    return "\n".join(lines)
+
+
+def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
+    """Return the command that imports a file when all that can be answered by options is answered.
+
+    given : words of the options that the user gave already.
+    """
+    tokens = list(given)
+    for issue in issues:
+        answer = list(issue.answer)
+        if not answer or _has(tokens, answer):
+            continue
+        if (
+            answer[0] in ("--unit", "--decimal", "--batch-is", "--precision", "--sheet")
+            and answer[0] in tokens
+        ):
+            place = tokens.index(answer[0])
+            tokens[place + 1] = answer[1]
+            continue
+        tokens += answer
+    if "--yes" not in tokens:
+        tokens.append("--yes")
+    return shlex.join(["trainlaw", "data", "import", file, *tokens])
+
+
+def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
+    return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
+
+
+def given_words(answers: Answers, others: Sequence[tuple[str, object]]) -> list[str]:
+    """Return the options that give these answers, and others by name where they have a value."""
+    tokens: list[str] = []
+    for option, value in others:
+        tokens += [option, str(value)] if value is not None else []
+    for ours, theirs in answers.columns.items():
+        tokens += ["--column", f"{ours}={theirs}"]
+    for (column, text), value in answers.values.items():
+        tokens += ["--value", f"{column}:{text}={value}"]
+    for ours, value in answers.constants.items():
+        tokens += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
+    for column, value in answers.only:
+        tokens += ["--only", f"{column}={value}"]
+    for option, text in (
+        ("--unit", answers.unit), ("--batch-is", answers.batch_is), ("--decimal", answers.decimal),
+        ("--sheet", answers.sheet),
+    ):  # fmt: skip
+        tokens += [option, text] if text else []
+    for option, is_given in (
+        ("--skip-unmeasured", answers.skip_unmeasured), ("--fill-down", answers.fill_down),
+        ("--trust", answers.trust), ("--yes", answers.confirmed),
+    ):  # fmt: skip
+        tokens += [option] if is_given else []
+    return tokens
+
+
+def number_of_issues(made: Imported, command: str) -> str:
+    """Return what is left to do in one line, with the command to run."""
+    number = "1 question or fault" if len(made.issues) == 1 else f"{len(made.issues)} questions or faults"
+    number = number if made.issues else "nothing was written yet; check the columns"
+    choice = f" (replace each {CHOICE})" if CHOICE in command else ""
+    faults = [issue for issue in made.issues if not issue.options]
+    first = "correct the file where no option is shown, and run" if faults else "run"
+    return f"{made.name}: {number}; {first}{choice}: {command}"
+
+
+def confirmed() -> bool:
+    """Return whether the user at a terminal says that the columns are read as meant; False elsewhere."""
+    if not sys.stdin.isatty():
+        return False
+    return input("Are the columns read as you meant them? [y/N] ").strip().lower() in ("y", "yes")

@@ -1,0 +1,220 @@
+"""The cells of a spreadsheet as they are: of text in any usual encoding, or of the sheets of a workbook."""
+
+import csv
+import gzip
+import os
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from trainlaw.datasets.files.table_files import (
+    MAX_COLUMNS,
+    MAX_EMPTY_ROWS,
+    MAX_LINE_BYTES,
+    check_size,
+    one_line,
+    read_table_file,
+)
+from trainlaw.formulas.errors import InputError, optional_package
+
+#: Larger tables are not kept by hand: `trainlaw data check` reads them in trainlaw's columns.
+MAX_GRID_BYTES = 64 * 2**20
+MAX_GRID_ROWS = 200_000
+_TEXTS = (".csv", ".tsv", ".txt", ".dat", ".md")
+_OTHERS = {".xls": "Excel's old format", ".ods": "OpenDocument", ".numbers": "Numbers", ".pdf": "PDF"}
+_SEPARATORS = ("\t", ";", ",", "|")
+# Columns that a script aligned with blanks, or separated by one.
+_BLANKS = (r"\s{2,}", r"\s+")
+_SAMPLE = 300
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of a sheet, row by row, all rows of one length; a text is stripped, an empty cell is None.
+
+    separator : of the cells of a text file, "" for a sheet.
+    """
+
+    rows: tuple[tuple[object, ...], ...]
+    separator: str = ""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.rows[0]) if self.rows else 0
+
+
+def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
+    """Return the cells of a file by the name of the sheet, which is "" where a file has no sheets.
+
+    Read are .csv, .tsv, .txt, .dat and .md (also with .gz) in UTF-8, UTF-16 or Windows' Latin, .xlsx, .xlsm
+    and .parquet. Raises InputError for any other file and for one that is too large.
+    """
+    place = Path(path)
+    zipped = place.suffix.lower() == ".gz"
+    ending = (place.with_suffix("") if zipped else place).suffix.lower()
+    if ending in _OTHERS:
+        raise InputError(f"{place} is in {_OTHERS[ending]}; save the table as .xlsx or .csv")
+    if ending not in (*_TEXTS, ".xlsx", ".xlsm", ".parquet"):
+        known = ", ".join((*_TEXTS, ".xlsx", ".parquet"))
+        raise InputError(f"expected a table in {place} ({known}), got the suffix {ending!r}")
+    check_size(place)
+    if place.stat().st_size > MAX_GRID_BYTES:
+        raise InputError(f"{place} is {place.stat().st_size} bytes; the limit is {MAX_GRID_BYTES}")
+    if ending == ".parquet":
+        frame = read_table_file(place)
+        cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+        return {"": _grid([list(map(str, frame.columns)), *cells])}
+    return _sheets(place) if ending in (".xlsx", ".xlsm") else {"": _text_grid(_text(place, zipped), place)}
+
+
+def _grid(rows: Iterable[Sequence[object]], separator: str = "") -> Grid:
+    stripped = [[_cell(value) for value in row] for row in rows]
+    width = max((_filled_width(row) for row in stripped), default=0)
+    return Grid(tuple(tuple((row + [None] * width)[:width]) for row in stripped), separator)
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return " ".join(value.replace("\u00a0", " ").split()) or None
+
+
+def _filled_width(row: Sequence[object]) -> int:
+    return next((column for column in range(len(row), 0, -1) if row[column - 1] is not None), 0)
+
+
+def _text(place: Path, zipped: bool) -> str:
+    try:
+        with gzip.open(place) if zipped else place.open("rb") as file:
+            data = file.read(MAX_GRID_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{place} is not a text table: {one_line(error)}") from None
+    if len(data) > MAX_GRID_BYTES:
+        raise InputError(f"expected at most {MAX_GRID_BYTES} bytes unpacked from {place}, got more")
+    for encoding in _encodings(data):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if not _CONTROL.search(text):
+            return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    raise InputError(f"{place} is not a text table: it holds bytes that are not text")
+
+
+def _encodings(data: bytes) -> tuple[str, ...]:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ("utf-16",)
+    head = data[:2000]
+    # Without a mark, every other byte of Latin text in UTF-16 is zero.
+    if len(head) > 1 and head[1::2].count(0) > len(head) // 3:
+        return ("utf-16-le",)
+    if len(head) > 1 and head[::2].count(0) > len(head) // 3:
+        return ("utf-16-be",)
+    return ("utf-8", "cp1252")
+
+
+def _text_grid(text: str, place: Path) -> Grid:
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError(f"{place} is not a text table: line {number} is too long")
+    separator = _stated_separator(lines) or _separator(lines[:_SAMPLE])
+    try:
+        rows = _split(lines, separator)
+    except csv.Error as error:
+        raise InputError(f"{place} is not a text table: {one_line(error)}") from None
+    widest = max(map(len, rows), default=0)
+    if widest > MAX_COLUMNS or len(rows) > MAX_GRID_ROWS:
+        raise InputError(
+            f"expected at most {MAX_COLUMNS} columns and {MAX_GRID_ROWS} rows in {place}, got {widest} "
+            f"columns and {len(rows)} rows"
+        )
+    return _grid(rows, separator)
+
+
+def _stated_separator(lines: list[str]) -> str:
+    """Return the separator that Excel's first line "sep=;" states, and empty that line; "" without one."""
+    match = re.fullmatch(r"sep=(.)", lines[0].strip("\"' \n"), re.IGNORECASE)
+    if match is None:
+        return ""
+    lines[0] = ""
+    return match[1]
+
+
+def _separator(lines: list[str]) -> str:
+    """Return the separator that splits most lines into the same number of cells, the more the better."""
+    filled = [line for line in lines if line.strip() and not line.startswith("#")]
+    scores = {}
+    for separator in (*_SEPARATORS, *_BLANKS):
+        widths = Counter(len(cells) for cells in _sampled(filled, separator))
+        width, times = widths.most_common(1)[0] if widths else (1, 0)
+        agreed = times / max(len(filled), 1)
+        blank = separator in _BLANKS
+        scores[separator] = agreed * (width - 1) if width > 1 and (not blank or agreed > 0.6) else 0.0
+    plain = max(_SEPARATORS, key=scores.__getitem__)
+    # Blanks occur inside names, so that any other separator is more likely, and several more than one.
+    return next((found for found in (plain, *_BLANKS) if scores[found] > 0.5), ",")
+
+
+def _sampled(lines: list[str], separator: str) -> list[list[str]]:
+    try:
+        return _split(lines, separator)
+    except csv.Error:
+        return []
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    if separator in _BLANKS:
+        return [re.split(separator, line.strip()) for line in lines]
+    rows = list(csv.reader((f"{line}\n" for line in lines), delimiter=separator))
+    if separator == "|":
+        rows = [_of_markdown(row) for row in rows]
+    return rows
+
+
+def _of_markdown(row: list[str]) -> list[str]:
+    """Return the cells of a line of a Markdown table, none for the line below its header."""
+    if len(row) > 2 and not row[0].strip() and not row[-1].strip():
+        row = row[1:-1]
+    return [] if all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in row) else row
+
+
+def _sheets(place: Path) -> Mapping[str, Grid]:
+    openpyxl = optional_package("openpyxl", "data")
+    try:
+        with zipfile.ZipFile(place) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > 4 * MAX_GRID_BYTES:
+            raise InputError(f"expected at most {4 * MAX_GRID_BYTES} bytes in {place}, got {unpacked}")
+        book = openpyxl.load_workbook(place, read_only=True, data_only=True)
+        found = {sheet.title: _grid(_used_rows(sheet, place)) for sheet in book.worksheets}
+        book.close()
+    except InputError:
+        raise
+    # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
+    except Exception as error:
+        raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
+    return {name: grid for name, grid in found.items() if grid.rows}
+
+
+def _used_rows(sheet: object, place: Path) -> list[tuple[object, ...]]:
+    """Return the rows up to the last filled one; their places are those that Excel shows."""
+    rows: list[tuple[object, ...]] = []
+    last = 0
+    cells = sheet.iter_rows(values_only=True, max_col=MAX_COLUMNS)  # type: ignore[attr-defined]
+    for row in islice(cells, MAX_GRID_ROWS + 1):
+        rows.append(row)
+        if any(cell is not None for cell in row):
+            last = len(rows)
+        if len(rows) - last > MAX_EMPTY_ROWS:
+            break
+    if last > MAX_GRID_ROWS:
+        raise InputError(f"expected at most {MAX_GRID_ROWS} rows in a sheet of {place}, got more")
+    return rows[:last]

@@ -1,0 +1,98 @@
+"""How many GPUs, nodes and images per GPU a run has, from whichever of them a table states."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
+from trainlaw.datasets.spreadsheets.cells import Rows
+from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH, GPUS_PER_NODE
+from trainlaw.formulas.errors import InputError
+
+_COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", BATCH, GLOBAL_BATCH, GPUS_PER_NODE)
+
+
+def says_gpus(rows: Rows, constants: Mapping[str, object]) -> bool:
+    """Return whether a table or the user says how many GPUs ran."""
+    said = {*rows.cells, *constants}
+    return bool({"n_gpus", GPUS_PER_NODE} & said) or len({BATCH, "batch_per_gpu", GLOBAL_BATCH} & said) > 1
+
+
+def counted(
+    rows: Rows,
+    numbers: Mapping[str, np.ndarray],
+    constants: Mapping[str, object],
+    said: Sequence[int | None],
+    issues: list[Issue],
+) -> dict[str, object]:
+    """Return GPUs, nodes and images per GPU of each row; append to `issues` what is open or contradicts.
+
+    numbers, constants : of the table and of the user. said : GPUs by the text of their name.
+    """
+    known = {name: _constant(name, constants[name], len(rows)) for name in _COUNTS if name in constants}
+    known |= numbers
+    per_gpu, whole = _batches(known)
+    nodes = known.get("n_nodes", np.ones(len(rows)))
+    own = np.array([np.nan if number is None else number for number in said], dtype=np.float64)
+    if "n_gpus" in known:
+        n_gpus = known["n_gpus"]
+        wrong = np.isfinite(own) & (own != n_gpus)
+        _append(issues, "the name of the GPU says another number of GPUs", rows, wrong)
+    elif GPUS_PER_NODE in known:
+        n_gpus = known[GPUS_PER_NODE] * nodes
+    elif per_gpu is not None and whole is not None:
+        n_gpus = whole / per_gpu
+    else:
+        n_gpus = np.where(np.isfinite(own), own, nodes)
+    if per_gpu is not None and whole is not None:
+        wrong = per_gpu * n_gpus != whole
+        _append(issues, "the batch per GPU times the GPUs is not the global batch", rows, wrong)
+    batch = per_gpu if per_gpu is not None else _shared_batch(rows, known, whole, n_gpus, issues)
+    return {"n_gpus": n_gpus, "n_nodes": nodes, **({} if batch is None else {"batch_per_gpu": batch})}
+
+
+def _constant(name: str, text: object, size: int) -> np.ndarray:
+    if not str(text).isdecimal() or not int(str(text)):
+        raise InputError(f"--set {name}: expected a whole number of at least 1, got {text!r}")
+    return np.full(size, float(str(text)))
+
+
+def _append(issues: list[Issue], text: str, rows: Rows, wrong: np.ndarray) -> None:
+    if wrong.any():
+        issues.append(Issue("cells", text, rows_of(rows.numbers, wrong)))
+
+
+def _batches(known: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the batch of each GPU and that of all where the table says which is which."""
+    per_gpu, whole, either = (known.get(name) for name in ("batch_per_gpu", GLOBAL_BATCH, BATCH))
+    # Next to a column of one of them, a plain batch is the other.
+    if per_gpu is None and whole is not None:
+        per_gpu = either
+    elif whole is None and per_gpu is not None:
+        whole = either
+    return per_gpu, whole
+
+
+def _shared_batch(
+    rows: Rows,
+    known: Mapping[str, np.ndarray],
+    whole: np.ndarray | None,
+    n_gpus: np.ndarray,
+    issues: list[Issue],
+) -> np.ndarray | None:
+    """Return the images per GPU of a global batch, or of a batch that the user says the kind of."""
+    several = n_gpus > 1
+    if whole is None:
+        batch = known.get(BATCH)
+        if batch is None or not several.any() or rows.answers.batch_is == "per-gpu":
+            return batch
+        if rows.answers.batch_is != "global":
+            heading = rows.columns[BATCH].heading if BATCH in rows.columns else BATCH
+            text = f"{heading}: with several GPUs, is it the batch of each GPU or of all together?"
+            options = choices("--batch-is", ("per-gpu", "global"))
+            issues.append(Issue("question", text, rows_of(rows.numbers, several), options))
+            return batch
+        whole = batch
+    per_gpu: np.ndarray = whole / n_gpus
+    uneven = np.isfinite(per_gpu) & (per_gpu != np.floor(per_gpu))
+    _append(issues, "the global batch is not a multiple of the number of GPUs", rows, uneven)
+    return per_gpu

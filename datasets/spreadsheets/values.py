@@ -1,0 +1,173 @@
+"""What people write into cells: precisions, yes and no, sizes, numbers with units, or no time at all."""
+
+import datetime
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from trainlaw.datasets.files.numbers import is_number, number_of
+from trainlaw.datasets.spreadsheets.quantities import Unit, parse_unit
+
+#: The answer for a precision that was not chosen: what PyTorch uses for convolutions on the GPU.
+DEFAULT_PRECISION = "default"
+PRECISION_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        word: precision
+        for precision, tokens in {
+            "fp32": "fp32 float32 float single f32 32 fp-32 full single-precision full-precision fp32-ieee",
+            "tf32": "tf32 tensorfloat32 tensorfloat-32",
+            "amp": "amp mixed mixed-precision mixed_precision mixed_float16 automatic-mixed-precision o1 o2 "
+            "fp16-mixed 16-mixed mp amp-fp16 fp16+fp32 gemischt native_amp amp_fp16",
+            "fp16": "fp16 float16 half f16 16 half-precision o3 fp-16",
+            "bf16": "bf16 bfloat16 bf16-mixed amp-bf16 bfloat amp_bf16 mixed_bfloat16",
+            "unknown": "unknown",
+            DEFAULT_PRECISION: "default",
+        }.items()
+        for word in tokens.split()
+    }
+)
+_LAYOUTS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("nchw", "channels_first", "contiguous", "contiguous_format", "channelsfirst"), "nchw"
+        ),
+        **dict.fromkeys(("nhwc", "channels_last", "channelslast"), "channels_last"),
+        "unknown": "unknown",
+    }
+)
+_COMPILATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("eager", "none", "off", "no"), "eager"),
+        **dict.fromkeys(("xla", "jit_compile"), "xla"),
+        **dict.fromkeys(("inductor", "torch.compile", "torchinductor", "compile", "compiled"), "inductor"),
+        "unknown": "unknown",
+    }
+)
+#: Words of each column of the runs schema that holds one of a few texts.
+SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"precision": PRECISION_WORDS, "layout": _LAYOUTS, "compilation": _COMPILATIONS}
+)
+YES = frozenset("true yes y 1 on x ja wahr w ✓ ✔ enabled j".split())
+NO = frozenset("false no n 0 off nein falsch f - disabled none".split())
+TRAINING = frozenset("train training fit train_step forward+backward+optimizer fwd+bwd+opt both".split())
+#: Data sets with the side of their images in px and their classes.
+DATASETS: Mapping[str, tuple[int | None, int]] = MappingProxyType(
+    {
+        **dict.fromkeys(("imagenet", "imagenet1k", "imagenet2012", "ilsvrc2012", "ilsvrc"), (None, 1000)),
+        "cifar10": (32, 10),
+        "cifar100": (32, 100),
+        "mnist": (28, 10),
+        "fashionmnist": (28, 10),
+        "svhn": (32, 10),
+        "tinyimagenet": (64, 200),
+    }
+)
+_UNMEASURED = re.compile(
+    r"[-\u2013\u2014?.x/]+|n\.?/?\s?a\.?|k\.?a\.?|nan|null|none|tbd|todo|missing|not run|timeout|"
+    r"skip(?:ped)?|(?:cuda )?oom|.*out of memory.*|fail(?:ed)?|err(?:or)?|crash(?:ed)?|"
+    r"#(?:n/a|nv|div/0!|value!|ref!|wert!|bezug!)",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(
+    r"(?:3\s*[x\u00d7*,]\s*)?(\d{1,5})\s*[x\u00d7*,]\s*(\d{1,5})(?:\s*[x\u00d7*,]\s*3)?\s*(?:px|pixels?)?",
+    re.I,
+)
+_QUANTITY = re.compile(
+    r"([-+]?[\d.,'\u202f ]*\d(?:e[-+]?\d+)?)\s*(k)?\s*(?:(?:±|\+/-|\+-)\s*[\d.,]+)?\s*(\D.*)?", re.I
+)
+_CLOCK = re.compile(r"(\d{1,4}):(\d{2}):(\d{2}(?:[.,]\d+)?)")
+
+
+def is_unmeasured(cell: object) -> bool:
+    """Return whether a cell says that there is no measurement: empty, "OOM", "n/a", an error of Excel."""
+    return (
+        cell is None
+        or (isinstance(cell, float) and math.isnan(cell))
+        or (isinstance(cell, str) and _UNMEASURED.fullmatch(cell.strip()) is not None)
+    )
+
+
+def yes_or_no(cell: object) -> bool | None:
+    """Return whether a cell says yes, None where it says neither.
+
+    >>> yes_or_no("ja"), yes_or_no(0), yes_or_no("fp16")
+    (True, False, None)
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    text = str(cell).strip().lower()
+    return True if text in YES else False if text in NO else None
+
+
+def size_px(cell: object, decimal: str) -> float:
+    """Return the side of a square image in px, nan for any other text.
+
+    >>> size_px("3x224x224", "."), size_px("224 px", "."), size_px("224x320", ".")
+    (224.0, 224.0, nan)
+    """
+    if isinstance(cell, int | float):
+        return float(cell)
+    text = re.sub(r"[()\[\]²]", "", str(cell)).strip()
+    if match := _SIZE.fullmatch(text):
+        first, second = match.groups()
+        return float(first) if first == second else math.nan
+    return number_of(re.sub(r"\s*(?:px|pixels?|p)$", "", text, flags=re.IGNORECASE), decimal)
+
+
+def quantity(cell: object, decimal: str) -> tuple[float, Unit | None]:
+    """Return the number in a cell and the unit written with it, None without one; nan where it is no number.
+
+    A time of day that Excel made of a duration counts in seconds.
+
+    >>> quantity("12,5 ms", ",")[0], quantity("1.2k img/s", ".")[1].text, quantity("soon", ".")[0]
+    (12.5, 'images/s', nan)
+    """
+    if isinstance(cell, bool):
+        return math.nan, None
+    if isinstance(cell, int | float):
+        return float(cell), None
+    if (seconds := _clock_seconds(cell)) is not None:
+        return seconds, Unit("iteration", 1.0, False)
+    text = str(cell).strip()
+    return (number_of(text, decimal), None) if is_number(text) else _with_unit(text, decimal)
+
+
+def _clock_seconds(cell: object) -> float | None:
+    """Return the seconds of a duration, or of a text such as 0:01:30; None for another cell."""
+    if isinstance(cell, datetime.timedelta):
+        return cell.total_seconds()
+    if isinstance(cell, datetime.time):
+        return cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond * 1e-6
+    if match := _CLOCK.fullmatch(str(cell).strip()):
+        hours, minutes, rest = match.groups()
+        return int(hours) * 3600.0 + int(minutes) * 60.0 + float(rest.replace(",", "."))
+    return None
+
+
+def _with_unit(text: str, decimal: str) -> tuple[float, Unit | None]:
+    match = _QUANTITY.fullmatch(text) if len(text) < 80 else None
+    if match is None:
+        return math.nan, None
+    number, thousands, rest = match.groups()
+    unit = parse_unit(rest) if rest else None
+    if rest and unit is None:
+        return math.nan, None
+    return number_of(number, decimal) * (1e3 if thousands else 1.0), unit
+
+
+def is_date(cell: object) -> bool:
+    """Return whether a cell is a date, which Excel also makes of numbers such as 1.5."""
+    return isinstance(cell, datetime.date)
+
+
+def year_of(cell: object) -> int | None:
+    """Return the year of a date, a text with a date, or a year; None where there is none.
+
+    >>> year_of("2023-05-01"), year_of("01.05.2023"), year_of(2021), year_of("May")
+    (2023, 2023, 2021, None)
+    """
+    if isinstance(cell, datetime.date):
+        return cell.year
+    years = re.findall(r"(?<!\d)(20\d\d)(?!\d)", str(cell))
+    return int(years[0]) if len(set(years)) == 1 else None

@@ -1,0 +1,158 @@
+"""Planted mistakes of units, batches and numbers: none is imported without a word; what is right is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.models.plausibility import checked_times, law_seconds
+from trainlaw.datasets import load
+from trainlaw.datasets.spreadsheets.answers import Answers
+from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
+
+ONE = [
+    (gpu, cnn, batch, 1)
+    for gpu in ("T4", "V100-SXM2-16GB", "RTX 3090")
+    for cnn in ("resnet50", "vgg16", "mobilenet_v2")
+    for batch in (16, 64)
+]
+SEVERAL = [("V100-SXM2-16GB", cnn, 32, n) for cnn in ("resnet50", "vgg16") for n in (1, 2, 4, 8)]
+
+
+class Runs:
+    """Runs with times by the law and a deviation of 30 %, in every unit."""
+
+    def __init__(self, configurations, path):
+        self.frame = pd.DataFrame(configurations, columns=["gpu", "cnn", "batch", "n_gpus"])
+        path.write_text(self.frame.assign(precision="amp", time_s=1.0).to_csv(index=False))
+        made = read_spreadsheet(path, Answers(batch_is="per-gpu"))
+        self.law_s = law_seconds(made.table)
+        t = self.law_s * np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(self.law_s)))
+        images = self.frame["batch"] * self.frame["n_gpus"]
+        self.units = {
+            "s": t, "ms": t * 1e3, "us": t * 1e6, "min": t / 60, "h": t / 3600,
+            "it/s": 1 / t, "100 it": t * 100,
+            "images/s": images / t, "images/s/gpu": self.frame["batch"] / t, "images/min": 60 * images / t,
+            "images/h": 3600 * images / t, "kimages/s": images / t / 1e3, "ms/image": t * 1e3 / images,
+            "s/image": t / images,
+        }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return {"one": Runs(ONE, folder / "one.csv"), "several": Runs(SEVERAL, folder / "several.csv")}
+
+
+def imported(path, runs, heading, values, batch="batch", batches=None, law=True, **answers):
+    columns = {
+        "gpu": runs.frame["gpu"],
+        "model": runs.frame["cnn"],
+        "n_gpus": runs.frame["n_gpus"],
+        "dtype": "amp",
+    }
+    frame = pd.DataFrame(
+        {**columns, batch: runs.frame["batch"] if batches is None else batches, heading: values}
+    )
+    path.write_text(frame.to_csv(index=False))
+    said = Answers(**{"batch_is": "per-gpu", "confirmed": True, **answers})
+    return checked_times(read_spreadsheet(path, said), said, runs.law_s if law else None)
+
+
+def flags(made):
+    return [option for issue in made.issues for option in issue.options]
+
+
+# Heading, unit of the numbers, and the unit that must be named.
+WRONG_UNITS = [
+    ("Time (ms)", "s", "s"), ("Time (ms)", "us", "us"), ("Time (ms)", "it/s", "it/s"),
+    ("Time (ms)", "images/s", "images/s"), ("Time (ms)", "ms/image", "ms/image"), ("Time (ms)", "min", "min"),
+    ("Time (s)", "ms", "ms"), ("Time (s)", "us", "us"), ("Time (s)", "min", "min"), ("Time (s)", "h", "h"),
+    ("Time (s)", "it/s", "it/s"), ("Time (s)", "images/s", "images/s"), ("Time (s)", "s/image", "s/image"),
+    ("Time (s)", "ms/image", "ms/image"), ("Time (us)", "ms", "ms"), ("Time (us)", "s", "s"),
+    ("Time (min)", "s", "s"), ("time_s", "ms", "ms"), ("time_s", "it/s", "it/s"), ("step_ms", "s", "s"),
+    ("it/s", "s", "s"), ("it/s", "images/s", "images/s"), ("it/s", "ms", "ms"), ("Images/s", "it/s", "it/s"),
+    ("Images/s", "ms", "ms"), ("Images/s", "s", "s"), ("Images/s", "ms/image", "ms/image"),
+    ("img/sec", "images/min", "images/min"), ("img/sec", "images/h", "images/h"),
+    ("samples/s", "kimages/s", "kimages/s"), ("kimages/s", "images/s", "images/s"),
+    ("time", "ms", "ms"), ("time", "s", "s"), ("latency", "us", "us"), ("throughput", "images/s", "images/s"),
+    ("speed", "it/s", "it/s"), ("step time", "ms/image", "ms/image"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("heading", "unit", "named"), WRONG_UNITS, ids=lambda text: text.replace("/", "-"))
+def test_a_unit_that_is_wrong_or_not_stated_is_named(tmp_path, runs, heading, unit, named):
+    made = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units[unit])
+    assert flags(made) == [("--unit", named)]
+    said = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units[unit], unit=named)
+    assert said.issues == ()
+    np.testing.assert_allclose(said.seconds(), runs["one"].units["s"], rtol=1e-12)
+
+
+# Heading and unit of the measure, heading of the batch and what it holds, options, the option that is named.
+WRONG_SCOPES = [
+    ("total images/s", "images/s/gpu", "batch", "own", {}, ("--unit", "images/s/gpu")),
+    ("images/s/GPU", "images/s", "batch", "own", {}, ("--unit", "images/s/total")),
+    ("images/s", "images/s", "batch", "own", {}, ("--unit", "images/s/total")),
+    ("time (s)", "s", "batch_per_gpu", "all", {}, ("--column", "global_batch=batch_per_gpu")),
+    ("time (s)", "s", "global batch", "own", {}, ("--column", "batch_per_gpu=global batch")),
+    ("time (s)", "s", "batch", "all", {"batch_is": "per-gpu"}, ("--batch-is", "global")),
+    ("time (s)", "s", "batch", "own", {"batch_is": "global"}, ("--batch-is", "per-gpu")),
+    ("time (s)", "s", "batch", "own", {"batch_is": ""}, ("--batch-is", "per-gpu")),
+]
+
+
+@pytest.mark.parametrize(("heading", "unit", "batch", "holds", "said", "option"), WRONG_SCOPES)
+def test_what_is_of_one_gpu_is_not_taken_for_all(tmp_path, runs, heading, unit, batch, holds, said, option):
+    own = runs["several"]
+    batches = own.frame["batch"] * (own.frame["n_gpus"] if holds == "all" else 1)
+    made = imported(tmp_path / "runs.csv", own, heading, own.units[unit], batch, batches, law=False, **said)
+    assert option in flags(made)
+
+
+def test_single_runs_in_another_unit_are_listed(tmp_path, runs):
+    own = runs["one"]
+    for wrong in ("s", "us"):
+        values = own.units["ms"].copy()
+        values[4], values[9] = own.units[wrong][4], own.units[wrong][9]
+        (issue,) = imported(tmp_path / "runs.csv", own, "Time (ms)", values).issues
+        assert issue.rows == (6, 11) and "1,000 times too" in issue.text and issue.options == ()
+    half = np.where(np.arange(len(own.law_s)) % 2, own.units["ms"], own.units["s"])
+    assert imported(tmp_path / "runs.csv", own, "Time (ms)", half).issues
+
+
+def test_thousands_with_a_point_are_not_small_numbers(tmp_path, runs):
+    values = [f"{value:,.0f}".replace(",", ".") for value in 10 * runs["one"].units["images/s"]]
+    assert imported(tmp_path / "runs.csv", runs["one"], "Images/s", values).issues
+
+
+@pytest.mark.parametrize(
+    "heading", ["Epoch time (s)", "inference time (ms)", "forward (ms)", "time for 100 it (s)"]
+)
+def test_other_times_are_no_iteration_times(tmp_path, runs, heading):
+    made = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units["s"])
+    assert any("no column is a time" in issue.text for issue in made.issues)
+
+
+def test_a_factor_that_no_unit_explains_is_a_fault_unless_trusted(tmp_path, runs):
+    values = runs["one"].units["100 it"]
+    (issue,) = imported(tmp_path / "runs.csv", runs["one"], "Time (s)", values).issues
+    assert "no usual unit explains it" in issue.text and issue.options == ()
+    assert imported(tmp_path / "runs.csv", runs["one"], "Time (s)", values, trust=True).issues == ()
+
+
+def test_a_cell_with_another_unit_than_its_header_is_a_fault(tmp_path, runs):
+    values = [f"{value:.4f}" for value in runs["one"].units["ms"]]
+    values[3] = f"{runs['one'].units['s'][3]:.4f} s"
+    (issue,) = imported(tmp_path / "runs.csv", runs["one"], "Time (ms)", values).issues
+    assert issue.rows == (5,) and "another unit" in issue.text
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"],
+)
+def test_measured_runs_far_from_the_law_pass(tmp_path, source):
+    """What people measured is not refused; of all sources, the medians of these are farthest from the law."""
+    for gpu, part in load("default").where(source=source).frame.groupby("gpu"):
+        part.to_csv(tmp_path / "part.csv", index=False)
+        said = Answers(confirmed=True)
+        assert checked_times(read_spreadsheet(tmp_path / "part.csv", said), said).issues == (), gpu

@@ -1,0 +1,158 @@
+"""Headings, cells and layouts of spreadsheets, without the comparison with the law."""
+
+import os
+import socket
+
+import numpy as np
+import pytest
+from trainlaw.datasets.spreadsheets.answers import Answers
+from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
+from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, parse_unit
+from trainlaw.datasets.spreadsheets.vocabulary import read_heading
+from trainlaw.formulas.errors import InputError
+
+HEAD = "GPU,Model,Batch,Precision,"
+ROWS = "T4,resnet50,32,fp32,{}\nT4,vgg16,32,fp32,{}\n"
+KNOWN = Answers(confirmed=True)
+
+
+def read(tmp_path, text, name="runs.csv", **answers):
+    (tmp_path / name).write_text(text)
+    return read_spreadsheet(tmp_path / name, Answers(**answers))
+
+
+def options(made):
+    return [option for issue in made.issues for option in issue.options]
+
+
+HEADINGS = {
+    "Batch size (per GPU)": ("batch_per_gpu", None), "#GPUs": ("n_gpus", None),
+    "global_batch": ("global_batch", None),
+    "dtype": ("precision", None), "use_amp": ("flag:amp", None), "img_size": ("input_size_px", None),
+    "nodes": ("n_nodes", None), "memory_format": ("layout", None), "mode": ("mode", None),
+    "train_time_per_batch_ms": ("time", "ms"), "Zeit pro Iteration [ms]": ("time", "ms"),
+    "t_iter (us)": ("time", "us"),
+    "step_s": ("time", "s"), "sec/batch": ("time", "s"), "Time per image (ms)": ("time", "ms/image"),
+    "train_samples_per_sec": ("throughput", "images/s"), "images/sec per GPU": ("throughput", "images/s/gpu"),
+    "Throughput (total, img/s)": ("throughput", "images/s/total"), "it/s": ("throughput", "it/s"),
+    "Durchsatz (Bilder/s)": ("throughput", "images/s"), "fps": ("throughput", "images/s"),
+    "Throughput": ("throughput", None), "latency": ("time", None), "GPU util %": ("ignored", None),
+    "Std (ms)": ("ignored", "ms"), "Epoch time (s)": ("other time", "s"),
+    "infer_step_time": ("other time", None),
+    "time for 100 iterations (s)": ("", "s"), "GPU memory (GB)": ("", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HEADINGS)
+def test_a_heading_has_one_meaning(text):
+    meaning = read_heading(text)
+    assert (meaning.target, meaning.unit.text if meaning.unit else None) == HEADINGS[text]
+
+
+@pytest.mark.parametrize("unit", CANDIDATES, ids=lambda unit: unit.text.replace("/", "-"))
+def test_a_unit_is_read_back_from_its_text(unit):
+    assert parse_unit(unit.text) == unit
+
+
+@pytest.mark.parametrize("text", ["GB", "images", "Tesla T4", "sec per 100 steps", "image ms", ""])
+def test_other_texts_are_no_units(text):
+    assert parse_unit(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        (HEAD + "Time,unit\n" + "T4,resnet50,32,fp32,250,ms\nT4,vgg16,32,fp32,0.5,s\n", {}),
+        (HEAD + "Time\n" + ROWS.format("250 ms", "0.5 s"), {}),
+        (HEAD + "Time\n" + ROWS.format("0:00:00.25", "0:00:00.5"), {}),
+        (HEAD + "Time\n" + ROWS.format("250 ± 3 ms", "500 +/- 4 ms"), {}),
+        (HEAD + ",Time (ms)\n" + "T4,resnet50,32,fp32,x,250\nT4,vgg16,32,fp32,,500\n", {}),
+        ("GPU,T4,T4\nModel,resnet50,vgg16\nBatch,32,32\ndtype,fp32,fp32\nms,250,500\n", {}),
+        (HEAD + "Time\n,,,,ms\n" + ROWS.format(250, 500), {}),
+        ("My runs\n\n" + HEAD + "ms\n" + ROWS.format(250, 500) + "Average,,,,375\n\nwith driver 470\n", {}),
+        (HEAD + "images/s\n" + ROWS.format(128, 64), {}),
+        (HEAD + "it/s\n" + ROWS.format(4, 2), {}),
+        ("GPU,Model,Batch,ms\nT4,resnet50,32,250\nT4,vgg16,32,500\n", {"constants": {"precision": "fp32"}}),
+        (HEAD + "ms,mode\n" + "T4,resnet50,32,fp32,250,train\nT4,vgg16,32,fp32,500,training\n", {}),
+    ],
+)  # fmt: skip
+def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
+    made = read(tmp_path, text, **answers)
+    assert made.issues == ()
+    np.testing.assert_allclose(made.seconds(), [0.25, 0.5], rtol=1e-12)
+    assert made.frame[["gpu", "cnn", "batch_per_gpu", "precision"]].to_numpy().tolist() == [
+        ["T4", "resnet50", 32, "fp32"], ["T4", "vgg16", 32, "fp32"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (HEAD + "ms,task\nT4,vgg16,8,fp32,250,train\nT4,vgg16,8,fp32,90,infer\n", ("--only", "task=train")),
+        (HEAD + "ms,accum\n" + "T4,resnet50,32,fp32,250,1\nT4,vgg16,32,fp32,90,4\n", ("--only", "accum=1")),
+        (HEAD + "ms\n" + ROWS.format(250, "OOM"), ("--skip-unmeasured",)),
+        (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
+        (HEAD.replace("Prec", "Prc") + "ms\n" + ROWS.format(1, 2), ("--column", "precision=Prcision")),
+        (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
+        (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
+        (HEAD + "Total (ms)\n" + ROWS.format(250, 500), ("--column", "time_s=Total (ms)")),
+        (HEAD.replace("GPU", "nr") + "ms\n" + ROWS.format(1, 2).replace("T4", "1"), ("--set", "gpu=CHOICE")),
+        (HEAD + "ms,img/s\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=img/s")),
+        (HEAD + "a (ms),b (ms)\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=a (ms)")),
+        (HEAD + "median ms,p50 (s)\n" + "T4,resnet50,32,fp32,250,64\n", ("--column", "time_s=median ms")),
+        (HEAD.replace(",", ";") + "ms\nT4;resnet50;32;fp32;1,250\n", ("--decimal", "comma")),
+        (HEAD + "ms,n_gpus\n" + "T4,resnet50,32,fp32,250,2\n", ("--batch-is", "global")),
+        (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,r", "K80,r"), ("--value", "gpu:K80=2x K80")),
+    ],
+)  # fmt: skip
+def test_what_is_not_clear_is_asked_with_the_option_that_answers_it(tmp_path, text, option):
+    assert option in options(read(tmp_path, text))
+
+
+def test_faults_of_a_kind_are_one_issue_with_their_rows(tmp_path):
+    rows = "T4,resnet50,soon,fp32,250\n" * 30 + "T5000,resnet50,32,fp32,-1\n" * 2
+    made = read(tmp_path, HEAD + "ms\n" + rows)
+    assert [(issue.text.partition(":")[0], len(issue.rows)) for issue in made.issues] == [
+        ("Batch", 30), ("GPU 'T5000' is not known", 2), ("ms", 2),
+    ]  # fmt: skip
+    assert made.issues[0].rows[:2] == (2, 3) and "and 22 more" in made.issues[0].where
+
+
+def test_a_board_or_number_in_a_name_is_counted(tmp_path):
+    made = read(
+        tmp_path,
+        HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4,v", "4x T4,v"),
+    )
+    assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
+)
+def test_answers_that_do_not_fit_are_refused_in_one_line(tmp_path, option, text):
+    with pytest.raises((InputError, LookupError)) as caught:
+        read(tmp_path, HEAD.replace("Model", "nr") + "ms\n" + ROWS.format(250, 500), **{option: text})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_second_table_on_a_sheet_is_not_mixed_in(tmp_path):
+    made = read(
+        tmp_path, HEAD + "ms\n" + ROWS.format(250, 500) + "\nGPU,Batch,Model,fp32\n" + "T4,1,resnet50,9\n"
+    )
+    assert len(made.rows) == 2 and any("another table" in note for note in made.notes)
+
+
+def test_a_pipe_a_device_and_a_socket_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s.csv"))
+        os.symlink("/dev/zero", tmp_path / "zero.csv")
+        for name in ("pipe.csv", "s.csv", "zero.csv"):
+            with pytest.raises(InputError, match="is not a file"):
+                read_spreadsheet(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["old.xls", "paper.pdf", "table.numbers", "notes.docx"])
+def test_other_formats_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match=r"save the table as|expected a table"):
+        read(tmp_path, "x", name)
