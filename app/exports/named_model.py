@@ -68,9 +68,9 @@ class NamedModel:
     """What an exported program looks up and computes.
 
     formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns : those
-    of the tables, with all peak rates. fixed : those of any run on one GPU. computed : derived features, each after those that it is made of.
-    intervals : factor by vendor, precision, layout and whether the generation is new. ignored : warning by
-    argument that no term of the formula depends on.
+    of the tables, with all peak rates. fixed : those that are the same for every run on one GPU. computed :
+    derived features, each after those that it is made of. intervals : factor by vendor, precision, layout and
+    whether the generation is new. ignored : warning by argument that no term of the formula depends on.
     """
 
     formula: Formula

@@ -211,4 +211,4 @@ def _wrapped(text: str) -> str:
     if len(text) <= _WIDTH:
         return text
     lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "\n        ".join(lines)
+    return "\n            ".join(lines)

@@ -7,9 +7,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.text.html import template_text
 
 
-def render_source(
-    template: str, filters: Mapping[str, Callable[..., str]], values: Mapping[str, Any]
-) -> str:
+def render_source(template: str, filters: Mapping[str, Callable[..., str]], values: Mapping[str, Any]) -> str:
     """Return a template of source code filled with values; `filters` write them in the language.
 
     A name that is missing raises `jinja2.UndefinedError`.

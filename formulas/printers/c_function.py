@@ -6,7 +6,6 @@ from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
-
 # Characters without a meaning inside a literal, also to a trigraph or a comment.
 _PLAIN = " -_.,:;()+@"
 
