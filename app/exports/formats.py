@@ -49,8 +49,10 @@ def export_formula(
         save_formula(formula, path)
         return
     content = _content(formula, suffix, bare, prefix)
-    write = write_text_atomically if isinstance(content, str) else write_bytes_atomically
-    write(path, content)
+    if isinstance(content, str):
+        write_text_atomically(path, content)
+    else:
+        write_bytes_atomically(path, content)
 
 
 def _content(formula: Formula, suffix: str, bare: bool, prefix: str) -> str | bytes:

@@ -15,16 +15,16 @@ from trainlaw.app.exports.named_model import (
     OF_ARGUMENTS,
     OF_PRECISION,
     PEAK,
-    NamedCnn,
     NamedGpu,
     NamedModel,
     NamedPrecision,
     named_model,
 )
 from trainlaw.app.models.errors import LEVEL
+from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
-from trainlaw.datasets.files.columns import Column, shipped_schema
+from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError
@@ -89,50 +89,57 @@ def named_source(formula: Formula, suffix: str, prefix: str = "") -> str:
     """
     if prefix and not (suffix in (".c", ".h") and _PREFIX.fullmatch(prefix)):
         raise InputError(f"expected --prefix as a C identifier, for .c and .h, got {prefix[:60]!r}")
-    dialect = DIALECTS[suffix]
-    language = dialect.language
-    if language is C:
-        language = _prefixed(C, prefix or PREFIX)
+    dialect, prefix = DIALECTS[suffix], prefix or PREFIX
+    language = _prefixed(C, prefix) if dialect.language is C else dialect.language
     model = named_model(formula)
     lines = _assignments(model, language)
-    texts = "\n".join(text for _, text, _ in lines)
-    batch, launch = _limits()
     values = {
-        "model": model,
         "comments": [f"{dialect.comment} {line}" for line in _header(formula)],
-        "helpers": language.used_helpers(texts),
+        "helpers": language.used_helpers("\n".join(text for _, text, _ in lines)),
         "lines": lines,
-        "arguments": OF_ARGUMENTS,
-        "peak_places": {
-            row.name: model.gpu_columns.index(row.peak_column) if PEAK in model.base else 0
-            for row in model.precisions
-        },
-        "cnn_places": _first_rows(model.cnns),
-        "vendors": list(model.intervals),
-        "precisions": [row.name for row in model.precisions],
-        "most_gpu_warnings": _most_warnings(model.gpus),
-        "most_precision_warnings": _most_warnings(model.precisions),
-        "layouts": LAYOUTS,
-        "vendor_words": _VENDOR_WORDS,
-        "most_images": int(batch.high),
-        "least_launch_s": launch.low,
-        "most_launch_s": launch.high,
-        "default_launch_s": HOST_LAUNCH_S,
+        "prefix": prefix,
         "level_percent": f"{100 * LEVEL:g}",
-        "prefix": prefix or PREFIX,
+        **_tables(model),
+        **_arguments(),
         **dialect.flags,
     }
     return render_source(dialect.template, _filters(dialect, language), values)
 
 
-def _first_rows(cnns: Iterable[NamedCnn]) -> dict[str, int]:
-    """Return the place of the first size of each CNN in a table with a row per size."""
-    starts = accumulate((len(cnn.sizes) for cnn in cnns), initial=0)
-    return {cnn.name: start for cnn, start in zip(cnns, starts, strict=False)}
+def _tables(model: NamedModel) -> dict[str, object]:
+    """Return what a template says of the tables: the model, and places of rows and columns in them."""
+    starts = accumulate((len(cnn.sizes) for cnn in model.cnns), initial=0)
+    return {
+        "model": model,
+        "peak_places": {
+            row.name: model.gpu_columns.index(row.peak_column) if PEAK in model.base else 0
+            for row in model.precisions
+        },
+        "cnn_places": {cnn.name: start for cnn, start in zip(model.cnns, starts, strict=False)},
+        "vendors": list(model.intervals),
+        "precisions": [row.name for row in model.precisions],
+        "most_gpu_warnings": _most_warnings(model.gpus),
+        "most_precision_warnings": _most_warnings(model.precisions),
+    }
 
 
 def _most_warnings(rows: Iterable[NamedGpu | NamedPrecision]) -> int:
     return max(1, *(len(row.warnings) for row in rows))
+
+
+def _arguments() -> dict[str, object]:
+    """Return what a template says of arguments: their values and limits, as `configuration` takes them."""
+    columns = {column.name: column for column in shipped_schema("runs")}
+    launch = columns[HOST_LAUNCH]
+    return {
+        "arguments": OF_ARGUMENTS,
+        "layouts": LAYOUTS,
+        "vendor_words": _VENDOR_WORDS,
+        "most_images": int(columns["batch_per_gpu"].high),
+        "least_launch_s": launch.low,
+        "most_launch_s": launch.high,
+        "default_launch_s": HOST_LAUNCH_S,
+    }
 
 
 def _filters(dialect: Dialect, language: Language) -> dict[str, Callable[..., str]]:
@@ -143,11 +150,6 @@ def _filters(dialect: Dialect, language: Language) -> dict[str, Callable[..., st
         "numbers": lambda items: ", ".join(map(dialect.number, items)),
         "flag": lambda value: str(value) if language is PYTHON else str(value).lower(),
     }
-
-
-def _limits() -> tuple[Column, Column]:
-    columns = {column.name: column for column in shipped_schema("runs")}
-    return columns["batch_per_gpu"], columns["host_launch_s"]
 
 
 def _prefixed(language: Language, prefix: str) -> Language:

@@ -45,6 +45,10 @@ def random_questions(law, count, seed=5):
         )  # fmt: skip
 
 
+def is_kept(warning):
+    return any(text in warning for text in KEPT)
+
+
 def predicted(law, asked, folder):
     """What `trainlaw predict --from` says: time and interval, precision, warnings; None without a time."""
     names = [
@@ -56,13 +60,7 @@ def predicted(law, asked, folder):
         writer.writerows([int(cell) if isinstance(cell, bool) else cell for cell in row] for row in asked)
     found = predict_runs(law, runs_of_csv(folder / "asked.csv"))
     return [
-        [
-            row.time_s,
-            row.low_s,
-            row.high_s,
-            row.precision,
-            {t for t in row.warnings if any(k in t for k in KEPT)},
-        ]
+        [row.time_s, row.low_s, row.high_s, row.precision, set(filter(is_kept, row.warnings))]
         if row.time_s == row.time_s
         else None
         for row in found
@@ -74,7 +72,10 @@ def compare(got, expected):
     for one, other in zip(got, expected, strict=True):
         assert (one is None) == (other is None)
         if other:
-            assert one[:3] == pytest.approx(other[:3], rel=1e-9)
+            without_interval = other[1] is None
+            ends = slice(1 if without_interval else 3)
+            assert one[ends] == pytest.approx(other[ends], rel=1e-9)
+            assert not without_interval or one[1:3] == [None, None]
             assert (one[3], set(one[4])) == (other[3], other[4])
 
 
@@ -300,9 +301,9 @@ def test_every_feature_follows_from_the_names(tmp_path):
     terms = [f"log(1 + {name} * 1e9)" for name in FEATURES if name not in scaling]
     law = law_of(" + ".join(terms))
     export_formula(law, tmp_path / "law.py")
-    asked = list(random_questions(law, 40))
+    asked = list(random_questions(law, 16))
     found = predicted(law, asked, tmp_path)
-    assert sum(one is not None for one in found) > 20
+    assert sum(one is not None for one in found) > 8
     compare(python(tmp_path, asked), found)
 
 
@@ -318,7 +319,7 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
 
 
 def test_warnings_of_settings_and_of_a_calibrated_law(tmp_path):
-    calibrated = {"gpus": ["T4"], "precisions": ["fp32"]}
+    calibrated = {"gpus": ["T4"], "precisions": ["fp32"], "runs": 1, "error_left_out_percent": None}
     law = law_of(
         "2 * conv_compute_s",
         provenance={
@@ -350,11 +351,8 @@ def test_formulas_without_names_stay_functions_of_features(law, tmp_path):
 def test_no_text_of_a_formula_becomes_code(law, tmp_path):
     hostile = '*/ """ </script> \\ \n import os; raise SystemExit(3) //'
     errors = {**law.errors, "protocol": hostile}
-    provenance = {
-        **law.provenance,
-        hostile: hostile,
-        "calibrated": {"gpus": [hostile], "precisions": ["fp32"]},
-    }
+    calibrated = {"gpus": [hostile], "precisions": ["fp32"], "runs": 1, "error_left_out_percent": None}
+    provenance = {**law.provenance, hostile: hostile, "calibrated": calibrated}
     export_formula(replace(law, errors=errors, provenance=provenance), tmp_path / "law.py")
     (found,) = python(tmp_path, [changed()])
     assert any(hostile in text for text in found[4])
