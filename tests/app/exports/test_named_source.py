@@ -96,13 +96,16 @@ def expected(law, asked, tmp_path_factory):
     return found
 
 
-@pytest.fixture(scope="module")
-def folder(law, tmp_path_factory):
-    path = tmp_path_factory.mktemp("programs")
+def write_programs(law, path):
     for suffix in (".py", ".mjs", ".cjs", ".c", ".h"):
         export_formula(law, path / f"law{suffix}", prefix="my_law" if suffix in (".c", ".h") else "")
         assert (path / f"law{suffix}").stat().st_size < 1_000_000
     return path
+
+
+@pytest.fixture(scope="module")
+def folder(law, tmp_path_factory):
+    return write_programs(law, tmp_path_factory.mktemp("programs"))
 
 
 PYTHON = """
@@ -190,15 +193,19 @@ int main(void) {
 """
 
 
+def compiled(folder, program="alone"):
+    """The folder, with a program of the header alone, or of its declarations and the .c file."""
+    first, *others = {"alone": ["#define MY_LAW_IMPLEMENTATION"], "linked": ["", "law.c"]}[program]
+    (folder / f"{program}.c").write_text(C % first)
+    strict = [GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = [*strict, f"{program}.c", *others, "-o", program, "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def c_program(folder):
-    """The program with the header alone, and one of the header's declarations linked with the .c file."""
-    strict = [GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    (folder / "alone.c").write_text(C % "#define MY_LAW_IMPLEMENTATION")
-    (folder / "linked.c").write_text(C % "")
-    subprocess.run([*strict, "alone.c", "-o", "alone", "-lm"], cwd=folder, check=True)
-    subprocess.run([*strict, "linked.c", "law.c", "-o", "linked", "-lm"], cwd=folder, check=True)
-    return folder
+    return compiled(folder)
 
 
 def c(folder, asked, program="alone"):
@@ -211,8 +218,9 @@ def c(folder, asked, program="alone"):
         [folder / program], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
     )
     rows = [line.split("\t") for line in done.stdout.splitlines()]
+    # An interval that there is not has ends that are nan.
     return [
-        [*map(float, row[1:4]), row[4], row[5:]]
+        [*(None if "nan" in cell else float(cell) for cell in row[1:4]), row[4], row[5:]]
         if row[0] == "0"
         else None
         if "not defined here" in row[1]
@@ -223,8 +231,8 @@ def c(folder, asked, program="alone"):
 
 @pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
 @pytest.mark.parametrize("program", ["alone", "linked"])
-def test_c_header_and_source(program, c_program, asked, expected):
-    compare(c(c_program, asked, program), expected)
+def test_c_header_and_source(program, folder, asked, expected):
+    compare(c(compiled(folder, program), asked, program), expected)
 
 
 def changed(**parts):
@@ -300,11 +308,15 @@ def test_every_feature_follows_from_the_names(tmp_path):
     # A logarithm, so that the small ones are not lost in the large ones.
     terms = [f"log(1 + {name} * 1e9)" for name in FEATURES if name not in scaling]
     law = law_of(" + ".join(terms))
-    export_formula(law, tmp_path / "law.py")
+    write_programs(law, tmp_path)
     asked = list(random_questions(law, 16))
     found = predicted(law, asked, tmp_path)
     assert sum(one is not None for one in found) > 8
     compare(python(tmp_path, asked), found)
+    if NODE:
+        compare(node(tmp_path, asked, ".mjs"), found)
+    if GCC:
+        compare(c(compiled(tmp_path), asked), found)
 
 
 def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
