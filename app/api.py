@@ -183,7 +183,9 @@ def calibrate(formula: Formula | str | Path, table: RunTable | str | Path) -> Fo
     return calibrated_law(law, runs).formula
 
 
-def export(formula: Formula, path: str | Path, overwrite: bool = False) -> Path:
+def export(
+    formula: Formula, path: str | Path, overwrite: bool = False, *, bare: bool = False, prefix: str = ""
+) -> Path:
     """Write a formula in the format of the file's suffix.
 
     Parameters
@@ -191,9 +193,15 @@ def export(formula: Formula, path: str | Path, overwrite: bool = False) -> Path:
     formula : Formula
         Any formula, such as that of `load_formula`.
     path : str or Path
-        File to write: .py, .js, .c, .sql, .tex, .onnx, .json, .csv, .xlsx, .html, .gsheet.xlsx, .gsheet.tsv.
+        File to write: .py, .js, .mjs, .cjs, .c, .h, .sql, .tex, .onnx, .json, .csv, .xlsx, .html,
+        .gsheet.xlsx, .gsheet.tsv.
     overwrite : bool
         Whether to replace the file if it exists.
+    bare : bool
+        Whether Python, JavaScript and C take features; by default they take names of CNN and GPU where the
+        formula is of iterations on one GPU.
+    prefix : str
+        What every name in a .c or .h file begins with; "trainlaw" by default.
 
     Returns
     -------
@@ -212,5 +220,5 @@ def export(formula: Formula, path: str | Path, overwrite: bool = False) -> Path:
     ...     export(load_formula(), Path(folder) / "iteration_time.py").name
     'iteration_time.py'
     """
-    export_formula(formula, Path(path), overwrite)
+    export_formula(formula, Path(path), overwrite, bare, prefix)
     return Path(path)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import FormulaName, GpuFile
+from trainlaw.app.commands.options import FormulaName, GpuFile, Label
 
 
 def export_command(
@@ -12,29 +12,43 @@ def export_command(
     to: Annotated[
         Path | None,
         typer.Option(
-            help="File to write; its suffix chooses: .py .js .c .sql .tex .onnx .json .csv .xlsx .html; "
-            ".gsheet.xlsx and .gsheet.tsv are for Google Sheets."
+            help="File to write; its suffix chooses: .py .js .mjs .cjs .c .h .sql .tex .onnx .json .csv "
+            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets."
         ),
     ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Python, JavaScript or C of features instead of names.")
+    ] = False,
+    prefix: Annotated[
+        str, typer.Option(help="What every name in a .c or .h file begins with; default: trainlaw.")
+    ] = "",
+    label: Label = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a formula in another form, chosen by the suffix of the file.
 
+    A formula of iterations on one GPU becomes Python, JavaScript or C that predicts from the names of CNN and
+    GPU, with the tables that it needs (docs/exports.md). Other formulas, and all with --bare, become a
+    function of their features.
+
     \b
     Examples:
       trainlaw export --to formula.xlsx
+      trainlaw export --to formula.py
+      trainlaw export --to formula.h --prefix law
+      trainlaw export --to formula.js --bare
       trainlaw export --to page.html
       trainlaw export trainlaw-run --to iteration_time.py
       trainlaw export xeon-phi-a --to many-cores.xlsx
     """
     from trainlaw.app.exports.formats import export_formula
-    from trainlaw.app.models.user_formula import find_formula
+    from trainlaw.app.models.user_formula import find_formula, parse_label_options, with_groups
     from trainlaw.formulas import InputError
 
     if to is None:
         raise InputError("expected --to FILE, such as --to formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
-    export_formula(found, to, overwrite)
+    export_formula(with_groups(found, parse_label_options(label)), to, overwrite, bare, prefix)
     print(f"{to} written from {origin}")
 
 

@@ -38,6 +38,10 @@ HostLaunch = Annotated[
     str | None,
     typer.Option(help="Time that the host needs to launch a layer's kernels, such as 40us; default: 150us."),
 ]
+Label = Annotated[
+    list[str] | None,
+    typer.Option(help="Group of constants that differ by group: LABEL=GROUP, such as harness=nvidia."),
+]
 FormulaFile = Annotated[
     Path | None,
     typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),

@@ -5,6 +5,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from trainlaw.app.exports.headers import described
+from trainlaw.app.models.scopes import handling
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import write_bytes_atomically, write_text_atomically
@@ -26,13 +27,20 @@ DOCUMENTS: Mapping[str, str] = {
     ".csv": "trainlaw.app.exports.prediction_table:prediction_csv",
     ".html": "trainlaw.app.page.html:page_html",
 }
+#: Programs that look up GPU and CNN by name.
+NAMED = "trainlaw.app.exports.named_source:named_source"
+NAMED_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".c", ".h")
 _JSON = ".json"
 
 
-def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> None:
+def export_formula(
+    formula: Formula, path: Path, overwrite: bool = False, bare: bool = False, prefix: str = ""
+) -> None:
     """Write a formula to `path` in the format of its suffix; `overwrite` allows replacing a file.
 
-    Raises UnknownNameError for an unknown suffix, InputError where the file exists or cannot be written.
+    bare : a program of features, not of names; formulas whose scope takes no names are always written so.
+    prefix : of every name in C, empty for the default. Raises UnknownNameError for an unknown suffix,
+    InputError where the file exists or cannot be written, or the formula has no such form.
     """
     suffix = _suffix(path)
     if path.exists() and not overwrite:
@@ -40,17 +48,33 @@ def export_formula(formula: Formula, path: Path, overwrite: bool = False) -> Non
     if suffix == _JSON:
         save_formula(formula, path)
         return
-    if suffix in PROGRAMS:
-        content = resolve_name(PROGRAMS[suffix])(described(formula))
+    content = _content(formula, suffix, bare, prefix)
+    if isinstance(content, str):
+        write_text_atomically(path, content)
     else:
+        write_bytes_atomically(path, content)
+
+
+def _content(formula: Formula, suffix: str, bare: bool, prefix: str) -> str | bytes:
+    """Return a formula in the format of a suffix."""
+    content: str | bytes
+    named = suffix in NAMED_SUFFIXES and not bare and handling(formula).takes_names
+    if prefix and not named:
+        raise InputError("--prefix is for .c and .h files that take names of GPU and CNN; leave it out")
+    if named:
+        content = resolve_name(NAMED)(formula, suffix, prefix)
+    elif suffix in PROGRAMS:
+        content = resolve_name(PROGRAMS[suffix])(described(formula))
+    elif suffix in DOCUMENTS:
         content = resolve_name(DOCUMENTS[suffix])(formula)
-    write = write_text_atomically if isinstance(content, str) else write_bytes_atomically
-    write(path, content)
+    else:
+        raise InputError(f"{suffix} is for formulas that take names; export this one to .py, .js or .c")
+    return content
 
 
 def _suffix(path: Path) -> str:
     """Return the suffix that chooses the format: the last two parts where they name one, else the last."""
-    known = {*PROGRAMS, *DOCUMENTS, _JSON}
+    known = {*PROGRAMS, *DOCUMENTS, *NAMED_SUFFIXES, _JSON}
     double = "".join(path.suffixes[-2:])
     suffix = double if double in known else path.suffix
     if suffix == ".ods":

@@ -188,13 +188,20 @@ def calibration_of(formula: Formula) -> Mapping[str, Any] | None:
 
 def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
     """Return warnings per run: a GPU or precision other than those that the law was calibrated with."""
-    known = calibration_of(formula)
-    if known is None:
-        return [[] for _ in range(len(runs))]
-    gpus, precisions = known.get("gpus", []), known.get("precisions", [])
     rows = zip(runs.frame["gpu"].astype(str), runs.frame["precision"].astype(str), strict=True)
     return [
-        [f"the law is calibrated to {', '.join(gpus)}, not to this GPU"] * (gpu not in gpus)
-        + [f"the law is calibrated by runs in {', '.join(precisions)} only"] * (precision not in precisions)
+        [*other_gpu_warning(formula, gpu), *other_precision_warning(formula, precision)]
         for gpu, precision in rows
     ]
+
+
+def other_gpu_warning(formula: Formula, gpu: str) -> list[str]:
+    """Return a warning for a GPU that a calibrated law was not calibrated to; none for other laws."""
+    gpus = (calibration_of(formula) or {}).get("gpus", [gpu])
+    return [] if gpu in gpus else [f"the law is calibrated to {', '.join(gpus)}, not to this GPU"]
+
+
+def other_precision_warning(formula: Formula, precision: str) -> list[str]:
+    """Return a warning for a precision that a calibrated law was not calibrated in; none for other laws."""
+    known = (calibration_of(formula) or {}).get("precisions", [precision])
+    return [] if precision in known else [f"the law is calibrated by runs in {', '.join(known)} only"]

@@ -241,10 +241,13 @@ class Intervals:
     new: ClassIntervals
     generations: tuple[str, ...] | None
 
+    def is_new(self, generation: str) -> bool:
+        """Return whether no training run is on a GPU of a generation."""
+        return self.generations is not None and generation not in self.generations
+
     def factor(self, kind: str, generation: str) -> float:
         """Return the factor of a class on a GPU of a generation; nan where there is none."""
-        is_known = self.generations is None or generation in self.generations
-        factor = (self.known if is_known else self.new).factor(kind)
+        factor = (self.new if self.is_new(generation) else self.known).factor(kind)
         return factor if math.isfinite(factor) else math.nan
 
     def lines(self) -> list[tuple[str, float, float]]:

@@ -1,10 +1,15 @@
-"""What workbook and page look up: known GPUs, CNNs and precisions, by the label that the user picks."""
+"""What workbook, page and programs look up: GPUs, CNNs, precisions and intervals, by what the user picks."""
 
+from math import isfinite
+
+import numpy as np
+from trainlaw.app.models.errors import intervals_of, run_classes
 from trainlaw.app.models.memory import OF_PRECISION
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.memory import bytes_per_parameter
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.formulas import Formula
 
 
 def gpu_rows() -> dict[str, dict[str, str | float]]:
@@ -48,4 +53,26 @@ def precision_rows() -> dict[str, dict[str, str | float]]:
         }
         for row in PRECISIONS.values()
         if row.precision != "unknown"
+    }
+
+
+def interval_rows(formula: Formula) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+    """Return by vendor, precision and layout the factor of the interval for known generations and for others.
+
+    None where there is no interval.
+    """
+    intervals = intervals_of(formula)
+    vendors = sorted({gpu.vendor for gpu in built_in_gpus().gpus})
+
+    def factors(*setup: str) -> list[float | None]:
+        (kind,) = run_classes(*(np.array([text]) for text in setup)).tolist()
+        found = (one.factor(kind) for one in (intervals.known, intervals.new))
+        return [factor if isfinite(factor) else None for factor in found]
+
+    return {
+        vendor: {
+            precision: {layout: factors(precision, layout, vendor) for layout in ("nchw", "channels_last")}
+            for precision in precision_rows()
+        }
+        for vendor in vendors
     }

@@ -34,7 +34,8 @@ class ScopeHandling:
 
     features : what such a formula may be made of, by name; empty where its features define themselves.
     describe, predict, workbook, page, table : functions as "package.module:function"; empty where there is
-    none, and `advice` then says what to do instead. covers_multi_gpu : whether the formula itself gives the
+    none, and `advice` then says what to do instead. takes_names : whether an exported program can look up GPU
+    and CNN by name. covers_multi_gpu : whether the formula itself gives the
     time on several GPUs. row_counts : base columns that are counts of a row, not settings of a run.
     rows : a table of runs as the rows of such a formula. cnn_layers : the layers that its rows need.
     """
@@ -46,6 +47,7 @@ class ScopeHandling:
     page: str = ""
     predict: str = ""
     advice: str = "export it to .xlsx, .csv, .py, .c, .js, .sql, .onnx or .json"
+    takes_names: bool = False
     covers_multi_gpu: bool = False
     row_counts: frozenset[str] = frozenset()
     rows: Callable[[RunTable, Sequence[str]], FormulaRows] = run_rows
@@ -70,7 +72,7 @@ _OWN_INPUTS = ScopeHandling(
 
 SCOPE_HANDLING: Mapping[str, ScopeHandling] = MappingProxyType(
     {
-        RUN: _WHOLE_RUN,
+        RUN: replace(_WHOLE_RUN, takes_names=True),
         LAYER: ScopeHandling(
             CNN_LAYER_FEATURES,
             describe=f"{_APP}.terminal.formula:describe_for_run",

@@ -2,20 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from math import isfinite, isnan
+from math import isnan
 from typing import Any
 
-import numpy as np
 from trainlaw.app.models.errors import (
     BY_CNN,
     LEVEL,
     OURS,
     error_lines,
     held_out_kind,
-    intervals_of,
-    run_classes,
 )
-from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
 from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
@@ -152,7 +149,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
     terms = [_function(part.counted) for part in parts_of(formula, formula.expression)]
     used = {name for form in expressions.values() for name in variables(form)}
     facts = {
-        "intervals": _intervals(formula),
+        "intervals": interval_rows(formula),
         "generations": formula.provenance.get("generations"),
         "vendors": formula.provenance.get("vendors", []),
         "heldOut": held_out_kind(formula),
@@ -183,25 +180,6 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"
-
-
-def _intervals(formula: Formula) -> dict[str, dict[str, dict[str, list[float | None]]]]:
-    """Return by vendor, precision and layout the factor for known generations and for others."""
-    intervals = intervals_of(formula)
-    vendors = sorted({gpu.vendor for gpu in built_in_gpus().gpus})
-
-    def factors(*setup: str) -> list[float | None]:
-        (kind,) = run_classes(*(np.array([text]) for text in setup)).tolist()
-        found = (one.factor(kind) for one in (intervals.known, intervals.new))
-        return [factor if isfinite(factor) else None for factor in found]
-
-    return {
-        vendor: {
-            precision: {layout: factors(precision, layout, vendor) for layout in ("nchw", "channels_last")}
-            for precision in precision_rows()
-        }
-        for vendor in vendors
-    }
 
 
 def _function(expression: Expression) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
-from trainlaw.app.models.calibration import calibration_of, calibration_warnings
+from trainlaw.app.models.calibration import calibration_warnings
+from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.errors import interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
@@ -172,10 +173,9 @@ def _warnings(
         else _layers_out_of_range(formula, rows)
     )
     for row, precision in enumerate(runs.frame["precision"]):
-        if precision not in formula.provenance.get("precisions", [precision]):
-            found[row].append(f"no training run used {precision}")
-    for row, text in enumerate(_unseen_generations(formula, runs)):
-        found[row] += [text] if text else []
+        found[row] += untrained_precision(formula, precision)
+    for row, gpu in enumerate(runs.frame["gpu"]):
+        found[row] += unseen_generation(formula, runs.facts.gpus.find(str(gpu)))
     unlike = rows.any_per_run(jointly_outside(formula, rows.columns)) & np.isfinite(seconds)
     for row in np.flatnonzero(unlike).tolist():
         found[row].append(JOINTLY)
@@ -195,24 +195,6 @@ def _warnings(
     for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
         found[row].append("the formula is not defined here")
     return [tuple(texts) for texts in found]
-
-
-def _unseen_generations(formula: Formula, runs: RunTable) -> list[str]:
-    """A warning per run on a GPU of a generation, or a vendor, without training runs; "" for others."""
-    seen = formula.provenance.get("generations")
-    if seen is None:
-        return [""] * len(runs)
-    gpus = [runs.facts.gpus.find(str(name)) for name in runs.frame["gpu"]]
-    vendors = formula.provenance.get("vendors", [])
-    calibrated = (calibration_of(formula) or {}).get("gpus", [])
-    return [
-        ""
-        if gpu.generation in seen or gpu.gpu in calibrated
-        else f"no training run is on a GPU of {gpu.vendor or 'its vendor'}"
-        if gpu.vendor not in vendors
-        else f"no training run is on a GPU of the generation {gpu.generation or 'unknown'}"
-        for gpu in gpus
-    ]
 
 
 def _host_warning(runs: RunTable, row: int) -> str:

@@ -6,6 +6,9 @@ from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.layout import lay_out
 from trainlaw.formulas.printers.naming import as_formula, header
 
+# Characters without a meaning inside a literal, also to a trigraph or a comment.
+_PLAIN = " -_.,:;()+@"
+
 
 def string_literal(text: str) -> str:
     """Return a C string literal of the UTF-8 bytes of a text.
@@ -14,7 +17,8 @@ def string_literal(text: str) -> str:
     '"a\\\\042b"'
     """
     plain = "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in text.encode()
+        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in _PLAIN) else f"\\{byte:03o}"
+        for byte in text.encode()
     )
     return f'"{plain}"'
 

@@ -10,7 +10,8 @@ from pkgutil import resolve_name
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.exports.formats import DOCUMENTS, PROGRAMS
+from trainlaw.app.exports.formats import DOCUMENTS, NAMED, NAMED_SUFFIXES, PROGRAMS
+from trainlaw.app.exports.named_source import DIALECTS
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula
@@ -30,8 +31,8 @@ def truth(formula):
     return predict_runs(formula, first_choice())[0].time_s
 
 
-def export(formula_file, path):
-    result = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path)])
+def export(formula_file, path, *options):
+    result = CliRunner().invoke(app, ["export", str(formula_file), "--to", str(path), *options])
     assert result.exit_code == 0, result.output
     return path.read_text() if path.suffix not in (".xlsx", ".onnx") else ""
 
@@ -42,7 +43,7 @@ def found_in(folder):
 
 def test_python_runs_without_any_package(formula_file, tmp_path, values, truth):
     path = tmp_path / "law.py"
-    export(formula_file, path)
+    export(formula_file, path, "--bare")
     code = f"{found_in(tmp_path)}import law; print(repr(law.predict(**{values!r})))"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
@@ -52,7 +53,7 @@ def test_python_runs_without_any_package(formula_file, tmp_path, values, truth):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_javascript_runs(formula_file, tmp_path, values, truth):
-    text = export(formula_file, tmp_path / "law.js")
+    text = export(formula_file, tmp_path / "law.js", "--bare")
     script = f"{text}\nconsole.log(predict({json.dumps(values)}))"
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(truth, rel=1e-12)
@@ -77,7 +78,7 @@ def test_json_reads_back(formula_file, tmp_path, formula):
 
 @pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".sql", ".tex"])
 def test_headers_say_units_ranges_error_and_origin(suffix, formula_file, tmp_path, formula):
-    text = export(formula_file, tmp_path / f"law{suffix}")
+    text = export(formula_file, tmp_path / f"law{suffix}", "--bare")
     for spec in formula.used_features:
         assert spec.name in text or spec.symbol in text
     if suffix != ".tex":
@@ -86,7 +87,10 @@ def test_headers_say_units_ranges_error_and_origin(suffix, formula_file, tmp_pat
 
 
 @pytest.mark.usefixtures("few_networks")
-@pytest.mark.parametrize("suffix", [".py", ".js", ".c", ".sql", ".tex", ".onnx", ".json", ".xlsx", ".html"])
+@pytest.mark.parametrize(
+    "suffix",
+    [".py", ".js", ".mjs", ".cjs", ".c", ".h", ".sql", ".tex", ".onnx", ".json", ".xlsx", ".html"],
+)
 def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_file, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
@@ -101,7 +105,7 @@ def test_every_suffix_writes_one_file_and_never_over_another(suffix, formula_fil
 
 
 def test_undefined_is_nan_and_null(formula_file, tmp_path, values):
-    export(formula_file, tmp_path / "law.py")
+    export(formula_file, tmp_path / "law.py", "--bare")
     undefined = {**values, "clock_ratio": -1.0}
     code = f"{found_in(tmp_path)}import law; print(law.predict(**{undefined!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -113,10 +117,11 @@ def test_undefined_is_nan_and_null(formula_file, tmp_path, values):
     )
 
 
-@pytest.mark.parametrize("name", sorted({*PROGRAMS.values(), *DOCUMENTS.values()}))
+@pytest.mark.parametrize("name", sorted({*PROGRAMS.values(), *DOCUMENTS.values(), NAMED}))
 def test_every_format_names_a_function(name):
     assert callable(resolve_name(name))
 
 
 def test_no_format_is_a_program_and_a_document():
     assert not set(PROGRAMS) & set(DOCUMENTS)
+    assert set(NAMED_SUFFIXES) == set(DIALECTS) and not set(NAMED_SUFFIXES) & set(DOCUMENTS)

@@ -1,0 +1,216 @@
+"""A formula as a program that takes names: Python, JavaScript and C, one template each.
+
+All three are filled with the same `NamedModel`; a `Dialect` is what differs.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from math import isfinite
+
+from trainlaw.app.exports.headers import header_lines
+from trainlaw.app.exports.named_model import (
+    OF_ARGUMENTS,
+    OF_PRECISION,
+    PEAK,
+    NamedGpu,
+    NamedModel,
+    NamedPrecision,
+    named_model,
+)
+from trainlaw.app.models.errors import LEVEL
+from trainlaw.app.models.settings import HOST_LAUNCH
+from trainlaw.app.text.source import render_source
+from trainlaw.datasets import FEATURES
+from trainlaw.datasets.files.columns import shipped_schema
+from trainlaw.datasets.measurements.runs import LAYOUTS
+from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
+from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.printers.c_function import C
+from trainlaw.formulas.printers.javascript import JAVASCRIPT
+from trainlaw.formulas.printers.language import Language
+from trainlaw.formulas.printers.naming import identifiers, inert
+from trainlaw.formulas.printers.python_function import PYTHON
+from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.formulas.text import number_text
+
+PREFIX = "trainlaw"
+_WIDTH = 110
+# Names that a template uses where the formula is computed.
+_LOCALS = frozenset({"gpu", "cnn", "precision", "peak", "seconds"})
+# Software prints names of GPUs with these words in front, or without.
+_VENDOR_WORDS = ("nvidia", "amd", "intel", "geforce", "tesla")
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a language writes the same program.
+
+    template : file. language : of expressions. unknown : a number that is not known. comment : before a
+    comment. flags : what a template asks for, such as which kind of module it is.
+    """
+
+    template: str
+    language: Language
+    unknown: str
+    comment: str = "//"
+    flags: Mapping[str, object] = field(default_factory=dict)
+
+    def number(self, value: float | None) -> str:
+        """Return the shortest number that reads back exactly; whole numbers without a point."""
+        if value is None or not isfinite(value):
+            return self.unknown
+        whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+        short = f"{value:g}"
+        return short if float(short) == value and len(short) < len(whole) else whole
+
+
+_JAVASCRIPT = Dialect("named.js.jinja", JAVASCRIPT, "NaN", flags={"exports": "module"})
+_C = Dialect("named.c.jinja", C, "NAN", flags={"guarded": False})
+#: By the suffix of the file.
+DIALECTS: Mapping[str, Dialect] = {
+    ".py": Dialect("named.py.jinja", PYTHON, "nan", comment="#"),
+    ".js": _JAVASCRIPT,
+    ".mjs": _JAVASCRIPT,
+    ".cjs": replace(_JAVASCRIPT, flags={"exports": "common"}),
+    ".c": _C,
+    ".h": replace(_C, flags={"guarded": True}),
+}
+
+
+def named_source(formula: Formula, suffix: str, prefix: str = "") -> str:
+    """Return the program of a formula of iterations on one GPU, in the language of a suffix of `DIALECTS`.
+
+    prefix : what every name of the C program begins with; empty for `PREFIX`. Raises InputError for a prefix
+    that is no identifier, and as `named_model`.
+    """
+    if prefix and not (suffix in (".c", ".h") and _PREFIX.fullmatch(prefix)):
+        raise InputError(f"expected --prefix as a C identifier, for .c and .h, got {prefix[:60]!r}")
+    dialect, prefix = DIALECTS[suffix], prefix or PREFIX
+    language = _prefixed(C, prefix) if dialect.language is C else dialect.language
+    model = named_model(formula)
+    lines = _assignments(model, language)
+    values = {
+        "comments": [f"{dialect.comment} {line}" for line in _header(formula)],
+        "helpers": language.used_helpers("\n".join(text for _, text, _ in lines)),
+        "lines": lines,
+        "prefix": prefix,
+        "level_percent": f"{100 * LEVEL:g}",
+        **_tables(model),
+        **_arguments(),
+        **dialect.flags,
+    }
+    return render_source(dialect.template, _filters(dialect, language), values)
+
+
+def _tables(model: NamedModel) -> dict[str, object]:
+    """Return what a template says of the tables: the model, and places of rows and columns in them."""
+    starts = accumulate((len(cnn.sizes) for cnn in model.cnns), initial=0)
+    return {
+        "model": model,
+        "peak_places": {
+            row.name: model.gpu_columns.index(row.peak_column) if PEAK in model.base else 0
+            for row in model.precisions
+        },
+        "cnn_places": {cnn.name: start for cnn, start in zip(model.cnns, starts, strict=False)},
+        "vendors": list(model.intervals),
+        "precisions": [row.name for row in model.precisions],
+        "most_gpu_warnings": _most_warnings(model.gpus),
+        "most_precision_warnings": _most_warnings(model.precisions),
+    }
+
+
+def _most_warnings(rows: Iterable[NamedGpu | NamedPrecision]) -> int:
+    return max(1, *(len(row.warnings) for row in rows))
+
+
+def _arguments() -> dict[str, object]:
+    """Return what a template says of arguments: their values and limits, as `configuration` takes them."""
+    columns = {column.name: column for column in shipped_schema("runs")}
+    launch = columns[HOST_LAUNCH]
+    return {
+        "arguments": OF_ARGUMENTS,
+        "layouts": LAYOUTS,
+        "vendor_words": _VENDOR_WORDS,
+        "most_images": int(columns["batch_per_gpu"].high),
+        "least_launch_s": launch.low,
+        "most_launch_s": launch.high,
+        "default_launch_s": HOST_LAUNCH_S,
+    }
+
+
+def _filters(dialect: Dialect, language: Language) -> dict[str, Callable[..., str]]:
+    return {
+        "text": language.text_literal,
+        "texts": lambda items: ", ".join(map(language.text_literal, items)),
+        "number": dialect.number,
+        "numbers": lambda items: ", ".join(map(dialect.number, items)),
+        "flag": lambda value: str(value) if language is PYTHON else str(value).lower(),
+    }
+
+
+def _prefixed(language: Language, prefix: str) -> Language:
+    """Return a language whose helpers begin with a prefix, so that they clash with no other function."""
+    called = re.compile(rf"\b({'|'.join(language.helpers)})\(")
+
+    def renamed(text: str) -> str:
+        return called.sub(rf"{prefix}_\1(", text)
+
+    return replace(
+        language,
+        forms={operator: renamed(form) for operator, form in language.forms.items()},
+        finite=renamed(language.finite),
+        helpers={f"{prefix}_{name}": renamed(source) for name, source in language.helpers.items()},
+    )
+
+
+def _assignments(model: NamedModel, language: Language) -> list[tuple[str, str, str]]:
+    """Return name, text and comment of each step from the tables to the time, the last one `seconds`."""
+    steps = named_steps(language.known(model.formula.expression))
+    looked_up = _places(model)
+    ranges = model.formula.ranges
+    own = [step for step, _ in steps.assignments]
+    names = identifiers(
+        [*OF_ARGUMENTS, *looked_up, *model.computed, *own], {*language.reserved, *language.helpers, *_LOCALS}
+    )
+    found = [(names[name], text, _meaning(name, ranges)) for name, text in looked_up.items()]
+    for name in model.computed:
+        text = language.write(language.known(FEATURES[name].expression), names)
+        found.append((names[name], text, _meaning(name, ranges)))
+    found += [(names[step], language.write(part, names), "") for step, part in steps.assignments]
+    target = model.formula.target
+    found.append(("seconds", language.write(steps.result, names), f"{target.unit}: {target.meaning}"))
+    return [(name, _wrapped(language.finite.format(a=text)), inert(note)) for name, text, note in found]
+
+
+def _places(model: NamedModel) -> dict[str, str]:
+    """Return where each base column of the formula that is no argument is looked up."""
+    places = {name: f"gpu[{place}]" for place, name in enumerate(model.gpu_columns)}
+    places |= {name: f"cnn[{place}]" for place, name in enumerate(model.cnn_columns)}
+    places |= {name: f"precision[{place}]" for place, name in enumerate(OF_PRECISION)}
+    places |= {PEAK: "gpu[peak]", **{name: repr(value) for name, value in model.fixed.items()}}
+    return {name: place for name, place in places.items() if name in model.base}
+
+
+def _meaning(name: str, ranges: Mapping[str, tuple[float, float]]) -> str:
+    spec = FEATURES[name].spec
+    unit = "" if spec.unit.is_dimensionless else f"{spec.unit}: "
+    ends = [number_text(end, 6) for end in ranges.get(name, ())]
+    return unit + spec.meaning + (f", in training {' to '.join(ends)}" if ends else "")
+
+
+def _header(formula: Formula) -> list[str]:
+    """Return the lines that every export carries, without those of features: the program explains these."""
+    features = tuple(f"{spec.name} [" for spec in formula.used_features)
+    return [line for line in header_lines(formula) if not line.startswith(features)]
+
+
+def _wrapped(text: str) -> str:
+    """Return a long text on several lines, which the parentheses around it allow in every language."""
+    if len(text) <= _WIDTH:
+        return text
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n            ".join(lines)

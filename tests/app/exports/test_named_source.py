@@ -1,0 +1,378 @@
+"""Exported programs that take names say what `trainlaw predict` says, in every language."""
+
+import csv
+import json
+import random
+import runpy
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from trainlaw.app.exports.formats import export_formula
+from trainlaw.app.exports.named_model import named_model
+from trainlaw.app.inputs.requests import runs_of_csv
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.datasets import FEATURES, TARGET, built_in_gpus, feature_specs
+from trainlaw.datasets.cnns.names import cnn_name
+from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
+
+pytestmark = pytest.mark.slow
+NODE, GCC = (shutil.which(name) for name in ("node", "gcc"))
+KEPT = ("no training run", "the law is calibrated", "no term of the formula")
+
+
+def law_of(text, **parts):
+    expression = parse_text(text)
+    return Formula(expression, feature_specs(variables(expression)), TARGET, **parts)
+
+
+def random_questions(law, count, seed=5):
+    """CNN, GPU, batch, precision, layout, tuned, seconds of a launch, pixels; None for the default."""
+    choose, model = random.Random(seed), named_model(law)
+    for _ in range(count):
+        cnn = choose.choice(model.cnns)
+        yield (
+            cnn.name, choose.choice(model.gpus).name, round(2 ** choose.uniform(0, 11)),
+            choose.choice([None, *(name for name in PRECISIONS if name != "unknown")]),
+            choose.choice(["nchw", "channels_last"]), choose.random() < 0.3,
+            choose.choice([None, 2.5e-5, 9e-4]), choose.choice([None, *cnn.sizes]),
+        )  # fmt: skip
+
+
+def is_kept(warning):
+    return any(text in warning for text in KEPT)
+
+
+def predicted(law, asked, folder):
+    """What `trainlaw predict --from` says: time and interval, precision, warnings; None without a time."""
+    names = [
+        "cnn", "gpu", "batch_per_gpu", "precision", "layout", "tuned", "host_launch_s", "input_size_px",
+    ]  # fmt: skip
+    with (folder / "asked.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows([int(cell) if isinstance(cell, bool) else cell for cell in row] for row in asked)
+    found = predict_runs(law, runs_of_csv(folder / "asked.csv"))
+    return [
+        [row.time_s, row.low_s, row.high_s, row.precision, set(filter(is_kept, row.warnings))]
+        if row.time_s == row.time_s
+        else None
+        for row in found
+    ]
+
+
+def compare(got, expected):
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        assert (one is None) == (other is None)
+        if other:
+            without_interval = other[1] is None
+            ends = slice(1 if without_interval else 3)
+            assert one[ends] == pytest.approx(other[ends], rel=1e-9)
+            assert not without_interval or one[1:3] == [None, None]
+            assert (one[3], set(one[4])) == (other[3], other[4])
+
+
+@pytest.fixture(scope="module")
+def law():
+    return load_formula(BUILT_IN)
+
+
+@pytest.fixture(scope="module")
+def asked(law):
+    return list(random_questions(law, 200))
+
+
+@pytest.fixture(scope="module")
+def expected(law, asked, tmp_path_factory):
+    found = predicted(law, asked, tmp_path_factory.mktemp("asked"))
+    assert sum(one is not None for one in found) > 180 and any(one and one[4] for one in found)
+    return found
+
+
+def write_programs(law, path):
+    for suffix in (".py", ".mjs", ".cjs", ".c", ".h"):
+        export_formula(law, path / f"law{suffix}", prefix="my_law" if suffix in (".c", ".h") else "")
+        assert (path / f"law{suffix}").stat().st_size < 1_000_000
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(law, tmp_path_factory):
+    return write_programs(law, tmp_path_factory.mktemp("programs"))
+
+
+PYTHON = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import law
+def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels):
+    try:
+        return law.predict(
+            cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch, pixels=pixels)
+    except ValueError as error:
+        return None if "not defined here" in str(error) else str(error)
+print(json.dumps([answer(*one) for one in json.load(sys.stdin)]))
+"""
+
+
+def python(folder, asked):
+    command = [sys.executable, "-I", "-S", "-c", PYTHON, str(folder)]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_python_without_any_package(folder, asked, expected):
+    compare(python(folder, asked), expected)
+
+
+JAVASCRIPT = """
+const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels]) => {
+  try {
+    const found = predict(cnn, gpu, batch, precision, { layout, tuned, host_launch_s, pixels });
+    return [found.time_s, found.low_s, found.high_s, found.precision, found.warnings];
+  } catch (error) {
+    return error.message.includes("not defined here") ? null : error.message;
+  }
+};
+console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map(answer)));
+"""
+
+
+def node(folder, asked, suffix):
+    first = (
+        'import fs from "node:fs"; import { predict } from "./law.mjs";'
+        if suffix == ".mjs"
+        else 'const fs = require("node:fs"); const { predict } = require("./law.cjs");'
+    )
+    (folder / f"ask{suffix}").write_text(first + JAVASCRIPT)
+    command = [NODE, folder / f"ask{suffix}"]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
+@pytest.mark.parametrize("suffix", [".mjs", ".cjs"])
+def test_javascript_modules(suffix, folder, asked, expected):
+    compare(node(folder, asked, suffix), expected)
+
+
+C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+%s
+#include "law.h"
+static const char *text(char *cell) { return *cell == '-' && !cell[1] ? NULL : cell; }
+int main(void) {
+    char line[1000], *cell[8];
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        char *rest = line;
+        for (int i = 0; i < 8; i++) {
+            cell[i] = rest;
+            if ((rest = strchr(rest, '\t'))) *rest++ = 0;
+        }
+        my_law_options options = {text(cell[4]), atoi(cell[5]), atof(cell[6]), atoi(cell[7])};
+        my_law_prediction found;
+        my_law_status status =
+            my_law_predict(cell[0], cell[1], atol(cell[2]), text(cell[3]), &options, &found);
+        if (status != MY_LAW_OK) { printf("%%d\t%%s\n", status, my_law_message(status)); continue; }
+        printf("0\t%%.17g\t%%.17g\t%%.17g\t%%s", found.time_s, found.low_s, found.high_s, found.precision);
+        for (int i = 0; i < found.n_warnings; i++) printf("\t%%s", found.warnings[i]);
+        puts("");
+    }
+    return 0;
+}
+"""
+
+
+def compiled(folder, program="alone"):
+    """The folder, with a program of the header alone, or of its declarations and the .c file."""
+    first, *others = {"alone": ["#define MY_LAW_IMPLEMENTATION"], "linked": ["", "law.c"]}[program]
+    (folder / f"{program}.c").write_text(C % first)
+    strict = [GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = [*strict, f"{program}.c", *others, "-o", program, "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def c_program(folder):
+    return compiled(folder)
+
+
+def c(folder, asked, program="alone"):
+    def cell(value, default):
+        return default if value is None else str(int(value) if isinstance(value, bool) else value)
+
+    defaults = ["", "", "", "-", "-", "0", "0", "0"]
+    lines = ["\t".join(map(cell, one, defaults)) for one in asked]
+    done = subprocess.run(
+        [folder / program], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
+    )
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    # An interval that there is not has ends that are nan.
+    return [
+        [*(None if "nan" in cell else float(cell) for cell in row[1:4]), row[4], row[5:]]
+        if row[0] == "0"
+        else None
+        if "not defined here" in row[1]
+        else row[1]
+        for row in rows
+    ]
+
+
+@pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
+@pytest.mark.parametrize("program", ["alone", "linked"])
+def test_c_header_and_source(program, folder, asked, expected):
+    compare(c(compiled(folder, program), asked, program), expected)
+
+
+def changed(**parts):
+    usual = {
+        "cnn": "resnet50", "gpu": "T4", "batch": 8, "precision": None, "layout": "nchw", "tuned": False,
+        "launch": None, "pixels": None,
+    }  # fmt: skip
+    return tuple((usual | parts).values())
+
+
+FAULTS = {
+    changed(cnn="resnet5000"): "CNN",
+    changed(cnn="regnet x 16gf"): "may mean several CNNs",
+    changed(gpu="A100"): "GPU",
+    changed(gpu=""): "GPU",
+    changed(batch=0): "batch as a whole number from 1",
+    changed(batch=10_000_001): "batch as a whole number from 1",
+    changed(precision="fp8"): "precision as one of fp32, tf32",
+    changed(layout="nhwc"): "layout as one of nchw, channels_last",
+    changed(launch=2.0): "host_launch_s from 1e-07 to 1.0 s",
+    changed(pixels=7): "",
+}
+
+
+def faults(found):
+    assert [text in got for text, got in zip(FAULTS.values(), found, strict=True)] == [True] * len(FAULTS)
+    assert all(isinstance(got, str) for got in found)
+
+
+def test_python_refuses_what_it_does_not_know(folder):
+    found = python(folder, list(FAULTS))
+    faults(found)
+    assert "A100-PCIE-40GB" in found[2] and "resnet50 as one of 224, " in found[-1]
+    (fraction,) = python(folder, [changed(batch=8.5)])
+    assert "got 8.5" in fraction
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
+def test_javascript_refuses_what_it_does_not_know(folder):
+    found = node(folder, list(FAULTS), ".mjs")
+    faults(found)
+    assert "A100-PCIE-40GB" in found[2] and "resnet50 as one of 224, " in found[-1]
+
+
+@pytest.mark.skipif(GCC is None, reason="needs gcc, which is not on the PATH")
+def test_c_refuses_what_it_does_not_know(c_program):
+    faults(c(c_program, list(FAULTS)))
+
+
+SPELLINGS = [("ResNet-50", "NVIDIA GeForce RTX 3090"), ("res net_50", "rtx3090"), ("RESNET50", "RTX 3090")]
+
+
+def test_spellings_mean_the_same_in_every_language(folder, request):
+    asked = [changed(cnn=cnn, gpu=gpu) for cnn, gpu in SPELLINGS]
+    found = python(folder, asked)
+    assert found[0] == found[1] == found[2] and found[0][3] == "tf32"
+    if NODE:
+        compare(node(folder, asked, ".mjs"), [[*one[:4], set(one[4])] for one in found])
+    if GCC:
+        compare(c(request.getfixturevalue("c_program"), asked), [[*one[:4], set(one[4])] for one in found])
+
+
+def test_every_further_name_means_what_it_means_to_predict(folder):
+    program = runpy.run_path(str(folder / "law.py"))
+    assert program["CNN_ALIASES"]["alexnet"] == cnn_name("alexnet")
+    assert {name: cnn_name(name) for name in program["CNN_ALIASES"]} == program["CNN_ALIASES"]
+    gpus = built_in_gpus()
+    assert {name: gpus.find(name).gpu for name in program["GPU_ALIASES"]} == program["GPU_ALIASES"]
+
+
+def test_every_feature_follows_from_the_names(tmp_path):
+    scaling = {feature.spec.name for feature in SCALING_FEATURES}
+    # A logarithm, so that the small ones are not lost in the large ones.
+    terms = [f"log(1 + {name} * 1e9)" for name in FEATURES if name not in scaling]
+    law = law_of(" + ".join(terms))
+    write_programs(law, tmp_path)
+    asked = list(random_questions(law, 16))
+    found = predicted(law, asked, tmp_path)
+    assert sum(one is not None for one in found) > 8
+    compare(python(tmp_path, asked), found)
+    if NODE:
+        compare(node(tmp_path, asked, ".mjs"), found)
+    if GCC:
+        compare(c(compiled(tmp_path), asked), found)
+
+
+def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
+    law = law_of("2 * conv_compute_s + 3 * host_s")
+    model = named_model(law)
+    assert model.cnn_columns == ("conv_macs", "n_layers")
+    assert set(model.gpu_columns) == {row.peak_column for row in PRECISIONS.values()}
+    assert set(named_model(law_of("least_time_s + host_s")).gpu_columns) > set(model.gpu_columns)
+    export_formula(law_of("host_s"), tmp_path / "law.py")
+    assert named_model(law_of("host_s")).gpu_columns == ()
+    assert python(tmp_path, [changed(launch=1e-3)])[0][:3] == [pytest.approx(0.175, abs=0.2), None, None]
+
+
+def test_warnings_of_settings_and_of_a_calibrated_law(tmp_path):
+    calibrated = {"gpus": ["T4"], "precisions": ["fp32"], "runs": 1, "error_left_out_percent": None}
+    law = law_of(
+        "2 * conv_compute_s",
+        provenance={
+            "calibrated": calibrated, "generations": ["Volta"], "vendors": ["NVIDIA"], "precisions": ["fp32"],
+        },
+    )  # fmt: skip
+    export_formula(law, tmp_path / "law.py")
+    asked = [
+        changed(), changed(gpu="V100-SXM2-16GB", precision="amp"), changed(gpu="P4"), changed(gpu="MI50"),
+        changed(layout="channels_last", tuned=True, launch=1e-4),
+    ]  # fmt: skip
+    found = predicted(law, asked, tmp_path)
+    assert [len(one[4]) for one in found] == [0, 3, 2, 2, 3]
+    compare(python(tmp_path, asked), found)
+
+
+def test_formulas_without_names_stay_functions_of_features(law, tmp_path):
+    for other in (load_formula(BUILT_IN.with_name("multi.json")), law):
+        export_formula(other, tmp_path / "bare.py", overwrite=True, bare=other is law)
+        assert "GPUS" not in (tmp_path / "bare.py").read_text()
+        with pytest.raises(InputError, match=r"export this one to .py, .js or .c"):
+            export_formula(other, tmp_path / "bare.mjs", bare=other is law)
+    with pytest.raises(InputError, match="expected --prefix as a C identifier"):
+        export_formula(law, tmp_path / "law.h", prefix="a b")
+    with pytest.raises(InputError, match="leave it out"):
+        export_formula(law, tmp_path / "law.sql", prefix="a")
+
+
+def test_no_text_of_a_formula_becomes_code(law, tmp_path):
+    hostile = '*/ """ </script> \\ \n import os; raise SystemExit(3) //'
+    errors = {**law.errors, "protocol": hostile}
+    calibrated = {"gpus": [hostile], "precisions": ["fp32"], "runs": 1, "error_left_out_percent": None}
+    provenance = {**law.provenance, hostile: hostile, "calibrated": calibrated}
+    export_formula(replace(law, errors=errors, provenance=provenance), tmp_path / "law.py")
+    (found,) = python(tmp_path, [changed()])
+    assert any(hostile in text for text in found[4])
+
+
+def test_the_table_of_predictions_opens_in_pandas(law, tmp_path):
+    export_formula(law, tmp_path / "all.csv")
+    table = pd.read_csv(tmp_path / "all.csv", comment="#")
+    assert len(table) > 20_000 and list(table)[:4] == ["cnn", "input_size_px", "n_classes", "gpu"]
+    assert table[["time_s", "interval_from_s", "samples_per_s"]].dtypes.eq("float64").all()
+    assert table["cnn"].notna().all() and table["gpu"].isin([gpu.gpu for gpu in built_in_gpus().gpus]).all()
