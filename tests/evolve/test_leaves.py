@@ -194,8 +194,8 @@ def test_amounts_of_another_unit_start_at_one(specs):
 
 
 def test_typical_shares_are_of_rows_where_both_are_positive(specs):
-    columns = np.array([[0.0, 0.0, 0.0, 2.0, 4.0, 1.0], np.ones(6), np.ones(6)])
-    y = np.array([1.0, 1.0, 1.0, 6.0, 12.0, 0.0])
+    columns = np.array([[0.0, 0.0, 0.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0], np.ones(10), np.ones(10)])
+    y = np.array([1.0, 1.0, 1.0, 6.0, 12.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     grammar = make_grammar(specs.features[:3], specs.target, columns, y, SearchSettings())
     (leaf,) = leaves_of(grammar, "compute_s")
     assert leaf.start == 3.0

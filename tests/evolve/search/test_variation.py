@@ -29,7 +29,7 @@ from trainlaw.evolve.search.variation import (
     wrap,
 )
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import infer_unit, parse_text, to_text
+from trainlaw.formulas import SECOND, FeatureSpec, infer_unit, parse_text, to_text
 
 
 def is_tree(nodes, ret):
@@ -313,6 +313,15 @@ def test_the_first_generation_is_mostly_sums(typed_problem, depths, limit, most)
     assert len(depths) / count == pytest.approx(0.3, abs=0.03)
     of_sums = {terms: 0.7 / most for terms in range(1, most + 1)}
     assert of_sums | {1: of_sums[1] + 0.3} == shares(sizes)
+
+
+@pytest.mark.usefixtures("drawing")
+def test_sums_of_the_first_generation_have_at_most_ten_terms(specs):
+    features = tuple(FeatureSpec(f"part{i}_s", f"p{i}", SECOND, "a time") for i in range(14))
+    grammar = make_grammar(features, specs.target, np.ones((14, 9)), np.ones(9), SearchSettings())
+    trees = [random_tree(grammar, 60) for _ in range(300)]
+    sums = [len(tree) // 2 + 1 for tree in trees if {node.name for node in tree if node.arity} == {"add"}]
+    assert max(sums) == 10
 
 
 def kind_of_factor(nodes):
