@@ -126,9 +126,6 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
 
 
-@pytest.mark.parametrize(
-    ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
-)
 def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
     text = (
         HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4,v", "8x A100,v")
@@ -139,6 +136,9 @@ def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 8]
 
 
+@pytest.mark.parametrize(
+    ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
+)
 def test_answers_that_do_not_fit_are_refused_in_one_line(tmp_path, option, text):
     with pytest.raises((InputError, LookupError)) as caught:
         read(tmp_path, HEAD.replace("Model", "nr") + "ms\n" + ROWS.format(250, 500), **{option: text})
