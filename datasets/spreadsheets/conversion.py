@@ -137,7 +137,7 @@ def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
         pairs = dict.fromkeys(
             f"{text} = {value}"
             for text, value in zip(texts, frame[ours], strict=True)
-            if pd.notna(value) and value != text
+            if pd.notna(value) and value not in (text, "unknown")
         )
         if pairs:
             more = f" and {len(pairs) - _MOST_READINGS} more" if len(pairs) > _MOST_READINGS else ""

@@ -13,7 +13,8 @@ from trainlaw.formulas.errors import TrainlawError, UnknownNameError, shown
 _BEFORE = re.compile(r"(\d{1,4})\s*[x\u00d7*]\s*(.+)", re.IGNORECASE)
 _BEHIND = re.compile(r"(.+?)\s+\(?[x\u00d7*]\s*(\d{1,4})\)?", re.IGNORECASE)
 _PACKAGE = re.compile(
-    r"\s*\((?:torchvision|pytorch|keras|tensorflow|tf|224|imagenet)\)$|^(?:torchvision|keras) ", re.I
+    r"\s*\((?:torchvision|pytorch|keras|tensorflow|tf|224|imagenet)\)$|\s+training$|^(?:torchvision|keras) ",
+    re.I,
 )
 # Near names are searched one by one: thousands of unknown names would take minutes.
 _MOST_UNKNOWN = 20
@@ -32,8 +33,16 @@ def gpu_and_number(text: str, gpus: GpuCatalog) -> tuple[str, int | None]:
     except UnknownNameError:
         for pattern, number, name in ((_BEFORE, 1, 2), (_BEHIND, 2, 1)):
             if match := pattern.fullmatch(text.strip()):
-                return gpus.find(match[name]).gpu, int(match[number])
+                return _counted_gpu(match[name], int(match[number]), gpus)
         raise
+
+
+def _counted_gpu(text: str, number: int, gpus: GpuCatalog) -> tuple[str, int]:
+    """Return the GPU and its number; the candidates of an unknown name keep the number."""
+    try:
+        return gpus.find(text).gpu, number
+    except UnknownNameError as error:
+        raise UnknownNameError(str(error), [f"{number}x {name}" for name in error.candidates]) from None
 
 
 def gpus_meant(text: str, gpus: GpuCatalog) -> tuple[str, ...]:
@@ -64,7 +73,9 @@ def read_gpus(
             return name, number
         dies = _GPUS_OF_BOARDS.get(name)
         if dies and not counted and number is None:
-            reason = f"a board of it holds {dies} GPUs: did one of them run, or all?"
+            reason = (
+                f"a board of it holds {dies} GPUs: did one of them run, or all (then say --batch-is, too)?"
+            )
             raise UnknownNameError(f": {reason}", [name, f"{dies}x {name}"])
         namesakes = gpus.namesakes(name)
         if len(namesakes) > 1 and split_memory(text)[1] is None:

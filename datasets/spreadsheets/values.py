@@ -15,7 +15,7 @@ PRECISION_WORDS: Mapping[str, str] = MappingProxyType(
     {
         word: precision
         for precision, tokens in {
-            "fp32": "fp32 float32 float single f32 32 fp-32 full single-precision full-precision fp32-ieee",
+            "fp32": "fp32 float32 float single f32 32 fp-32 full single-precision full-precision einfach",
             "tf32": "tf32 tensorfloat32 tensorfloat-32",
             "amp": "amp mixed mixed-precision mixed_precision mixed_float16 automatic-mixed-precision o1 o2 "
             "fp16-mixed 16-mixed mp amp-fp16 fp16+fp32 gemischt native_amp amp_fp16",

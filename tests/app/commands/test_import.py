@@ -347,3 +347,14 @@ def test_the_example_of_the_documentation_is_true(tmp_path, monkeypatch):
     assert [word.replace("CHOICE", "A100-SXM4-80GB") for word in printed] == shlex.split(command)
     assert run(*shlex.split(command)[3:]).exit_code == 0
     assert len(read_runs(Path("my-runs-imported.csv"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_terminal", "expected"), [("y", True, True), ("", True, False), ("y", False, False)]
+)
+def test_columns_are_confirmed_on_a_terminal_only(monkeypatch, answer, is_terminal, expected):
+    from trainlaw.app.terminal.spreadsheets import confirmed
+
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: is_terminal)
+    assert confirmed() is expected

@@ -126,6 +126,16 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
 
 
+def test_a_number_in_a_name_of_several_gpus_is_kept(tmp_path):
+    text = (
+        HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4,v", "8x A100,v")
+    )
+    answer = next(option for option in options(read(tmp_path, text)) if "A100-SXM4-40GB" in option[1])
+    assert answer == ("--value", "gpu:8x A100=8x A100-SXM4-40GB")
+    made = read(tmp_path, text, values={("gpu", "8x A100"): "8x A100-SXM4-40GB"})
+    assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 8]
+
+
 @pytest.mark.parametrize(
     ("option", "text"), [("columns", {"gpu": "Modle"}), ("constants", {"cnn": "resnet"})]
 )
