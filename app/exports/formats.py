@@ -28,7 +28,7 @@ DOCUMENTS: Mapping[str, str] = {
     ".html": "trainlaw.app.page.html:page_html",
 }
 #: Programs that look up GPU and CNN by name.
-NAMED = "trainlaw.app.exports.named_source:named_source"
+NAMED = "trainlaw.app.exports.programs:named_program"
 NAMED_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".c", ".h")
 _JSON = ".json"
 

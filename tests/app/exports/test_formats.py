@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.exports.formats import DOCUMENTS, NAMED, NAMED_SUFFIXES, PROGRAMS
-from trainlaw.app.exports.named_source import DIALECTS
+from trainlaw.app.exports.programs import DIALECTS
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice
 from trainlaw.formulas import load_formula

@@ -11,7 +11,7 @@ from itertools import accumulate
 from math import isfinite
 
 from trainlaw.app.exports.headers import header_lines
-from trainlaw.app.exports.named_model import (
+from trainlaw.app.exports.names import (
     OF_ARGUMENTS,
     OF_PRECISION,
     PEAK,
@@ -81,7 +81,7 @@ DIALECTS: Mapping[str, Dialect] = {
 }
 
 
-def named_source(formula: Formula, suffix: str, prefix: str = "") -> str:
+def named_program(formula: Formula, suffix: str, prefix: str = "") -> str:
     """Return the program of a formula of iterations on one GPU, in the language of a suffix of `DIALECTS`.
 
     prefix : what every name of the C program begins with; empty for `PREFIX`. Raises InputError for a prefix
