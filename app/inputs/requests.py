@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
-from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
+from trainlaw.datasets.measurements.runs import configuration_row, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
@@ -125,21 +125,27 @@ def on_all_gpus(
 ) -> RunTable:
     """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
     catalog, counts = gpus or known_gpus(), named_cnn(cnn, pixels)
-    runs = [
-        configured_run(counts, gpu, batch, setup, catalog).frame
-        for gpu in catalog.gpus
-        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
-    ]
-    return RunTable("configurations", pd.concat(runs, ignore_index=True), Facts(catalog, (counts,)))
+    rows = [configured_row(counts, gpu, batch, setup) for gpu in rated_gpus(catalog)]
+    return unmeasured_runs("configurations", rows, Facts(catalog, (counts,)))
+
+
+def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:
+    """Return the GPUs and processors whose peak rate and bandwidth are known."""
+    return [gpu for gpu in catalog.gpus if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0]
 
 
 def configured_run(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup, gpus: GpuCatalog | None) -> RunTable:
     """Return one configuration of a known CNN and GPU."""
-    given = {name: value for name, value in asdict(setup).items() if value is not None}
-    given.setdefault("precision", None)
+    facts = Facts((gpus or known_gpus()).with_gpu(gpu), (cnn,))
+    return unmeasured_runs("configuration", [configured_row(cnn, gpu, batch, setup)], facts)
+
+
+def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[str, object]:
+    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`."""
+    given = {name: value for name, value in vars(setup).items() if value is not None}
     if "fabric" in given:
         given["network"] = given.pop("fabric")
-    return configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **given)
+    return configuration_row(cnn, gpu, batch, **given)
 
 
 def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
@@ -185,16 +191,16 @@ def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, 
     """One table of all rows, each with its line; each GPU is looked up and each CNN's file read once."""
     named_gpus: dict[str, Gpu] = {}
     cnns: dict[tuple[object, ...], CnnCounts] = {}
-    frames = []
+    found = []
     for line, row in rows:
         try:
-            frames.append(_row_run(row, gpus, named_gpus, cnns))
+            found.append(_row_run(row, gpus, named_gpus, cnns))
         except TrainlawError as error:
             raise InputError(f"{path} line {line}: {error}") from None
     for gpu in named_gpus.values():
         gpus = gpus.with_gpu(gpu) if gpu not in gpus.gpus else gpus
     _refuse_namesakes(cnns.values(), path)
-    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(cnns.values())))
+    return unmeasured_runs("configurations", found, Facts(gpus, tuple(cnns.values())))
 
 
 def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
@@ -209,7 +215,7 @@ def _row_run(
     gpus: GpuCatalog,
     named_gpus: dict[str, Gpu],
     cnns: dict[tuple[object, ...], CnnCounts],
-) -> pd.DataFrame:
+) -> dict[str, object]:
     gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
     pixels, classes, n_gpus, n_nodes = (
         _whole_number(row, name) if row.get(name) else None
@@ -234,7 +240,7 @@ def _row_run(
         tuned=_flag(row, "tuned"),
         host_launch_s=_seconds(row, "host_launch_s"),
     )
-    return configured_run(cnns[key], named_gpus[gpu], batch, setup, gpus).frame
+    return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 
 
 def _stated(row: Mapping[str, str | None], column: str) -> str | None:

@@ -100,7 +100,8 @@ def predict_runs(
     """
     check_predictable(formula)
     if measured_s is None:
-        single = formula_rows(formula, runs).predict(formula)
+        rows = formula_rows(formula, runs)
+        single = rows.predict(formula)
         factors = interval_factors(formula, runs)
     else:
         single = np.full(len(runs), measured_s)
@@ -108,7 +109,7 @@ def predict_runs(
     exchange = exchange_seconds(formula, runs, scaling, single)
     seconds = multi_gpu_seconds(single, exchange)
     warnings_of_runs = (
-        _warnings(formula, runs, seconds, scaling)
+        _warnings(formula, runs, rows, seconds, scaling)
         if measured_s is None
         else _warnings_of_measured(runs, single, scaling)
     )
@@ -163,9 +164,8 @@ def _precision_note(stated: str, precision: str) -> tuple[str, ...]:
 
 
 def _warnings(
-    formula: Formula, runs: RunTable, seconds: np.ndarray, scaling: Formula | None
+    formula: Formula, runs: RunTable, rows: FormulaRows, seconds: np.ndarray, scaling: Formula | None
 ) -> list[tuple[str, ...]]:
-    rows = formula_rows(formula, runs)
     found = (
         _out_of_range(formula, rows.columns, len(runs))
         if rows.sums is None
