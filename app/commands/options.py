@@ -40,12 +40,12 @@ HostLaunch = Annotated[
 ]
 FormulaFile = Annotated[
     Path | None,
-    typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
+    typer.Option(help="formula.json or run folder; default: that of `trainlaw use`, or the built-in one."),
 ]
 FormulaName = Annotated[
     Path | None,
     typer.Argument(
-        help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
+        help="formula.json, run folder or built-in name; default: that of `trainlaw use`, or built-in."
     ),
 ]
 ScalingFormula = Annotated[
@@ -53,7 +53,7 @@ ScalingFormula = Annotated[
     typer.Option(
         "--scaling-formula",
         "--law",
-        help="Formula for several GPUs from the time on one: multi (built in, default), textbook, or the "
+        help="Formula for several GPUs from the time on one: multi (built in), textbook, or the "
         "formula.json or run folder of `trainlaw study --of multi`.",
     ),
 ]

@@ -112,7 +112,7 @@ def scaling_curve(
         configured_row(cnn, gpu, batch, replace(setup, n_gpus=n_gpus, n_nodes=n_nodes))
         for n_gpus, n_nodes in counts
     ]
-    runs = unmeasured_runs("scaling", rows, Facts((gpus or known_gpus()).with_gpu(gpu), (cnn,)))
+    runs = unmeasured_runs("scaling", rows, Facts((gpus or known_gpus()).with_gpus([gpu]), (cnn,)))
     computing = formula_rows(formula, runs).predict(formula)
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)

@@ -65,7 +65,7 @@ class StudyKind(Generic[Table]):
     are unlike any of training. given : what a prediction for a held-out row may use beyond specifications
     and counts, as text, for the stated error.
     platform_baselines : shown next to the formula in matrices of platforms; empty where there are none.
-    next_step : a command to continue with. fits : whether rows have what the search needs; None for all.
+    next_step : a command to continue with the run `{folder}`. fits : whether rows have what the search needs; None for all.
     otherwise : the kind that searches where they have not, on the same rows.
     """
 
@@ -84,7 +84,7 @@ class StudyKind(Generic[Table]):
     has_joint_range: bool = True
     given: str = ""
     platform_baselines: tuple[str, ...] = ()
-    next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
+    next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64 --formula {folder}'
     fits: Callable[[StudyRows], bool] | None = None
     otherwise: str = ""
 
