@@ -9,6 +9,7 @@ from trainlaw.app.commands import (
     catalogs,
     data,
     formulas,
+    plan,
     predictions,
     profile,
     studies,
@@ -72,8 +73,10 @@ app.command("profile")(profile.profile_command)
 app.command("many-core")(predictions.many_core_command)
 app.command("scaling")(predictions.scaling_command)
 app.command("schedule")(predictions.schedule_command)
+app.command("plan")(plan.plan_command)
 app.command("show")(formulas.show_command)
 app.command("export")(formulas.export_command)
+app.command("use")(formulas.use_command)
 app.command("validate")(studies.validate_command)
 app.add_typer(data.app, name="data")
 app.add_typer(catalogs.gpus_app, name="gpus")

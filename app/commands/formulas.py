@@ -35,7 +35,39 @@ def export_command(
         raise InputError("expected --to FILE, such as --to formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
     export_formula(found, to, overwrite)
-    print(f"{to} written from {origin}")
+    print(f"formula: {origin}\n{to} written")
+
+
+def use_command(
+    formula: Annotated[
+        Path | None, typer.Argument(help="Run folder or formula.json; without one, show what is in use.")
+    ] = None,
+    built_in: Annotated[bool, typer.Option("--built-in", help="Use the built-in formulas again.")] = False,
+) -> None:
+    """Choose the formula that all commands use by default in this folder, or show it.
+
+    The choice is kept in the file .trainlaw.json of the current folder. A formula for several GPUs from the
+    time on one is used as scaling formula, next to the one for one GPU.
+
+    \b
+    Examples:
+      trainlaw use trainlaw-run
+      trainlaw use
+      trainlaw use --built-in
+    """
+    from trainlaw.app.inputs.used_formula import use_built_in, use_formula
+    from trainlaw.app.models.user_formula import find_formulas, formula_file, purpose_of
+    from trainlaw.formulas import InputError, load_formula
+
+    if formula is not None and built_in:
+        raise InputError("expected a formula or --built-in, got both")
+    if built_in:
+        use_built_in(Path.cwd())
+    elif formula is not None:
+        file = formula_file(formula)
+        use_formula(file, purpose_of(load_formula(file), str(file)), Path.cwd())
+    choice = find_formulas(None, "", Path.cwd())
+    print(f"one GPU: {choice.origin}\nseveral GPUs: {choice.scaling_origin}")
 
 
 def show_command(

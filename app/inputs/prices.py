@@ -23,8 +23,8 @@ _ANY_NUMBER = 0  # of GPUs of a machine, where the file does not say
 class Prices:
     """Prices of one GPU for an hour.
 
-    currency : three capital letters. prices : by GPU and number of GPUs of the machine. origin : the file with
-    the span of its dates.
+    currency : three capital letters. prices : by GPU and number of GPUs of the machine. origin : the file
+    with the span of its dates.
     """
 
     currency: str

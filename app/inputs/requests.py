@@ -49,9 +49,9 @@ DEFAULT_SETUP = Setup()
 class RunRequest:
     """What a prediction is wanted for: one CNN and its batches on one GPU or many, or the rows of a file.
 
-    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per iteration.
-    pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file : CSV of
-    configurations. gpu_file : table with GPUs to add or correct.
+    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per
+    iteration. pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file :
+    CSV of configurations. gpu_file : table with GPUs to add or correct.
     """
 
     cnn: str | None = None

@@ -1,6 +1,7 @@
 """Which GPUs and numbers the options of a command select: "16GB", "24h", "1,2,4", a vendor, limits."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -48,6 +49,22 @@ class GpuSelection:
 
 
 ALL_GPUS = GpuSelection()
+
+
+def selection_of(
+    names: Sequence[str] = (),
+    vendor: str = "",
+    min_memory: str = "",
+    max_memory: str = "",
+    max_power_w: float | None = None,
+) -> GpuSelection:
+    """Return the selection of the options of a command; memory as text such as "16GB", empty for no limit."""
+    return GpuSelection(
+        tuple(names), vendor,
+        parse_memory(min_memory, "--min-memory") if min_memory else 0.0,
+        parse_memory(max_memory, "--max-memory") if max_memory else inf,
+        inf if max_power_w is None else max_power_w,
+    )  # fmt: skip
 
 
 def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:

@@ -93,7 +93,7 @@ def unit_fault(formula: Formula) -> str:
 
 
 def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
-    """Return the formula to use and its origin: the given, that of `trainlaw use` in `folder`, or the built-in.
+    """Return the formula to use and its origin: given, in use in `folder`, or built in.
 
     given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
     Raises InputError where there is none or the file is faulty.
@@ -118,7 +118,7 @@ def _used(purpose: str, folder: Path) -> tuple[Formula, str] | None:
 
 
 def find_layer_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
-    """Return the formula of single layers and its origin: the given one, that in use if it is one, or built in."""
+    """Return the formula of single layers and its origin: given, in use, or built in."""
     if given is not None:
         return find_formula(given, folder)
     used = _used(ONE_GPU, folder)
@@ -128,7 +128,7 @@ def find_layer_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
 
 
 def purpose_of(formula: Formula, origin: str) -> str:
-    """Return what a formula is used for by default; InputError for one of a scope that no command defaults to."""
+    """Return what a formula may be the default for; InputError for a scope without commands."""
     if formula.scope == MULTI_GPU:
         return SEVERAL_GPUS
     if handling(formula).predict:
@@ -151,8 +151,8 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaCh
     """Return the formula for one GPU and the scaling formula that the user asks for.
 
     formula, folder : as `find_formula`. scaling : `TEXTBOOK`, a built-in name, a file or a run folder; empty
-    for that of `trainlaw use`, or else the built-in one. A formula that is itself a scaling formula is used as such, with the built-in
-    formula for one GPU. Raises InputError for a scaling formula of another scope.
+    for that of `trainlaw use`, or else the built-in one. A formula that is itself a scaling formula is used
+    as such, with the built-in formula for one GPU. Raises InputError for a scaling formula of another scope.
     """
     found, origin = find_formula(formula, folder)
     single, single_origin = found, origin

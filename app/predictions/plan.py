@@ -20,6 +20,7 @@ from trainlaw.datasets.measurements.memory_fit import largest_batch
 from trainlaw.datasets.measurements.runs import unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.errors import check_name
 
 BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
 #: Share of its power limit that a GPU is taken to draw while it trains: an assumption, not a measurement.
@@ -27,14 +28,16 @@ POWER_SHARE = 0.8
 #: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
 LEAST_GAIN = 0.2
 _MOST_PLANS = 100_000
+#: What plans may be ranked by, and the column of it.
+RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
 
 
 @dataclass(frozen=True)
 class PlanOptions:
     """What plans may differ in, and what makes them acceptable.
 
-    counts : numbers of GPUs. gpus_per_node : GPUs of a machine. batches : per GPU, empty for `BATCHES`, or the
-    largest power of two where none of them fits. precisions : empty for PyTorch's default and, where the
+    counts : numbers of GPUs. gpus_per_node : GPUs of a machine. batches : per GPU, empty for `BATCHES`, or
+    the largest power of two where none of them fits. precisions : empty for PyTorch's default and, where the
     hardware gains by it, mixed precision. setup : layout, links and so on. within_h, budget : limits of hours
     and cost. surely : whether limits hold for the upper end of the interval. least_gain : as `LEAST_GAIN`.
     power_share : as `POWER_SHARE`.
@@ -64,7 +67,7 @@ class TrainingPlans:
     `cost_high` in the currency of `prices` (nan without one), `energy_kwh`, `largest_batch` that fits,
     `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
     `is_measured`: the formula was trained on GPUs of this generation. Its index numbers the rows of `runs`.
-    considered : all plans that fit into memory, in the order of `runs`. ranked_by : "cost", "training_h" or "energy_kwh".
+    considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
     """
 
     cnn: CnnCounts
@@ -76,12 +79,16 @@ class TrainingPlans:
     frame: pd.DataFrame
     ranked_by: str
 
+    def best_run(self) -> RunTable:
+        """Return the run of the first plan."""
+        return self.runs.where(np.arange(len(self.runs)) == self.frame.index[0])
+
     def best_by_size(self) -> pd.DataFrame:
         """Return the best batch and precision of each GPU and number of GPUs."""
         return self.frame.drop_duplicates(["gpu", "n_gpus"])
 
     def front(self) -> pd.DataFrame:
-        """Return the plans of which no other is both faster and cheaper (or takes less energy), fastest first."""
+        """Return the plans that no other beats in hours and cost (or energy), the fastest first."""
         ordered = self.frame.sort_values(["training_h", self.second_axis], kind="stable")
         second = ordered[self.second_axis]
         return ordered[second < second.cummin().shift(fill_value=inf)]
@@ -97,6 +104,7 @@ def plan_training(
     scaling: Formula | None,
     cnn: CnnCounts,
     training: Training,
+    *,
     gpus: Iterable[Gpu],
     catalog: GpuCatalog,
     options: PlanOptions = DEFAULT_OPTIONS,
@@ -105,13 +113,15 @@ def plan_training(
 ) -> TrainingPlans:
     """Return all plans of a training within the limits, ranked.
 
-    formula, scaling : as for `predict_runs`. training : of the CNN. gpus : to choose from. catalog : known GPUs. prices : None where
-    they are not known; GPUs without a price are then left out only if there are prices. ranked_by : a column;
-    empty for the cost, or the hours without prices.
-    Raises InputError where nothing fits into memory or is within the limits.
+    formula, scaling : as for `predict_runs`. training : of the CNN. gpus : to choose from. catalog : known
+    GPUs. prices : None where they are not known; with prices, GPUs without one are left out. ranked_by : one
+    of `RANKINGS`; empty for the cost, or the hours without prices. Raises UnknownNameError for another
+    ranking, InputError where nothing fits into memory or is within the limits.
     """
     check_predictable(formula)
-    chosen = list(gpus)
+    by = ranked_by or ("hours" if prices is None else "cost")
+    check_name("ranking", by, RANKINGS)
+    chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
     frame = _times(formula, scaling, training, runs)
@@ -121,14 +131,15 @@ def plan_training(
     seen = formula.provenance.get("generations")
     measured = {gpu.gpu for gpu in chosen if seen is None or gpu.generation in seen}
     frame["is_measured"] = frame["gpu"].isin(measured)
-    by = ranked_by or ("training_h" if prices is None else "cost")
     within = _within(frame, options, prices is not None)
-    ordered = within.sort_values(["is_measured", by, "n_gpus"], ascending=[False, True, True], kind="stable")
+    ordered = within.sort_values(
+        ["is_measured", RANKINGS[by], "n_gpus"], ascending=[False, True, True], kind="stable"
+    )
     return TrainingPlans(cnn, training, options, prices, runs, frame, ordered, by)
 
 
 def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
-    """Return the rows of all plans that fit into memory, numbers of GPUs innermost, and the largest batches."""
+    """Return the rows of plans that fit into memory, numbers of GPUs innermost; the largest batches."""
     largest: dict[tuple[float, str], int] = {}
     rows, fitting = list[dict[str, object]](), list[int]()
     for gpu in gpus:
@@ -164,13 +175,13 @@ def _precisions(gpu: Gpu) -> tuple[str, ...]:
 
 
 def _batches(largest: int, wanted: tuple[int, ...]) -> list[int]:
-    """The batches that fit; without any wanted one the largest power of two, if none of the usual ones fits."""
+    """The batches that fit; the largest power of two where none was wanted and no usual one fits."""
     fitting = [batch for batch in wanted or BATCHES if batch <= largest]
     return fitting or ([2 ** (largest.bit_length() - 1)] if largest and not wanted else [])
 
 
 def _times(formula: Formula, scaling: Formula | None, training: Training, runs: RunTable) -> pd.DataFrame:
-    """Return a row per run with the time of an iteration and of the training, and the ends of the interval."""
+    """Return a row per run: time of an iteration, hours of the training, ends of their interval."""
     single = formula_rows(formula, runs).predict(formula)
     seconds = multi_gpu_seconds(single, exchange_seconds(formula, runs, scaling, single))
     frame = runs.frame[["gpu", "n_gpus", "n_nodes", "batch_per_gpu", "precision"]]

@@ -1,8 +1,8 @@
 """Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,11 @@ def predict_runs(
             described, runs.frame["precision_stated"], numbers, memory, strict=True
         )
     ]
+
+
+def fastest_first(predictions: Iterable[Prediction]) -> list[Prediction]:
+    """Return predictions by throughput, the highest first; those without a time last."""
+    return sorted(predictions, key=lambda row: inf if isnan(row.time_s) else -row.samples_per_second)
 
 
 _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {

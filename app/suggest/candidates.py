@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition

@@ -26,12 +26,19 @@ DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; --precision fp32 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
     """Return the first line of an output: the formula in use, its error, and the one for several GPUs."""
     error = overall_error(formula, OURS)
-    shown = f"; error on held-out {held_out_kind(formula)}s {show_percent(error)} %" if isfinite(error) else ""
-    return f"formula: {origin}{shown}" + (f"; several GPUs: {scaling_origin}" if scaling_origin else "")
+    shown = (
+        f"; error on held-out {held_out_kind(formula)}s {show_percent(error)} %" if isfinite(error) else ""
+    )
+    return f"formula: {origin}{shown}" + (
+        f"; several GPUs: {scaling_origin.removeprefix('the ')}" if scaling_origin else ""
+    )
 
 
 def predictions_text(
-    formula_said: str, predictions: Sequence[Prediction], training: Training | None = None, most: int | None = None
+    formula_said: str,
+    predictions: Sequence[Prediction],
+    training: Training | None = None,
+    most: int | None = None,
 ) -> str:
     """Return one prediction as a paragraph, several as a table, each with unit, interval and warnings.
 
@@ -45,7 +52,9 @@ def predictions_text(
     if any(row.notes for row in shown):
         lines.append(DEFAULT_PRECISION)
     if len(shown) < len(predictions):
-        lines.append(f"{len(shown)} of {len(predictions)}; --top {len(predictions)} shows all, --out x.csv too")
+        lines.append(
+            f"{len(shown)} of {len(predictions)}; --top {len(predictions)} shows all, --out x.csv too"
+        )
     return "\n".join(lines)
 
 
@@ -169,14 +178,14 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     columns["time"] = [show_seconds(row.time_s) for row in predictions]
     columns[f"{100 * LEVEL:g} % interval"] = [_span(row) for row in predictions]
     if training is not None:
-        columns["training"] = [
-            show_hours(training_hours(row, training)["training_h"]) for row in predictions
-        ]
+        columns["training"] = [show_hours(training_hours(row, training)["training_h"]) for row in predictions]
     columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
     columns["notes"] = [_note(row) for row in predictions]
     if shared.get("GPUs") == "1":
         shared.pop("GPUs")
-    said = ", ".join(text if name in ("CNN", "settings") else f"{name} {text}" for name, text in shared.items() if text)
+    said = ", ".join(
+        text if name in ("CNN", "settings") else f"{name} {text}" for name, text in shared.items() if text
+    )
     if training is not None:
         said += f"; training: {training.title}"
     return [said, text_table(list(columns), list(zip(*columns.values(), strict=True)), indent="")]

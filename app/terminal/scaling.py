@@ -41,10 +41,11 @@ def scaling_text(
         "images/s", "perfect",
     ]  # fmt: skip
     several = handling(formula).covers_multi_gpu
-    added = f"{SCALED} ({scaling_origin})" if scaling_origin else ASSUMPTION
+    added = SCALED if scaling_origin else ASSUMPTION
     said = "the formula covers several GPUs, so all of its time is listed as computing" if several else added
-    lines = ["", said, "perfect: the all-reduce takes no time (null model)", f"formula: {origin}"]
-    return "\n".join([title, text_table(header, rows), *lines])
+    first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
+    lines = ["", said, "perfect: the all-reduce takes no time (null model)"]
+    return "\n".join([first, title, text_table(header, rows), *lines])
 
 
 def _shares(point: ScalingPoint) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ from math import isfinite
 
 from trainlaw.app.models.errors import OURS, overall_error
 from trainlaw.app.predictions.streams import StreamPlan
+from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_percent, show_seconds
@@ -42,8 +43,8 @@ _GANTT_STYLE = (
 )
 
 
-def plan_text(plan: StreamPlan, formula: Formula) -> str:
-    """Return speed-ups, bounds and the critical path; `formula` predicted the times of the layers."""
+def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of layers") -> str:
+    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times."""
     schedule, tasks = plan.chosen, plan.chosen.tasks
     bounds = f"{show_seconds(schedule.lower_bound_s)} to {show_seconds(schedule.upper_bound_s)}"
     streams = [
@@ -51,6 +52,7 @@ def plan_text(plan: StreamPlan, formula: Formula) -> str:
         for each in plan.schedules
     ]
     lines = [
+        formula_line(formula, origin),
         f"{plan.cnn}, batch {plan.batch}, {plan.phase}, on {plan.gpu}",
         f"  {len(plan.layers)} tasks, {show_seconds(tasks.total_s)} one after the other",
         f"  makespan on {schedule.streams} streams {show_seconds(schedule.makespan_s)}, speed-up "

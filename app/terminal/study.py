@@ -59,7 +59,11 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += ["", matrix_text(matrix, name)]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
-    parts += ["", f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})", _next_step(outcome, str(folder))]
+    parts += [
+        "",
+        f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})",
+        _next_step(outcome, str(folder)),
+    ]
     return "\n".join(parts)
 
 
