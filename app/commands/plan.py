@@ -98,7 +98,7 @@ def plan_command(
     """
     from trainlaw.app.inputs.prices import read_prices
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.inputs.selection import parse_hours, parse_names, parse_numbers, selection_of
+    from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.plan import PlanOptions, plan_training
     from trainlaw.app.predictions.training import Training
@@ -109,7 +109,7 @@ def plan_command(
         raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
     catalog = known_gpus(gpu_file)
     options = PlanOptions(
-        parse_numbers(gpus, "--gpus"), gpus_per_node, parse_numbers(batch, "--batch") if batch else (),
+        whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
         parse_names(precision), setup_of(None, layout=layout, tuned=tuned, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,

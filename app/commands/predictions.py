@@ -119,7 +119,7 @@ def predict_command(
       trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
-    from trainlaw.app.inputs.selection import parse_numbers, selection_of
+    from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
     from trainlaw.app.predictions.predict import fastest_first, predict_runs
     from trainlaw.app.predictions.training import Training
@@ -130,7 +130,7 @@ def predict_command(
         host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
     )
     selection = selection_of(vendor=vendor, min_memory=min_memory)
-    batches = parse_numbers(batch, "--batch") if batch else ()
+    batches = whole_numbers(batch, "--batch")
     request = RunRequest(cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection)
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())

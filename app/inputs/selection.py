@@ -13,7 +13,6 @@ from trainlaw.formulas.errors import shown, unknown_name
 _MEMORY = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(?:gb|gib)?", re.ASCII | re.IGNORECASE)
 _HOURS = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) ?(h|d|min)", re.ASCII)
 _HOURS_PER_UNIT = {"h": 1.0, "d": 24.0, "min": 1 / 60}
-_MOST_NUMBERS = 64  # of one list
 
 
 @dataclass(frozen=True)
@@ -96,24 +95,24 @@ def parse_hours(text: str, option: str) -> float:
     return float(match[1]) * _HOURS_PER_UNIT[match[2]]
 
 
-def parse_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return the whole numbers of a list such as "32,64,128", rising; InputError for any other text.
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a list such as "8,32", rising; InputError, naming the option, for anything else.
 
-    >>> parse_numbers("64, 32", "--batch")
-    (32, 64)
+    >>> whole_numbers("32, 8", "--batch"), whole_numbers("", "--batch")
+    ((8, 32), ())
     """
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) > _MOST_NUMBERS or not all(part.isdecimal() and 1 <= int(part[:8]) for part in parts):
-        raise InputError(f"expected {option} as whole numbers such as 32,64,128, got {shown(text)}")
-    if any(len(part) > 7 for part in parts):
-        raise InputError(f"expected {option} as numbers below 10 million, got {shown(text)}")
+    parts = parse_names(text)
+    if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
+        raise InputError(
+            f"{option}: expected whole numbers separated by commas, such as 8,32, got {shown(text)}"
+        )
     return tuple(sorted({int(part) for part in parts}))
 
 
-def parse_names(text: str | None) -> tuple[str, ...]:
+def parse_names(text: str) -> tuple[str, ...]:
     """Return the names of a list such as "fp32,amp"; none for no text.
 
-    >>> parse_names("fp32, amp"), parse_names(None)
+    >>> parse_names("fp32, amp"), parse_names("")
     (('fp32', 'amp'), ())
     """
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -237,4 +237,5 @@ def _within(frame: pd.DataFrame, options: PlanOptions, has_prices: bool) -> pd.D
         raise InputError(
             f"no plan keeps the limits; the fastest takes {fastest:.3g} h: allow more time, cost or GPUs"
         )
-    return frame[keeps]
+    kept: pd.DataFrame = frame[keeps]
+    return kept

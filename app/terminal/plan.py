@@ -3,6 +3,7 @@
 import json
 import textwrap
 from math import inf, isfinite
+from typing import Any
 
 import pandas as pd
 from trainlaw.app.models.errors import LEVEL
@@ -87,13 +88,18 @@ def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
             *([_money(plans, row.cost)] if plans.prices else []), _energy(row.energy_kwh), row.largest_batch,
             *([f"{row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
         ]
-        for row in rows.itertuples()
+        for row in _records(rows)
     ]  # fmt: skip
     return text_table(header, cells, indent="")
 
 
-def _span(row: object) -> str:
-    low, high = (show_hours(getattr(row, name)) for name in ("training_low_h", "training_high_h"))
+def _records(frame: pd.DataFrame) -> list[Any]:
+    """Return the rows as named tuples."""
+    return list(frame.itertuples(index=False))
+
+
+def _span(row: Any) -> str:
+    low, high = show_hours(row.training_low_h), show_hours(row.training_high_h)
     return "-" if "-" in (low, high) else f"{low.removesuffix(high[high.index(' ') :])} to {high}"
 
 
@@ -122,7 +128,7 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
             f"{100 * row.gain:.0f} %" if isfinite(row.gain) else "-",
             "yes" if row.n_gpus <= pays else "no",
         ]
-        for row in rows.itertuples()
+        for row in _records(rows)
     ]  # fmt: skip
     header = ["GPUs", "time", *(["cost"] if plans.prices else []), "hours saved by doubling", "pays"]
     return [said, text_table(header, cells)]
@@ -198,14 +204,14 @@ def plans_svg(plans: TrainingPlans) -> str:
     second = "cost" if plans.prices else "energy (estimate)"
     title = f"{plans.cnn.cnn}, {plans.training.title}: hours and {second}"
     parts = [svg.text(8, 14, title), *_grid(across, up)]
-    for row in shown.itertuples():
+    for row in _records(shown):
         kind = "plan" if row.is_measured else "unmeasured"
         parts.append(
             svg.circle(across(row.training_h), up(getattr(row, column)), 1.4, kind, _hint(plans, row))
         )
-    ends = [(across(row.training_h), up(getattr(row, column))) for row in front.itertuples()]
+    ends = [(across(row.training_h), up(getattr(row, column))) for row in _records(front)]
     parts.append(svg.path(ends, "edge"))
-    for row, (x, y) in zip(front.itertuples(), ends, strict=True):
+    for row, (x, y) in zip(_records(front), ends, strict=True):
         parts.append(svg.circle(x, y, 2.6, "front", _hint(plans, row)))
         parts.append(svg.text(min(x + 4, 300), y - 4, f"{row.n_gpus} x {row.gpu}", "start", "tick"))
     parts.append(svg.text((_LEFT + _RIGHT) / 2, 258, "training time, h", "middle"))
@@ -229,8 +235,9 @@ def _grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
     return parts
 
 
-def _hint(plans: TrainingPlans, row: object) -> str:
-    names = ("n_gpus", "gpu", "precision", "batch_per_gpu", "training_h", "cost", "energy_kwh")
-    count, gpu, precision, batch, hours, cost, energy = (getattr(row, name) for name in names)
-    money = f", {_money(plans, cost)}" if plans.prices else ""
-    return f"{count} x {gpu}, {precision}, batch {batch}: {show_hours(hours)}{money}, {_energy(energy)}"
+def _hint(plans: TrainingPlans, row: Any) -> str:
+    money = f", {_money(plans, row.cost)}" if plans.prices else ""
+    return (
+        f"{row.n_gpus} x {row.gpu}, {row.precision}, batch {row.batch_per_gpu}: "
+        f"{show_hours(row.training_h)}{money}, {_energy(row.energy_kwh)}"
+    )

@@ -88,7 +88,7 @@ def test_forms_hold_the_same_numbers(formula, tmp_path):
     circles = [item for item in svg.iter() if item.tag.endswith("circle")]
     assert len(circles) == len(points)
     text = scaling_text("title", points, formula, "here")
-    counts = [line.split()[0] for line in text.splitlines()[2:11]]
+    counts = [line.split()[0] for line in text.splitlines()[3:12]]
     assert counts == [str(2**power) for power in range(9)]
 
 
