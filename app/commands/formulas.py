@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import FormulaName, GpuFile
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json
 
 
 def export_command(
@@ -82,6 +82,7 @@ def show_command(
             "--all", help="Also forms, every term as a sentence, sensitivities, proofs, symbols, errors."
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Print a formula, its largest terms in one configuration and its stated error; --all explains it.
 
@@ -100,5 +101,10 @@ def show_command(
     from trainlaw.app.models.user_formula import find_formula
 
     found, origin = find_formula(formula, Path.cwd())
+    if as_json:
+        from trainlaw.app.terminal.as_json import formula_json
+
+        print(formula_json(found, origin))
+        return
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
     print(handler(found, "describe")(found, origin, run, everything))

@@ -79,6 +79,7 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
 
 
