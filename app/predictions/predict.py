@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from math import inf, isfinite, isnan
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
 from trainlaw.app.models.calibration import calibration_of, calibration_warnings
-from trainlaw.app.models.errors import interval_factors, interval_of
+from trainlaw.app.models.errors import LEVEL, interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
     ASSUMPTION,
@@ -72,6 +73,43 @@ class Prediction:
     def samples_per_second(self) -> float:
         """Throughput of all GPUs, in samples per second."""
         return self.n_gpus * self.batch_per_gpu / self.time_s
+
+    @property
+    def seconds(self) -> float:
+        """The time of an iteration, in seconds."""
+        return self.time_s
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the 90 % interval, in seconds; None without one."""
+        return None if self.low_s is None or self.high_s is None else (self.low_s, self.high_s)
+
+    @property
+    def images_per_second(self) -> float:
+        """Throughput of all GPUs, in images per second."""
+        return self.samples_per_second
+
+    def __repr__(self) -> str:
+        """Return the prediction in short."""
+        warned = f", warnings: {len(self.warnings)}" if self.warnings else "" return f"<Prediction of
+        {self._title}: {show_seconds(self.time_s)}, {self.interval_text(LEVEL)}{warned}>"
+
+    @property
+    def _title(self) -> str:
+        machine = self.gpu if self.n_gpus == 1 else f"{self.n_gpus} x {self.gpu}"
+        return f"{self.cnn}, batch {self.batch_per_gpu}, {self.precision}, on {machine}"
+
+    def _repr_html_(self) -> str:
+        """Return the prediction as notebooks show it."""
+        rows = [
+            ("iteration time", f"{show_seconds(self.time_s)} ({self.interval_text(LEVEL)})"),
+            ("throughput", f"{show_number(self.images_per_second)} images/s"),
+            ("memory", self.fits_in_memory),
+            *(("note", note) for note in self.notes),
+            *(("warning", warning) for warning in self.warnings),
+        ]
+        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
+        return f"<table><caption>{escape(self._title)}</caption>{cells}</table>"
 
     def interval_text(self, level: float) -> str:
         """Return the interval as text; `level` is its probability.
