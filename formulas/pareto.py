@@ -85,9 +85,9 @@ class ParetoFront:
         """Return the front in short: its size, and the range of complexity and loss."""
         if not self.members:
             return "<ParetoFront of no formulas>"
-        first, last = self.members[0], self.members[-1] spans = f"complexity {first.complexity} to
-        {last.complexity}, loss {first.loss:.3g} to {last.loss:.3g}" return f"<ParetoFront of {len(self)}
-        formulas: {spans}>"
+        first, last = self.members[0], self.members[-1]
+        spans = f"{first.complexity} to {last.complexity}, loss {first.loss:.3g} to {last.loss:.3g}"
+        return f"<ParetoFront of {len(self)} formulas: complexity {spans}>"
 
     def _repr_latex_(self) -> str:
         """Return the formulas from simple to complex as notebooks show them."""

@@ -91,8 +91,9 @@ class Prediction:
 
     def __repr__(self) -> str:
         """Return the prediction in short."""
-        warned = f", warnings: {len(self.warnings)}" if self.warnings else "" return f"<Prediction of
-        {self._title}: {show_seconds(self.time_s)}, {self.interval_text(LEVEL)}{warned}>"
+        warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
+        time = f"{show_seconds(self.time_s)}, {self.interval_text(LEVEL)}"
+        return f"<Prediction of {self._title}: {time}{warned}>"
 
     @property
     def _title(self) -> str:
