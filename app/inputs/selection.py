@@ -32,7 +32,9 @@ class GpuSelection:
         unknown GPU or vendor, InputError where no GPU is left.
         """
         gpus = [wanted_gpu(name, catalog) for name in self.names] or rated_gpus(catalog)
-        vendors = {gpu.vendor.lower(): gpu.vendor for gpu in catalog.gpus if gpu.vendor}
+        vendors = {
+            gpu.vendor.lower(): gpu.vendor for gpu in catalog.gpus if gpu.vendor and gpu.device == "GPU"
+        }
         if self.vendor and self.vendor.lower() not in vendors:
             raise unknown_name("vendor", self.vendor, sorted(vendors.values()))
         found = [gpu for gpu in gpus if self._admits(gpu)]

@@ -122,6 +122,8 @@ def plan_training(
     by = ranked_by or ("hours" if prices is None else "cost")
     check_name("ranking", by, RANKINGS)
     chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
+    if not options.counts or not chosen:
+        raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
     rows, largest = _rows(cnn, chosen, options)
     runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
     frame = _times(formula, scaling, training, runs)

@@ -60,13 +60,10 @@ def _title(plans: TrainingPlans) -> list[str]:
     limits = [f"{plans.options.within_h:g} h"] if plans.options.within_h < inf else []
     if plans.options.budget < inf:
         limits.append(f"{plans.options.budget:g} {_currency(plans)}")
-    kept = (
-        f"{len(plans.frame):,} of {len(plans.considered):,} plans"
-        if limits
-        else f"{len(plans.frame):,} plans"
-    )
-    sure = " surely" * plans.options.surely
-    said = f"{kept} are{sure} within {' and '.join(limits)}" if limits else kept
+    said = f"{len(plans.frame):,} plans"
+    if limits:
+        sure = "surely " * plans.options.surely
+        said = f"{len(plans.frame):,} of {len(plans.considered):,} plans {sure}within {' and '.join(limits)}"
     lines = [f"{plans.cnn.cnn}, {plans.training.title}; {said}; ranked by {plans.ranked_by}"]
     if plans.prices is None:
         return [*lines, "no prices: ranked without cost; --prices FILE adds it (docs/plan.md)"]
@@ -78,15 +75,16 @@ def _currency(plans: TrainingPlans) -> str:
 
 
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
-    header = ["GPU", "GPUs", "batch", "precision", "time", f"{100 * LEVEL:g} % interval"]
+    header = ["GPUs", "batch", "time", f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
-    header += ["cost"] * bool(plans.prices) + ["energy", "max batch"] + ["pays to"] * several
+    header += ["cost"] * bool(plans.prices) + ["energy", "max batch"] + ["pays"] * several
     most = max(plans.options.counts)
     cells = [
         [
-            row.gpu, row.n_gpus, row.batch_per_gpu, row.precision, show_hours(row.training_h), _span(row),
+            f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}", show_hours(row.training_h),
+            _span(row),
             *([_money(plans, row.cost)] if plans.prices else []), _energy(row.energy_kwh), row.largest_batch,
-            *([f"{row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
+            *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
         ]
         for row in _records(rows)
     ]  # fmt: skip
