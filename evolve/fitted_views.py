@@ -138,6 +138,7 @@ class FittedViews(SklearnRegressor):
         path : str or path-like
             File to write; an existing one is replaced.
         """
+        chosen = self._formula_at(None)
         members = [
             {
                 "loss": member.loss,
@@ -149,7 +150,7 @@ class FittedViews(SklearnRegressor):
         ]
         value = {
             "format": FORMAT,
-            "formula": self._formula_at(None).to_json(),
+            "formula": chosen.to_json(),
             "front": members,
             "has_specs": self.features is not None,
             "evaluations": self.evaluations_,
