@@ -1,7 +1,11 @@
 """The Python facade: fit, load, calibrate, export formulas and predict by them, as `trainlaw.study`, ..."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.inputs.run_folder import check_target, new_run_folder
@@ -15,7 +19,10 @@ from trainlaw.app.studies.definition import definition_of, read_study_table
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import RunTable
-from trainlaw.formulas import Formula
+from trainlaw.datasets.measurements.formula_rows import feature_rows
+from trainlaw.evolve import FormulaRegressor
+from trainlaw.formulas import Formula, InputError
+from trainlaw.validate.time_factors import time_factors
 
 
 def study(
@@ -134,7 +141,8 @@ def predict(
     Returns
     -------
     Prediction
-        `time_s` in seconds, its interval, the memory needed in bytes, and warnings.
+        `seconds`, `interval` (its two ends in seconds, or None), `images_per_second`, the memory needed in
+        bytes, and `warnings`.
 
     Raises
     ------
@@ -144,7 +152,7 @@ def predict(
     Examples
     --------
     >>> prediction = predict("resnet50", "V100-SXM2-16GB", 64)
-    >>> 0.1 < prediction.time_s < 0.4
+    >>> 0.1 < prediction.seconds < 0.4
     True
     """
     setup = Setup(
@@ -157,30 +165,57 @@ def predict(
     return prediction
 
 
-def calibrate(formula: Formula | str | Path, table: RunTable | str | Path) -> Formula:
+def calibrate(
+    formula: Formula | FormulaRegressor | str | Path,
+    table: RunTable | str | Path | pd.DataFrame,
+    y: Sequence[float] | np.ndarray | None = None,
+) -> Formula:
     """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
 
     Parameters
     ----------
-    formula : Formula, str or Path
-        The formula, or its name as in `load_formula`.
-    table : RunTable, str or Path
-        1 to 50 runs on one GPU: a table, or a file of runs.
+    formula : Formula, FormulaRegressor, str or Path
+        The formula, an estimator that found one, or its name as in `load_formula`.
+    table : RunTable, str, Path or DataFrame
+        1 to 50 runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
+    y : array_like, shape (n_rows,), optional
+        Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
 
     Returns
     -------
     Formula
-        With corrected constants and a narrower interval; `provenance["calibrated"]` has the factors and the
-        errors before and after.
+        With corrected constants. From runs also with a narrower interval, and `provenance["calibrated"]` has
+        the factors and the errors before and after; from a frame without stated errors.
 
     Raises
     ------
     InputError
-        If the file is faulty, there are too many runs, or the formula has no time for one of them.
+        If the file is faulty, there are too many runs, the formula has no time for one of them, or `y` goes
+        with no frame.
     """
-    law = formula if isinstance(formula, Formula) else load_formula(formula)
+    law = _formula_of(formula)
+    if isinstance(table, pd.DataFrame) or y is not None:
+        return _calibrated_to_rows(law, table, y)
     runs = table if isinstance(table, RunTable) else any_table(str(table))
     return calibrated_law(law, runs).formula
+
+
+def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
+    if isinstance(formula, FormulaRegressor):
+        return formula.formula_
+    return formula if isinstance(formula, Formula) else load_formula(formula)
+
+
+def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
+    """Return a formula with factors on its times, or on the whole, from features and measured targets."""
+    if not isinstance(X, pd.DataFrame) or y is None:
+        raise InputError("expected a data frame of features together with y, got only one of them")
+    rows = feature_rows(X, [spec.name for spec in formula.used_features])
+    seconds = np.asarray(y, dtype=float)
+    if seconds.shape != (len(X),) or not (np.isfinite(seconds) & (seconds > 0)).all():
+        raise InputError(f"expected y as {len(X)} positive numbers, one per row")
+    factors = time_factors(formula, rows, seconds)
+    return replace(formula, expression=factors.apply(formula), errors={})
 
 
 def export(

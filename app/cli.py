@@ -1,5 +1,6 @@
 """The command line: one command per job; invalid input prints one line and exits with status 2."""
 
+import gc
 import sys
 from typing import Annotated, Any
 
@@ -9,15 +10,17 @@ from trainlaw.app.commands import (
     catalogs,
     data,
     formulas,
+    plan,
     predictions,
     profile,
     studies,
     suggest,
 )
-from trainlaw.formulas.errors import TrainlawError
 from typer.core import TyperGroup
 
 _EXIT_INPUT = 2
+# Python collects after 700 new objects, which takes a tenth of the time of importing pandas.
+_OBJECTS_PER_COLLECTION = 500_000
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -26,6 +29,8 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
         """Run the chosen command."""
+        from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy, `--help` does not)
+
         try:
             return super().invoke(ctx)
         except TrainlawError as error:
@@ -72,8 +77,10 @@ app.command("profile")(profile.profile_command)
 app.command("many-core")(predictions.many_core_command)
 app.command("scaling")(predictions.scaling_command)
 app.command("schedule")(predictions.schedule_command)
+app.command("plan")(plan.plan_command)
 app.command("show")(formulas.show_command)
 app.command("export")(formulas.export_command)
+app.command("use")(formulas.use_command)
 app.command("validate")(studies.validate_command)
 app.add_typer(data.app, name="data")
 app.add_typer(catalogs.gpus_app, name="gpus")
@@ -106,4 +113,5 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     app(prog_name="trainlaw")

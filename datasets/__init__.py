@@ -4,20 +4,25 @@ Readers of users' tables are in `trainlaw.datasets.measurements.importing` (runs
 `trainlaw.datasets.hardware.gpu_files` (GPUs): they import pandera, which takes longer than all the rest.
 """
 
+from typing import TYPE_CHECKING
+
 from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_table, find_cnn, find_cnn_counts
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_FEATURES
 from trainlaw.datasets.features.layer_features import LAYER_FEATURES
-from trainlaw.datasets.features.pair_features import PAIR_FEATURES
 from trainlaw.datasets.features.run_features import FEATURES, STUDY_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
 from trainlaw.datasets.hardware.links import find_link, link_table
-from trainlaw.datasets.measurements.inspection import coverage, outliers
-from trainlaw.datasets.measurements.layers import LayerTable
-from trainlaw.datasets.measurements.pairs import PairTable
 from trainlaw.datasets.measurements.runs import RunTable, configuration
-from trainlaw.datasets.profiles.profile_files import read_profiles
-from trainlaw.datasets.sources.catalog import DATASETS, load
-from trainlaw.datasets.sources.dataset import Dataset
+from trainlaw.formulas.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.features.pair_features import PAIR_FEATURES
+    from trainlaw.datasets.measurements.inspection import coverage, outliers
+    from trainlaw.datasets.measurements.layers import LayerTable
+    from trainlaw.datasets.measurements.pairs import PairTable
+    from trainlaw.datasets.profiles.profile_files import read_profiles
+    from trainlaw.datasets.sources.catalog import DATASETS, load
+    from trainlaw.datasets.sources.dataset import Dataset
 
 __all__ = [
     "CNN_LAYER_FEATURES",
@@ -49,3 +54,18 @@ __all__ = [
     "outliers",
     "read_profiles",
 ]
+
+_HOMES = {
+    "PAIR_FEATURES": "features.pair_features",
+    "coverage": "measurements.inspection",
+    "outliers": "measurements.inspection",
+    "LayerTable": "measurements.layers",
+    "PairTable": "measurements.pairs",
+    "read_profiles": "profiles.profile_files",
+    "DATASETS": "sources.catalog",
+    "load": "sources.catalog",
+    "Dataset": "sources.dataset",
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

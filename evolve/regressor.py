@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
+from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
 from trainlaw.evolve.search.loop import Progress, SearchState, run, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
-    SklearnRegressor,
     feature_matrix,
     generic_features,
-    not_fitted,
     target_vector,
     weight_vector,
 )
@@ -26,7 +25,7 @@ from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, Formula, InputError, P
 GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
 
 
-class FormulaRegressor(SklearnRegressor):
+class FormulaRegressor(FittedViews):
     """Symbolic regression: evolves a closed-form formula of the target in the features.
 
     Parameters
@@ -134,6 +133,8 @@ class FormulaRegressor(SklearnRegressor):
         X: ArrayLike,
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
+        *,
+        index: int | None = None,
     ) -> NDArray[np.float64]:
         """Return the target in its unit, nan where the formula is not valid.
 
@@ -145,6 +146,8 @@ class FormulaRegressor(SklearnRegressor):
             Values of each label, as in `fit`; a value that was not in training gets the factor 1.
         sums : RowSums, optional
             Which rows add up to each observation, as in `fit`.
+        index : int, optional
+            Position of the formula in `equations_`; None for the chosen one.
 
         Returns
         -------
@@ -156,8 +159,7 @@ class FormulaRegressor(SklearnRegressor):
         InputError
             If `X` has the wrong shape or content, or `fit` was not called.
         """
-        if not hasattr(self, "formula_"):
-            raise not_fitted(self)
+        formula = self._formula_at(index)
         columns = feature_matrix(X, self.features_, fitting=False)
         if columns.shape[1] != len(self.features_):
             raise InputError(
@@ -166,7 +168,7 @@ class FormulaRegressor(SklearnRegressor):
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
         length = columns.shape[0] if sums is None else sums.amount
-        return np.broadcast_to(self.formula_.predict(named, labels, sums), length).copy()
+        return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
 
     def _problem_arguments(
         self,
@@ -203,6 +205,12 @@ class FormulaRegressor(SklearnRegressor):
             "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()},
             "sums": sums,
         }
+
+    def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
+        self.features, self.target = features, self.target_
+
+    def _default_of(self, argument: str) -> Any:
+        return SearchSettings() if argument == "settings" else None
 
     def _default_scope(self, sums: RowSums | None) -> str:
         if sums is not None:

@@ -6,6 +6,7 @@ scikit-learn itself is optional: it is imported only when it calls, and for erro
 import inspect
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -64,7 +65,7 @@ class SklearnRegressor(ABC):
         Parameters
         ----------
         **params : object
-            New values by name.
+            New values by name; `settings__NAME` sets one field of the settings, as a grid search does.
 
         Returns
         -------
@@ -77,11 +78,25 @@ class SklearnRegressor(ABC):
             If a name is not an argument of the constructor.
         """
         known = inspect.signature(type(self)).parameters
-        for name, value in params.items():
-            if name not in known:
+        for name in params:
+            if name.partition("__")[0] not in known:
                 raise InputError(f"expected a parameter of {', '.join(known)}, got {name!r}")
-            setattr(self, name, value)
+        # Whole arguments first: a field of the settings belongs to the new ones.
+        for name, value in sorted(params.items(), key=lambda item: "__" in item[0]):
+            argument, _, field = name.partition("__")
+            setattr(self, argument, self._with_field(argument, field, value) if field else value)
         return self
+
+    def _with_field(self, argument: str, field: str, value: Any) -> Any:
+        """Return a dataclass argument with one field replaced; raises InputError for an unknown field."""
+        current = getattr(self, argument) or self._default_of(argument)
+        if not is_dataclass(current) or field not in {item.name for item in fields(current)}:
+            raise InputError(f"expected a field of {argument}, got {field!r}")
+        return replace(current, **{field: value})  # type: ignore[type-var]
+
+    def _default_of(self, argument: str) -> Any:
+        """Return what None means for an argument whose fields can be set; None where it has none."""
+        return None
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags by which scikit-learn selects its checks and metrics."""

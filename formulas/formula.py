@@ -2,8 +2,11 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from html import escape
+from pkgutil import resolve_name
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -22,6 +25,7 @@ from trainlaw.formulas.text import parse_text, to_text
 
 # Raised only where older readers would misread a file.
 FORMAT = "trainlaw formula 1"
+_SHORT = 70  # characters of a formula in its repr
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -159,6 +163,26 @@ class Formula:
             check_name("variable of the formula", name, known)
         for name in self.ranges:
             check_name("feature with a range", name, known)
+
+    def __repr__(self) -> str:
+        """Return the formula in short: its target with unit, its scope and the beginning of its text."""
+        text = shorten(to_text(self.expression, 3), _SHORT, placeholder=" ...")
+        return f"<Formula of scope {self.scope}: {self.target.name} [{self.target.unit}] = {text}>"
+
+    def _repr_latex_(self) -> str:
+        """Return the formula as notebooks show it."""
+        return f"$\\displaystyle {_latex_equation()(self)}$"
+
+    def _repr_html_(self) -> str:
+        """Return the formula with the meaning and the unit of each symbol, as notebooks show it."""
+        rows = "".join(
+            f"<tr><td>{escape(spec.name)}</td><td>{escape(str(spec.unit))}</td>"
+            f"<td>{escape(spec.meaning)}</td></tr>"
+            for spec in (self.target, *self.used_features)
+        )
+        equation = escape(f"{self.target.name} = {to_text(self.expression, 3)}")
+        head = "<tr><th>symbol</th><th>unit</th><th>meaning</th></tr>"
+        return f"<p><code>{equation}</code></p><table>{head}{rows}</table>"
 
     @property
     def used_features(self) -> tuple[FeatureSpec, ...]:
@@ -309,6 +333,12 @@ class Formula:
         )
         fields.finish()
         return formula
+
+
+def _latex_equation() -> Callable[["Formula"], str]:
+    # Printers are made of formulas, so that a formula can only find them when it is shown.
+    found: Callable[[Formula], str] = resolve_name("trainlaw.formulas.printers.latex:latex_equation")
+    return found
 
 
 def _column(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:

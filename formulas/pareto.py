@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from math import isfinite
 from operator import attrgetter
 from typing import Any
@@ -79,6 +80,30 @@ class ParetoFront:
             if not members or candidate.loss < members[-1].loss:
                 members.append(candidate)
         return cls(tuple(members))
+
+    def __repr__(self) -> str:
+        """Return the front in short: its size, and the range of complexity and loss."""
+        if not self.members:
+            return "<ParetoFront of no formulas>"
+        first, last = self.members[0], self.members[-1]
+        spans = f"{first.complexity} to {last.complexity}, loss {first.loss:.3g} to {last.loss:.3g}"
+        return f"<ParetoFront of {len(self)} formulas: complexity {spans}>"
+
+    def _repr_latex_(self) -> str:
+        """Return the formulas from simple to complex as notebooks show them."""
+        lines = [member.formula._repr_latex_().strip("$") for member in self.members]
+        return "$$\\begin{gathered}\n" + " \\\\\n".join(lines) + "\n\\end{gathered}$$"
+
+    def _repr_html_(self) -> str:
+        """Return the front as a table as notebooks show it."""
+        rows = "".join(
+            f"<tr><td>{row.complexity}</td><td>{row.loss:.3g}</td>"
+            f"<td>{'' if row.validation_loss is None else f'{row.validation_loss:.3g}'}</td>"
+            f"<td><code>{escape(row.formula.text())}</code></td></tr>"
+            for row in self.members
+        )
+        head = "<tr><th>complexity</th><th>loss</th><th>held-out loss</th><th>formula</th></tr>"
+        return f"<table>{head}{rows}</table>"
 
     def __iter__(self) -> Iterator[ScoredFormula]:
         """Iterate from the simplest."""

@@ -5,26 +5,33 @@
 `trainlaw.validate.splits.SCHEMES`.
 """
 
-from trainlaw.validate.applicability import JointRange
-from trainlaw.validate.bootstrap import bootstrap_interval
-from trainlaw.validate.calibration_levels import LevelError, calibration_levels
-from trainlaw.validate.comparison import Comparison, compare_studies
-from trainlaw.validate.conformal import ConformalInterval
-from trainlaw.validate.estimators import Estimator, EstimatorFactory
-from trainlaw.validate.guard import LeakError, assert_blind
-from trainlaw.validate.measured_rates import MeasuredRates, read_rates
-from trainlaw.validate.platforms import cross_platform
-from trainlaw.validate.refit import RefittedFormula
-from trainlaw.validate.result import StudyResult
-from trainlaw.validate.splits import (
-    Split,
-    grouped_k_fold,
-    leave_one_group_out,
-    listed_splits,
-    splits_by_name,
-)
-from trainlaw.validate.study import StudyProgress, run_pair_study, run_study
+from typing import TYPE_CHECKING
+
+from trainlaw.formulas.lazy_names import lazy_names
+
+# Imported at once: its file has the same name, and would take the place of the function.
 from trainlaw.validate.time_factors import TimeFactors, time_factors
+
+if TYPE_CHECKING:
+    from trainlaw.validate.applicability import JointRange
+    from trainlaw.validate.bootstrap import bootstrap_interval
+    from trainlaw.validate.comparison import Comparison, compare_studies
+    from trainlaw.validate.conformal import ConformalInterval
+    from trainlaw.validate.estimators import Estimator, EstimatorFactory
+    from trainlaw.validate.guard import LeakError, assert_blind
+    from trainlaw.validate.levels import LevelError, calibration_levels
+    from trainlaw.validate.measured_rates import MeasuredRates, read_rates
+    from trainlaw.validate.platforms import cross_platform
+    from trainlaw.validate.refit import RefittedFormula
+    from trainlaw.validate.result import StudyResult
+    from trainlaw.validate.splits import (
+        Split,
+        grouped_k_fold,
+        leave_one_group_out,
+        listed_splits,
+        splits_by_name,
+    )
+    from trainlaw.validate.study import StudyProgress, run_pair_study, run_study
 
 __all__ = [
     "Comparison",
@@ -54,3 +61,33 @@ __all__ = [
     "splits_by_name",
     "time_factors",
 ]
+
+_HOMES = {
+    "JointRange": "applicability",
+    "bootstrap_interval": "bootstrap",
+    "LevelError": "levels",
+    "calibration_levels": "levels",
+    "Comparison": "comparison",
+    "compare_studies": "comparison",
+    "ConformalInterval": "conformal",
+    "Estimator": "estimators",
+    "EstimatorFactory": "estimators",
+    "LeakError": "guard",
+    "assert_blind": "guard",
+    "MeasuredRates": "measured_rates",
+    "read_rates": "measured_rates",
+    "cross_platform": "platforms",
+    "RefittedFormula": "refit",
+    "StudyResult": "result",
+    "Split": "splits",
+    "grouped_k_fold": "splits",
+    "leave_one_group_out": "splits",
+    "listed_splits": "splits",
+    "splits_by_name": "splits",
+    "StudyProgress": "study",
+    "run_pair_study": "study",
+    "run_study": "study",
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

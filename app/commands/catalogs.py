@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import GpuFile
+from trainlaw.app.commands.options import GpuFile, Json
 
 gpus_app = typer.Typer(
     help="Show the known GPUs and links, and their specifications.",
@@ -19,6 +19,7 @@ def list_gpus(
         str, typer.Argument(help="Show only GPUs whose name, chip or generation contains this text.")
     ] = "",
     gpu_file: GpuFile = None,
+    as_json: Json = False,
 ) -> None:
     """List the GPUs: name, chip, generation, memory, peak rate, bandwidth.
 
@@ -29,18 +30,26 @@ def list_gpus(
       trainlaw gpus list --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.as_json import gpus_json
     from trainlaw.app.terminal.catalog import known_with_prefix
     from trainlaw.app.text.tables import text_table
 
     wanted = search.lower()
+    found = [
+        gpu
+        for gpu in known_gpus(gpu_file).gpus
+        if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
+    ]
+    if as_json:
+        print(gpus_json(found))
+        return
     rows = [
         [
             gpu.gpu, gpu.chip or "-", gpu.generation or "-", known_with_prefix(gpu.memory_bytes, "B", 3),
             known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
             known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
         ]
-        for gpu in known_gpus(gpu_file).gpus
-        if any(wanted in text.lower() for text in (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
+        for gpu in found
     ]  # fmt: skip
     header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
     print(text_table(header, rows, indent="") if rows else f"no GPU matches {search!r}")
@@ -55,6 +64,7 @@ def show_gpu(
         ),
     ],
     gpu_file: GpuFile = None,
+    as_json: Json = False,
 ) -> None:
     """Show all specifications of one GPU, each with its unit and source.
 
@@ -70,10 +80,12 @@ def show_gpu(
       trainlaw gpus show "My GPU" --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
+    from trainlaw.app.terminal.as_json import gpu_json
     from trainlaw.app.terminal.catalog import gpu_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 
-    print(gpu_text(wanted_gpu(name, known_gpus(gpu_file))))
+    gpu = wanted_gpu(name, known_gpus(gpu_file))
+    print(gpu_json(gpu) if as_json else gpu_text(gpu))
 
 
 @gpus_app.command("template")
@@ -114,6 +126,7 @@ def list_links(
     search: Annotated[
         str, typer.Argument(help="Show only links whose name or kind contains this text.")
     ] = "",
+    as_json: Json = False,
 ) -> None:
     """List the links between GPUs and between nodes: rate, latency, and the source of each figure.
 
@@ -122,12 +135,16 @@ def list_links(
       trainlaw gpus links
       trainlaw gpus links nvlink
     """
+    from trainlaw.app.terminal.as_json import links_json
     from trainlaw.app.terminal.catalog import links_text
     from trainlaw.datasets.hardware.links import links
 
     wanted = search.lower()
     known = [link for link in links().values() if link.link != "none"]
     chosen = [link for link in known if wanted in f"{link.link} {link.kind}".lower()]
+    if as_json:
+        print(links_json(chosen))
+        return
     print(links_text(chosen) if chosen else f"no link matches {search!r}")
 
 
@@ -139,6 +156,7 @@ def features_command(
         bool, typer.Option("--layers", help="Features of single layers instead of whole CNNs.")
     ] = False,
     brief: Annotated[bool, typer.Option("--brief", help="Omit the definitions.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the features: name, symbol, unit, meaning and definition.
 
@@ -152,9 +170,10 @@ def features_command(
       trainlaw features bandwidth
       trainlaw features --layers
     """
+    from trainlaw.app.terminal.as_json import features_json
     from trainlaw.app.terminal.catalog import features_text
 
-    print(features_text(search, layers, brief))
+    print(features_json(search, layers) if as_json else features_text(search, layers, brief))
 
 
 cnns_app = typer.Typer(
@@ -173,6 +192,7 @@ def list_cnns(
         bool, typer.Option("--sizes", help="List each input size whose counts are shipped.")
     ] = False,
     sort: Annotated[str, typer.Option(help="Sort by name, macs or params.")] = "name",
+    as_json: Json = False,
 ) -> None:
     """List the families of known CNNs, or the CNNs that match: input, classes, MACs, parameters.
 
@@ -187,9 +207,11 @@ def list_cnns(
       trainlaw cnn list resnet50
       trainlaw cnn list --family efficientnet --sort macs
     """
+    from trainlaw.app.terminal.as_json import cnns_json
     from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text
 
-    print(cnn_list_text(CnnQuery(search, family, everything, sizes, sort)))
+    query = CnnQuery(search, family, everything, sizes, sort)
+    print(cnns_json(query) if as_json else cnn_list_text(query))
 
 
 @cnns_app.command("show")
@@ -213,6 +235,7 @@ def show_cnn(
             "--restore-batchnorm", help="Restore batch normalisation that an export to ONNX folded away."
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.
 
@@ -223,9 +246,11 @@ def show_cnn(
       trainlaw cnn show my-cnn.onnx --restore-batchnorm
     """
     from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.as_json import cnn_json
     from trainlaw.app.terminal.catalog import counts_text
 
-    print(counts_text(named_cnn(name, pixels, classes, restore_batchnorm), explain))
+    facts = named_cnn(name, pixels, classes, restore_batchnorm)
+    print(cnn_json(facts) if as_json else counts_text(facts, explain))
 
 
 @cnns_app.command("layers")
@@ -234,6 +259,7 @@ def show_layers(
     pixels: Annotated[
         int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.
 
@@ -243,6 +269,8 @@ def show_layers(
       trainlaw cnn layers my-cnn.onnx
     """
     from trainlaw.app.inputs.resolve import named_cnn
+    from trainlaw.app.terminal.as_json import layers_json
     from trainlaw.app.terminal.catalog import layers_text
 
-    print(layers_text(named_cnn(name, pixels).graph))
+    cnn = named_cnn(name, pixels).graph
+    print(layers_json(cnn) if as_json else layers_text(cnn))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json
 
 if TYPE_CHECKING:
     from trainlaw.datasets.spreadsheets.answers import Answers
@@ -17,16 +17,17 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_tables() -> None:
+def list_tables(as_json: Json = False) -> None:
     """List the built-in tables: size, coverage, licences, noise and caveats.
 
     \b
     Example:
       trainlaw data list
     """
+    from trainlaw.app.terminal.as_json import datasets_json
     from trainlaw.app.terminal.datasets import list_text
 
-    print(list_text())
+    print(datasets_json() if as_json else list_text())
 
 
 @app.command("show")
@@ -36,6 +37,7 @@ def show_table(
         str | None, typer.Option(help="Show what was measured on this GPU: every CNN, size and batch.")
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="With --gpu: every line, not only 60.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what a built-in table holds: sources, and the runs by GPU and CNN with their batches.
 
@@ -47,13 +49,16 @@ def show_table(
     """
     if gpu is not None:
         from trainlaw.app.inputs.tables import any_table
+        from trainlaw.app.terminal.as_json import gpu_runs_json
         from trainlaw.app.terminal.datasets import gpu_runs_text
 
-        print(gpu_runs_text(any_table(name), gpu, show_all))
+        runs = any_table(name)
+        print(gpu_runs_json(runs, gpu) if as_json else gpu_runs_text(runs, gpu, show_all))
         return
+    from trainlaw.app.terminal.as_json import dataset_json
     from trainlaw.app.terminal.datasets import table_text
 
-    print(table_text(name))
+    print(dataset_json(name) if as_json else table_text(name))
 
 
 @app.command("coverage")

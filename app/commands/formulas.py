@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import FormulaName, GpuFile, Label
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
 
 
 def export_command(
@@ -49,7 +49,39 @@ def export_command(
         raise InputError("expected --to FILE, such as --to formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
     export_formula(with_groups(found, parse_label_options(label)), to, overwrite, bare, prefix)
-    print(f"{to} written from {origin}")
+    print(f"formula: {origin}\n{to} written")
+
+
+def use_command(
+    formula: Annotated[
+        Path | None, typer.Argument(help="Run folder or formula.json; without one, show what is in use.")
+    ] = None,
+    built_in: Annotated[bool, typer.Option("--built-in", help="Use the built-in formulas again.")] = False,
+) -> None:
+    """Choose the formula that all commands use by default in this folder, or show it.
+
+    The choice is kept in the file .trainlaw.json of the current folder. A formula for several GPUs from the
+    time on one is used as scaling formula, next to the one for one GPU.
+
+    \b
+    Examples:
+      trainlaw use trainlaw-run
+      trainlaw use
+      trainlaw use --built-in
+    """
+    from trainlaw.app.inputs.used_formula import use_built_in, use_formula
+    from trainlaw.app.models.user_formula import find_formulas, formula_file, purpose_of
+    from trainlaw.formulas import InputError, load_formula
+
+    if formula is not None and built_in:
+        raise InputError("expected a formula or --built-in, got both")
+    if built_in:
+        use_built_in(Path.cwd())
+    elif formula is not None:
+        file = formula_file(formula)
+        use_formula(file, purpose_of(load_formula(file), str(file)), Path.cwd())
+    choice = find_formulas(None, "", Path.cwd())
+    print(f"one GPU: {choice.origin}\nseveral GPUs: {choice.scaling_origin}")
 
 
 def show_command(
@@ -64,6 +96,7 @@ def show_command(
             "--all", help="Also forms, every term as a sentence, sensitivities, proofs, symbols, errors."
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Print a formula, its largest terms in one configuration and its stated error; --all explains it.
 
@@ -82,5 +115,10 @@ def show_command(
     from trainlaw.app.models.user_formula import find_formula
 
     found, origin = find_formula(formula, Path.cwd())
+    if as_json:
+        from trainlaw.app.terminal.as_json import formula_json
+
+        print(formula_json(found, origin))
+        return
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
     print(handler(found, "describe")(found, origin, run, everything))

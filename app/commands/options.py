@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from trainlaw.app.inputs.requests import Setup
 
 
 class OutputFormat(StrEnum):
@@ -16,7 +19,10 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-Format = Annotated[OutputFormat, typer.Option("--format", help="Output format.")]
+Format = Annotated[
+    OutputFormat,
+    typer.Option("--format", help="Output format; default: table, or that of the suffix of --out."),
+]
 Pixels = Annotated[
     int | None, typer.Option(help="Height and width of an image; default: that of the CNN.", min=1)
 ]
@@ -44,12 +50,12 @@ Label = Annotated[
 ]
 FormulaFile = Annotated[
     Path | None,
-    typer.Option(help="formula.json or run folder; default: the newest run here, else the built-in one."),
+    typer.Option(help="formula.json or run folder; default: that of `trainlaw use`, or the built-in one."),
 ]
 FormulaName = Annotated[
     Path | None,
     typer.Argument(
-        help="formula.json, run folder or built-in name; default: the newest run here, else built-in."
+        help="formula.json, run folder or built-in name; default: that of `trainlaw use`, or built-in."
     ),
 ]
 ScalingFormula = Annotated[
@@ -57,7 +63,7 @@ ScalingFormula = Annotated[
     typer.Option(
         "--scaling-formula",
         "--law",
-        help="Formula for several GPUs from the time on one: multi (built in, default), textbook, or the "
+        help="Formula for several GPUs from the time on one: multi (built in), textbook, or the "
         "formula.json or run folder of `trainlaw study --of multi`.",
     ),
 ]
@@ -77,6 +83,7 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
 
 
@@ -87,6 +94,20 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and path.exists():
             raise InputError(f"{path} exists; choose another name")
+
+
+def chosen_format(form: OutputFormat, out: Path | None) -> OutputFormat:
+    """Return the format of an output: that of the file's suffix, .csv or .json, where none was named."""
+    suffix = out.suffix.lower() if out is not None and form is OutputFormat.table else ""
+    return {".csv": OutputFormat.csv, ".json": OutputFormat.json}.get(suffix, form)
+
+
+def setup_of(host_launch: str | None, **parts: Any) -> "Setup":
+    """Return how a run trains, from the options of a command; False and None leave the default."""
+    from trainlaw.app.inputs.requests import Setup, host_launch_of
+
+    given = {name: value for name, value in parts.items() if value}
+    return Setup(**given, host_launch_s=None if host_launch is None else host_launch_of(host_launch))
 
 
 def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:

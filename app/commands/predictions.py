@@ -1,9 +1,8 @@
 """Commands that predict: one configuration, many GPUs, streams, many-core processors, from a profile."""
 
 from enum import StrEnum
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import (
@@ -23,12 +22,18 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     Tuned,
     check_new_files,
+    chosen_format,
     print_or_write,
+    setup_of,
     write_or_print,
 )
 
 if TYPE_CHECKING:
-    from trainlaw.app.inputs.requests import Setup
+    from collections.abc import Sequence
+
+    from trainlaw.app.predictions.predict import Prediction
+    from trainlaw.app.predictions.training import Training
+    from trainlaw.formulas import Formula
 
 
 def _refuse_profile(value: object) -> None:
@@ -41,18 +46,10 @@ def _refuse_profile(value: object) -> None:
         )
 
 
-def _setup(host_launch: str | None, **parts: Any) -> "Setup":
-    """Return how a run trains, from the options of a command; False and None leave the default."""
-    from trainlaw.app.inputs.requests import Setup, host_launch_of
-
-    given = {name: value for name, value in parts.items() if value}
-    return Setup(**given, host_launch_s=None if host_launch is None else host_launch_of(host_launch))
-
-
 def predict_command(
     cnn: Annotated[str | None, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")] = None,
     gpu: Annotated[str | None, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")] = None,
-    batch: Annotated[int | None, typer.Option(help="Images per iteration on each GPU.", min=1)] = None,
+    batch: Annotated[str, typer.Option(help="Images per iteration on each GPU; several: 32,64,128.")] = "",
     pixels: Pixels = None,
     precision: Precision = None,
     layout: Layout = None,
@@ -74,6 +71,20 @@ def predict_command(
         typer.Option(help="Measured time on one GPU, for the scaling formula to start from.", min=1e-9),
     ] = None,
     all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
+    vendor: Annotated[str, typer.Option(help="With --all-gpus: only this vendor, such as NVIDIA.")] = "",
+    min_memory: Annotated[
+        str, typer.Option(help="With --all-gpus: GPUs with at least this memory, such as 16GB.")
+    ] = "",
+    top: Annotated[
+        int | None,
+        typer.Option(help="Rows at most; default: all, in the table of --all-gpus 15.", min=1),
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="Also the hours of so long a training.", min=1e-6, max=1e6)
+    ] = None,
+    images: Annotated[
+        int, typer.Option(help="Images of an epoch; default: those of ImageNet.", min=1, max=10**12)
+    ] = 1_281_167,
     runs: Annotated[
         Path | None,
         typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
@@ -100,21 +111,25 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
       trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
       trainlaw predict --cnn vgg16 --gpu V100-SXM2-16GB --batch 32 --gpus 8 --single-gpu-seconds 0.142
-      trainlaw predict --cnn vgg16 --batch 32 --all-gpus
+      trainlaw predict --cnn vgg16 --batch 32,64 --all-gpus --vendor NVIDIA --min-memory 16GB --out all.csv
+      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
-      trainlaw predict --from plans.csv --format csv --out times.csv
+      trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, requested_runs
+    from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.user_formula import find_formulas, parse_label_options, with_groups
-    from trainlaw.app.predictions.predict import predict_runs
-    from trainlaw.app.terminal.predictions import predictions_csv, predictions_json, predictions_text
+    from trainlaw.app.predictions.predict import fastest_first, predict_runs
+    from trainlaw.app.predictions.training import Training
 
     check_new_files([out])
     parts = {"n_gpus": gpus, "n_nodes": nodes, "link": link, "fabric": fabric, "algorithm": algorithm}
-    setup = _setup(
+    setup = setup_of(
         host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
     )
-    request = RunRequest(cnn, gpu, batch, pixels, all_gpus, runs, gpu_file, setup)
+    selection = selection_of(vendor=vendor, min_memory=min_memory)
+    batches = whole_numbers(batch, "--batch")
+    request = RunRequest(cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection)
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
@@ -122,15 +137,39 @@ def predict_command(
     if single_gpu_seconds and choice.scaling is not None:
         used, origin = choice.scaling, choice.scaling_origin
     if all_gpus:
-        predictions.sort(key=lambda prediction: (isnan(prediction.time_s), prediction.time_s))
-    if as_json or form is OutputFormat.json:
-        text = predictions_json(used, predictions)
-    elif form is OutputFormat.csv:
-        text = predictions_csv(predictions).rstrip("\n")
-    else:
-        text = predictions_text(used, origin, predictions)
-    number = "1 prediction" if len(predictions) == 1 else f"{len(predictions)} predictions"
+        predictions = fastest_first(predictions)
+    training = None if epochs is None else Training(images, epochs)
+    chosen = OutputFormat.json if as_json else chosen_format(form, out)
+    said = (used, origin, "" if gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
+    cut = predictions if chosen is OutputFormat.table else predictions[:top]
+    text = _predictions_as(chosen, said, cut, training, top or (_TOP if all_gpus else None))
+    number = "1 prediction" if len(cut) == 1 else f"{len(cut)} predictions"
     print_or_write(text, out, f"{number} by {origin}")
+
+
+_TOP = 15  # rows of a table of all GPUs: with header and notes it fits a screen
+
+
+def _predictions_as(
+    form: OutputFormat,
+    said: "tuple[Formula, str, str]",
+    predictions: "Sequence[Prediction]",
+    training: "Training | None",
+    most: int | None,
+) -> str:
+    """Return predictions in a format; said : formula, its origin and that of the scaling formula."""
+    from trainlaw.app.terminal.predictions import (
+        formula_line,
+        predictions_csv,
+        predictions_json,
+        predictions_text,
+    )
+
+    if form is OutputFormat.csv:
+        return predictions_csv(predictions, training).rstrip("\n")
+    if form is OutputFormat.json:
+        return predictions_json(predictions, training)
+    return predictions_text(formula_line(*said), predictions, training, most)
 
 
 def predict_from_profile_command(
@@ -244,12 +283,12 @@ def scaling_command(
     from trainlaw.app.models.multi_gpu import covers_algorithm
     from trainlaw.app.models.user_formula import TEXTBOOK, find_formulas
     from trainlaw.app.predictions.scaling import scaling_curve
-    from trainlaw.app.terminal.predictions import (
+    from trainlaw.app.terminal.predictions import setup_text
+    from trainlaw.app.terminal.scaling import (
         scaling_csv,
         scaling_json,
         scaling_svg,
         scaling_text,
-        setup_text,
         ways_text,
     )
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -259,7 +298,7 @@ def scaling_command(
     gpus = known_gpus(gpu_file)
     counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
     parts = {"precision": precision, "layout": layout, "compilation": compilation, "tuned": tuned}
-    setup = _setup(host_launch, link=link, fabric=fabric, algorithm=algorithm, **parts)
+    setup = setup_of(host_launch, link=link, fabric=fabric, algorithm=algorithm, **parts)
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
         scaling=choice.scaling, setup=setup,
@@ -272,7 +311,7 @@ def scaling_command(
         OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),
         OutputFormat.csv: lambda: scaling_csv(points),
         OutputFormat.json: lambda: scaling_json(points),
-    }[form]().rstrip("\n")
+    }[chosen_format(form, out)]().rstrip("\n")
     write_or_print(text, out, plot, lambda: scaling_svg(title, points))
 
 
@@ -301,7 +340,9 @@ def schedule_command(
     formula: Annotated[
         Path | None,
         typer.Option(
-            "--formula", "--law", help="formula.json for the time of one layer; default: the built-in one."
+            "--formula",
+            "--law",
+            help="formula.json for the time of one layer; default: that of `trainlaw use`, or built-in.",
         ),
     ] = None,
     gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
@@ -321,24 +362,23 @@ def schedule_command(
       trainlaw schedule --cnn inception_v3 --gpu T4 --format csv --out layers.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
-    from trainlaw.app.models.builtin import LAYER_FORMULA
+    from trainlaw.app.models.user_formula import find_layer_formula
     from trainlaw.app.predictions.streams import plan_streams
-    from trainlaw.app.terminal.predictions import gantt_svg, plan_csv, plan_json, plan_text
+    from trainlaw.app.terminal.schedules import gantt_svg, plan_csv, plan_json, plan_text
     from trainlaw.datasets.hardware.hypothetical import wanted_gpu
-    from trainlaw.formulas import load_formula
 
     check_new_files([out, gantt])
-    layer_formula = load_formula(formula or LAYER_FORMULA)
+    layer_formula, origin = find_layer_formula(formula, Path.cwd())
     target = wanted_gpu(gpu, known_gpus(gpu_file))
     counts = named_cnn(cnn, pixels)
     plan = plan_streams(
         counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
     text = {
-        OutputFormat.table: lambda: plan_text(plan, layer_formula),
+        OutputFormat.table: lambda: plan_text(plan, layer_formula, origin),
         OutputFormat.csv: lambda: plan_csv(plan),
         OutputFormat.json: lambda: plan_json(plan),
-    }[form]().rstrip("\n")
+    }[chosen_format(form, out)]().rstrip("\n")
     write_or_print(text, out, gantt, lambda: gantt_svg(plan))
 
 

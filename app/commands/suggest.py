@@ -31,7 +31,9 @@ def suggest_command(
     precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
     front: Annotated[
         Path | None,
-        typer.Option(help="Run folder or formula.json; default: the newest run here, else the built-in one."),
+        typer.Option(
+            help="Run folder or formula.json; default: that of `trainlaw use`, or the built-in one."
+        ),
     ] = None,
     runs: Annotated[
         str | None,

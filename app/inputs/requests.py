@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
-from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable, configuration
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
+from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
+from trainlaw.datasets.measurements.runs import configuration_row, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
@@ -46,21 +47,22 @@ DEFAULT_SETUP = Setup()
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a prediction is wanted for: one CNN and batch on one GPU or all of them, or the rows of a file.
+    """What a prediction is wanted for: one CNN and its batches on one GPU or many, or the rows of a file.
 
-    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batch : images per iteration.
-    pixels : side of an image, None for the CNN's own. file : CSV of configurations. gpu_file : table with
-    GPUs to add or correct.
+    cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per
+    iteration. pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file :
+    CSV of configurations. gpu_file : table with GPUs to add or correct.
     """
 
     cnn: str | None = None
     gpu: str | None = None
-    batch: int | None = None
+    batches: tuple[int, ...] = ()
     pixels: int | None = None
     all_gpus: bool = False
     file: Path | None = None
     gpu_file: Path | None = None
     setup: Setup = DEFAULT_SETUP
+    selection: GpuSelection = ALL_GPUS
 
 
 def check_request(request: RunRequest, single_gpu_s: float | None = None) -> None:
@@ -76,6 +78,8 @@ def check_request(request: RunRequest, single_gpu_s: float | None = None) -> Non
         raise InputError("--fabric connects nodes: use several --nodes")
     if single_gpu_s and (n_gpus == 1 or request.all_gpus or request.file):
         raise InputError("--single-gpu-seconds is for one configuration on several --gpus of the kind --gpu")
+    if request.selection != ALL_GPUS and not request.all_gpus:
+        raise InputError("--vendor and --min-memory choose among --all-gpus")
 
 
 def requested_runs(request: RunRequest) -> RunTable:
@@ -84,18 +88,17 @@ def requested_runs(request: RunRequest) -> RunTable:
     Raises InputError where parts are missing or contradict each other, UnknownNameError for an unknown name.
     """
     gpus = known_gpus(request.gpu_file)
-    cnn, gpu, batch = request.cnn, request.gpu, request.batch
+    cnn, gpu = request.cnn, request.gpu
     if request.file is not None:
         if replace(request, file=None, gpu_file=None) != RunRequest():
             raise InputError(
                 "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
             )
         return runs_of_csv(request.file, gpus)
-    if cnn is None or batch is None or (gpu is None) != request.all_gpus:
+    if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
-    if gpu is None:
-        return on_all_gpus(cnn, batch, request.pixels, request.setup, gpus=gpus)
-    return one_run(cnn, gpu, batch, request.pixels, request.setup, gpus=gpus)
+    chosen = request.selection.of(gpus) if gpu is None else [wanted_gpu(gpu, gpus)]
+    return _runs_on(named_cnn(cnn, request.pixels), chosen, request.batches, request.setup, gpus)
 
 
 def one_run(
@@ -112,7 +115,8 @@ def one_run(
     gpus : known GPUs, None for the built-in ones.
     Raises UnknownNameError for a CNN or GPU that is not known, InputError for a faulty file.
     """
-    return configured_run(named_cnn(cnn, pixels), wanted_gpu(gpu, gpus), batch, setup, gpus)
+    catalog = gpus or known_gpus()
+    return _runs_on(named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)], [batch], setup, catalog)
 
 
 def on_all_gpus(
@@ -124,22 +128,24 @@ def on_all_gpus(
     gpus: GpuCatalog | None = None,
 ) -> RunTable:
     """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
-    catalog, counts = gpus or known_gpus(), named_cnn(cnn, pixels)
-    runs = [
-        configured_run(counts, gpu, batch, setup, catalog).frame
-        for gpu in catalog.gpus
-        if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
-    ]
-    return RunTable("configurations", pd.concat(runs, ignore_index=True), Facts(catalog, (counts,)))
+    catalog = gpus or known_gpus()
+    return _runs_on(named_cnn(cnn, pixels), rated_gpus(catalog), [batch], setup, catalog)
 
 
-def configured_run(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup, gpus: GpuCatalog | None) -> RunTable:
-    """Return one configuration of a known CNN and GPU."""
-    given = {name: value for name, value in asdict(setup).items() if value is not None}
-    given.setdefault("precision", None)
+def _runs_on(
+    cnn: CnnCounts, gpus: Sequence[Gpu], batches: Iterable[int], setup: Setup, catalog: GpuCatalog
+) -> RunTable:
+    """Every batch on every GPU; catalog : known GPUs, which those changed by the user are added to."""
+    rows = [configured_row(cnn, gpu, batch, setup) for gpu in gpus for batch in batches]
+    return unmeasured_runs("configurations", rows, Facts(catalog.with_gpus(gpus), (cnn,)))
+
+
+def configured_row(cnn: CnnCounts, gpu: Gpu, batch: int, setup: Setup) -> dict[str, object]:
+    """Return one configuration of a known CNN and GPU as a row for `unmeasured_runs`."""
+    given = {name: value for name, value in vars(setup).items() if value is not None}
     if "fabric" in given:
         given["network"] = given.pop("fabric")
-    return configuration(cnn=cnn, gpu=gpu, batch_per_gpu=batch, gpus=gpus, **given)
+    return configuration_row(cnn, gpu, batch, **given)
 
 
 def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
@@ -185,16 +191,15 @@ def _together(rows: Iterable[tuple[int, Mapping[str, str | None]]], path: Path, 
     """One table of all rows, each with its line; each GPU is looked up and each CNN's file read once."""
     named_gpus: dict[str, Gpu] = {}
     cnns: dict[tuple[object, ...], CnnCounts] = {}
-    frames = []
+    found = []
     for line, row in rows:
         try:
-            frames.append(_row_run(row, gpus, named_gpus, cnns))
+            found.append(_row_run(row, gpus, named_gpus, cnns))
         except TrainlawError as error:
             raise InputError(f"{path} line {line}: {error}") from None
-    for gpu in named_gpus.values():
-        gpus = gpus.with_gpu(gpu) if gpu not in gpus.gpus else gpus
+    gpus = gpus.with_gpus(named_gpus.values())
     _refuse_namesakes(cnns.values(), path)
-    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(cnns.values())))
+    return unmeasured_runs("configurations", found, Facts(gpus, tuple(cnns.values())))
 
 
 def _refuse_namesakes(cnns: Iterable[CnnCounts], path: Path) -> None:
@@ -209,7 +214,7 @@ def _row_run(
     gpus: GpuCatalog,
     named_gpus: dict[str, Gpu],
     cnns: dict[tuple[object, ...], CnnCounts],
-) -> pd.DataFrame:
+) -> dict[str, object]:
     gpu, cnn = _text(row, "gpu"), _text(row, "cnn")
     pixels, classes, n_gpus, n_nodes = (
         _whole_number(row, name) if row.get(name) else None
@@ -234,7 +239,7 @@ def _row_run(
         tuned=_flag(row, "tuned"),
         host_launch_s=_seconds(row, "host_launch_s"),
     )
-    return configured_run(cnns[key], named_gpus[gpu], batch, setup, gpus).frame
+    return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 
 
 def _stated(row: Mapping[str, str | None], column: str) -> str | None:

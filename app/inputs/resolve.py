@@ -13,7 +13,6 @@ from trainlaw.datasets import (
     built_in_gpus,
     find_cnn_counts,
 )
-from trainlaw.datasets.cnns import read_cnn
 from trainlaw.datasets.features.feature import written_out
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
@@ -54,6 +53,8 @@ def named_cnn(
     """
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)
+    from trainlaw.datasets.cnns import read_cnn  # noqa: PLC0415 (readers load slowly)
+
     counts = CnnCounts.of(read_cnn(text, pixels, restore_batchnorm))
     for wanted, fixed, what in (
         (pixels, counts.input_size_px, "input pixels"),

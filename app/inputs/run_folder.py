@@ -66,9 +66,3 @@ def new_run_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
         working.rename(target)
     finally:
         shutil.rmtree(working, ignore_errors=True)
-
-
-def newest_formula(parent: Path) -> Path | None:
-    """The `formula.json` of the newest run folder directly inside `parent`, or None where there is none."""
-    found = [path for path in parent.glob("*/formula.json") if (path.parent / "provenance.json").is_file()]
-    return max(found, key=lambda path: (path.stat().st_mtime, path.parent.name), default=None)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from trainlaw.app.models.many_core import many_core_formula
 from trainlaw.formulas import Formula, load_formula
 
 _FOLDER = Path(__file__).parents[1] / "builtin"
@@ -21,6 +20,12 @@ def _pair_formula_paths() -> Mapping[str, Path]:
     return {path.stem: path for path in sorted(_PAIRS.glob("*.json"))}
 
 
+def _many_core_formula(model: str) -> Formula:
+    from trainlaw.app.models.many_core import many_core_formula  # noqa: PLC0415 (baselines load slowly)
+
+    return many_core_formula(model)
+
+
 #: name -> how to get it; named wherever a formula.json is.
 BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
     "built-in": lambda: load_formula(BUILT_IN),
@@ -30,8 +35,8 @@ BUILT_IN_FORMULAS: Mapping[str, Callable[[], Formula]] = {
         for name in (SCALING_FORMULA, "anchor", "batch-scaler", "pixels-scaler")
     },
     **{name: partial(load_formula, path) for name, path in _pair_formula_paths().items()},
-    "xeon-phi-a": lambda: many_core_formula("a"),
-    "xeon-phi-b": lambda: many_core_formula("b"),
+    "xeon-phi-a": lambda: _many_core_formula("a"),
+    "xeon-phi-b": lambda: _many_core_formula("b"),
 }
 
 

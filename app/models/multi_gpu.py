@@ -74,7 +74,7 @@ def exchange_seconds(
     scaling : None for the textbook. measured : the time on one GPU, (n_runs,); None for that of the formula.
     It is 0 throughout for a formula that itself covers several GPUs.
     """
-    if handling(formula).covers_multi_gpu:
+    if handling(formula).covers_multi_gpu or not (runs.frame["n_gpus"] > 1).any():
         return np.zeros(len(runs))
     textbook, covered = runs.matrix([EXCHANGE])[:, 0], scaled_runs(scaling, runs)
     if scaling is None or not covered.any():

@@ -1,17 +1,18 @@
-"""The formula that the user means: written as text, a file, a run folder, a built-in name, or the newest."""
+"""The formula that the user means: written as text, a file, a run folder, a built-in name, or that in use."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainlaw.app.inputs.run_folder import newest_formula
-from trainlaw.app.models.builtin import BUILT_IN, SCALING_FORMULA, formula_named
+from trainlaw.app.inputs.used_formula import ONE_GPU, SEVERAL_GPUS, used_formulas
+from trainlaw.app.models.builtin import BUILT_IN, LAYER_FORMULA, SCALING_FORMULA, formula_named
 from trainlaw.app.models.multi_gpu import check_scaling_formula
-from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_specs_for
+from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_specs_for, handling
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
+    SCOPES,
     Expression,
     Formula,
     InputError,
@@ -24,7 +25,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.errors import check_name, shown, unknown_name
-from trainlaw.formulas.scopes import MULTI_GPU, RUN
+from trainlaw.formulas.scopes import LAYER, MULTI_GPU, RUN
 from trainlaw.formulas.unit_inference import constant_units
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
@@ -92,7 +93,7 @@ def unit_fault(formula: Formula) -> str:
 
 
 def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
-    """Return the formula to use and its origin: the given, the newest run's in `folder`, or the built-in one.
+    """Return the formula to use and its origin: given, in use in `folder`, or built in.
 
     given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
     Raises InputError where there is none or the file is faulty.
@@ -101,16 +102,39 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     if named is not None:
         return named, f"the built-in formula {given}"
     if given is not None:
-        path = given / "formula.json" if given.is_dir() else given
+        path = formula_file(given)
         return load_formula(path), str(path)
-    newest = newest_formula(folder)
-    if newest is not None:
-        return load_formula(newest), str(newest.relative_to(folder))
-    if BUILT_IN.is_file():
-        return load_formula(BUILT_IN), "the built-in formula"
-    raise InputError(
-        "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
-    )
+    return _used(ONE_GPU, folder) or (load_formula(BUILT_IN), "the built-in formula")
+
+
+def formula_file(given: Path) -> Path:
+    """Return the file of a formula that is named by itself or by its run folder."""
+    return given / "formula.json" if given.is_dir() else given
+
+
+def _used(purpose: str, folder: Path) -> tuple[Formula, str] | None:
+    path = used_formulas(folder).get(purpose)
+    return None if path is None else (load_formula(folder / path), f"{path}, set by `trainlaw use`")
+
+
+def find_layer_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
+    """Return the formula of single layers and its origin: given, in use, or built in."""
+    if given is not None:
+        return find_formula(given, folder)
+    used = _used(ONE_GPU, folder)
+    if used is not None and used[0].scope == LAYER:
+        return used
+    return load_formula(LAYER_FORMULA), "the built-in formula layer"
+
+
+def purpose_of(formula: Formula, origin: str) -> str:
+    """Return what a formula may be the default for; InputError for a scope without commands."""
+    if formula.scope == MULTI_GPU:
+        return SEVERAL_GPUS
+    if handling(formula).predict:
+        return ONE_GPU
+    advice = handling(formula).advice
+    raise InputError(f"{origin} models {SCOPES[formula.scope].title}, not an iteration of a CNN; {advice}")
 
 
 @dataclass(frozen=True)
@@ -127,8 +151,8 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaCh
     """Return the formula for one GPU and the scaling formula that the user asks for.
 
     formula, folder : as `find_formula`. scaling : `TEXTBOOK`, a built-in name, a file or a run folder; empty
-    for the built-in one. A formula that is itself a scaling formula is used as such, with the built-in
-    formula for one GPU. Raises InputError for a scaling formula of another scope.
+    for that of `trainlaw use`, or else the built-in one. A formula that is itself a scaling formula is used
+    as such, with the built-in formula for one GPU. Raises InputError for a scaling formula of another scope.
     """
     found, origin = find_formula(formula, folder)
     single, single_origin = found, origin
@@ -138,7 +162,8 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path) -> FormulaCh
             return FormulaChoice(single, single_origin, found, origin)
     if scaling == TEXTBOOK:
         return FormulaChoice(single, single_origin, None, TEXTBOOK)
-    several, several_origin = find_formula(Path(scaling or SCALING_FORMULA), folder)
+    used = None if scaling else _used(SEVERAL_GPUS, folder)
+    several, several_origin = used or find_formula(Path(scaling or SCALING_FORMULA), folder)
     check_scaling_formula(several, several_origin)
     return FormulaChoice(single, single_origin, several, several_origin)
 

@@ -1,16 +1,17 @@
 """Predictions with their interval and warnings: of configurations, and of every CNN on every GPU."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite, isnan
+from html import escape
+from math import inf, isfinite, isnan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
-from trainlaw.app.models.calibration import calibration_warnings
+from trainlaw.app.models.calibration import calibration_of, calibration_warnings
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
-from trainlaw.app.models.errors import interval_factors, interval_of
+from trainlaw.app.models.errors import LEVEL, interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (
     ALGORITHMS,
     ASSUMPTION,
@@ -74,6 +75,44 @@ class Prediction:
         """Throughput of all GPUs, in samples per second."""
         return self.n_gpus * self.batch_per_gpu / self.time_s
 
+    @property
+    def seconds(self) -> float:
+        """The time of an iteration, in seconds."""
+        return self.time_s
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the 90 % interval, in seconds; None without one."""
+        return None if self.low_s is None or self.high_s is None else (self.low_s, self.high_s)
+
+    @property
+    def images_per_second(self) -> float:
+        """Throughput of all GPUs, in images per second."""
+        return self.samples_per_second
+
+    def __repr__(self) -> str:
+        """Return the prediction in short."""
+        warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
+        time = f"{show_seconds(self.time_s)}, {self.interval_text(LEVEL)}"
+        return f"<Prediction of {self._title}: {time}{warned}>"
+
+    @property
+    def _title(self) -> str:
+        machine = self.gpu if self.n_gpus == 1 else f"{self.n_gpus} x {self.gpu}"
+        return f"{self.cnn}, batch {self.batch_per_gpu}, {self.precision}, on {machine}"
+
+    def _repr_html_(self) -> str:
+        """Return the prediction as notebooks show it."""
+        rows = [
+            ("iteration time", f"{show_seconds(self.time_s)} ({self.interval_text(LEVEL)})"),
+            ("throughput", f"{show_number(self.images_per_second)} images/s"),
+            ("memory", self.fits_in_memory),
+            *(("note", note) for note in self.notes),
+            *(("warning", warning) for warning in self.warnings),
+        ]
+        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
+        return f"<table><caption>{escape(self._title)}</caption>{cells}</table>"
+
     def interval_text(self, level: float) -> str:
         """Return the interval as text; `level` is its probability.
 
@@ -101,7 +140,8 @@ def predict_runs(
     """
     check_predictable(formula)
     if measured_s is None:
-        single = formula_rows(formula, runs).predict(formula)
+        rows = formula_rows(formula, runs)
+        single = rows.predict(formula)
         factors = interval_factors(formula, runs)
     else:
         single = np.full(len(runs), measured_s)
@@ -109,7 +149,7 @@ def predict_runs(
     exchange = exchange_seconds(formula, runs, scaling, single)
     seconds = multi_gpu_seconds(single, exchange)
     warnings_of_runs = (
-        _warnings(formula, runs, seconds, scaling)
+        _warnings(formula, runs, rows, seconds, scaling)
         if measured_s is None
         else _warnings_of_measured(runs, single, scaling)
     )
@@ -138,6 +178,11 @@ def predict_runs(
     ]
 
 
+def fastest_first(predictions: Iterable[Prediction]) -> list[Prediction]:
+    """Return predictions by throughput, the highest first; those without a time last."""
+    return sorted(predictions, key=lambda row: inf if isnan(row.time_s) else -row.samples_per_second)
+
+
 _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
     "cnn": str,
     "gpu": str,
@@ -164,9 +209,8 @@ def _precision_note(stated: str, precision: str) -> tuple[str, ...]:
 
 
 def _warnings(
-    formula: Formula, runs: RunTable, seconds: np.ndarray, scaling: Formula | None
+    formula: Formula, runs: RunTable, rows: FormulaRows, seconds: np.ndarray, scaling: Formula | None
 ) -> list[tuple[str, ...]]:
-    rows = formula_rows(formula, runs)
     found = (
         _out_of_range(formula, rows.columns, len(runs))
         if rows.sums is None

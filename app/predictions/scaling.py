@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
-from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_run
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
+from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.app.models.multi_gpu import (
     EXCHANGE,
     exchange_seconds,
@@ -15,6 +15,8 @@ from trainlaw.app.models.multi_gpu import (
 from trainlaw.app.models.scopes import check_predictable, check_scope, formula_rows, handling
 from trainlaw.datasets import FEATURES, CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.features.feature import written_out
+from trainlaw.datasets.measurements.runs import unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import Constant, Formula, InputError, evaluate, substitute, variables
 from trainlaw.formulas.scopes import MULTI_GPU_RUN, RUN
 
@@ -106,12 +108,11 @@ def scaling_curve(
             "a scaling formula covers the overlap; use a hidden share with --scaling-formula textbook"
         )
     counts = gpu_counts(most, gpus_per_node)
-    tables = [
-        configured_run(cnn, gpu, batch, replace(setup, n_gpus=n_gpus, n_nodes=n_nodes), gpus)
+    rows = [
+        configured_row(cnn, gpu, batch, replace(setup, n_gpus=n_gpus, n_nodes=n_nodes))
         for n_gpus, n_nodes in counts
     ]
-    frame = pd.concat([table.frame for table in tables], ignore_index=True)
-    runs = RunTable("scaling", frame, tables[0].facts)
+    runs = unmeasured_runs("scaling", rows, Facts((gpus or known_gpus()).with_gpus([gpu]), (cnn,)))
     computing = formula_rows(formula, runs).predict(formula)
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)

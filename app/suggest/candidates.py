@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.run_folder import newest_formula
 from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
@@ -49,7 +49,7 @@ def find_front(
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
 ) -> StudiedFront:
-    """Return the front of a run folder or a formula.json: the given one, else the newest here, else built in.
+    """Return the front of a run folder or a formula.json: the given one, that in use, or built in.
 
     runs : a built-in table or a file of runs in place of those of the study. gpu_file, cnn_files : GPUs and
     CNNs for that file. InputError for a formula without runs on one GPU, or whose runs are not known.
@@ -66,8 +66,10 @@ def find_front(
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
     """The run folder that a formula lies in, None where it lies elsewhere."""
     if given is None:
-        newest = newest_formula(folder)
-        return newest.parent if newest else None
+        used = used_formulas(folder).get(ONE_GPU)
+        given = None if used is None else folder / used
+    if given is None:
+        return None
     place = given if given.is_dir() else given.parent
     return place if (place / "provenance.json").is_file() else None
 

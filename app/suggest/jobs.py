@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.csv import rows_as_csv
@@ -222,20 +222,6 @@ def worth_measuring(pool: RunTable, measured: Iterable[RunTable]) -> tuple[RunTa
 def _keys(table: RunTable) -> pd.Series:
     """A text per run that identifies its configuration; an unstated precision counts as fp32."""
     return table.frame[list(SAME)].astype(str).replace({"unknown": "fp32"}).agg("|".join, axis=1)
-
-
-def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return the numbers of a list such as "8,32"; InputError, naming the option, for anything else.
-
-    >>> whole_numbers("8, 32", "--batch")
-    (8, 32)
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
-        raise InputError(
-            f"{option}: expected whole numbers separated by commas, such as 8,32, got {text[:40]!r}"
-        )
-    return tuple(np.unique([int(part) for part in parts]).tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,16 +231,22 @@ class CnnQuery:
 
 def cnn_list_text(query: CnnQuery) -> str:
     """Return the families, or the CNNs that a query selects; raises UnknownNameError."""
+    found = listed_cnns(query)
+    if not query.selects:
+        return _families_text(found)
+    return f"no CNN matches {query.search!r}" if found.empty else _cnns_text(found, query)
+
+
+def listed_cnns(query: CnnQuery) -> pd.DataFrame:
+    """Return the CNNs that a query selects, sorted; all of them where it selects none. UnknownNameError."""
     check_name("sort key", query.sort, SORT_KEYS)
     table = _known_cnns()
     if query.family and query.family not in set(table["cnn_family"]):
         raise unknown_name("CNN family", query.family, sorted(set(table["cnn_family"])))
-    if not query.selects:
-        return _families_text(_at_usual_sizes(table))
     found = table[_matches(table, query)]
-    if found.empty:
-        return f"no CNN matches {query.search!r}"
-    return _cnns_text(found if query.sizes else _at_usual_sizes(found), query)
+    order = ["cnn_family", "cnn"] if query.sort == "name" else [query.sort, "cnn"]
+    listed = found if query.sizes else _at_usual_sizes(found)
+    return listed.sort_values([*order, "input_size_px"], kind="stable")
 
 
 def _known_cnns() -> pd.DataFrame:
@@ -304,8 +310,6 @@ def _example(cnns: pd.DataFrame) -> str:
 
 
 def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
-    order = ["cnn_family", "cnn"] if query.sort == "name" else [query.sort, "cnn"]
-    found = found.sort_values([*order, "input_size_px"], kind="stable")
     limit = len(found) if query.everything else _MOST_CNNS
     rows = [
         [

@@ -331,9 +331,8 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
     gpu : a name as drivers print it, or the beginning of one. `show_all` lifts the limit of 60 lines.
     Raises UnknownNameError, with the names that are near, where the table has no such GPU.
     """
-    names = _gpu_names(table, gpu)
-    frame = table.frame
-    runs = frame[frame["gpu"].isin(names)]
+    runs = gpu_runs(table, gpu)
+    names = sorted(set(runs["gpu"]))
     sources = ", ".join(sorted(set(runs["source"])))
     range_s = " to ".join(show_seconds(float(time)) for time in (runs["time_s"].min(), runs["time_s"].max()))
     head = (
@@ -353,6 +352,12 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
     more = f"\n... and {hidden:,} more; --all shows them" if hidden else ""
     body = text_table(["CNN", "px", "batch", *map(str, times.columns)], rows, indent="")
     return f"{head}\n\n{body}{more}\nmedian time of an iteration; last: channels last, ?: layout not stated"
+
+
+def gpu_runs(table: RunTable, gpu: str) -> pd.DataFrame:
+    """Return the runs on the GPUs that a name means; raises UnknownNameError with near names."""
+    frame = table.frame
+    return frame[frame["gpu"].isin(_gpu_names(table, gpu))]
 
 
 def _gpu_names(table: RunTable, gpu: str) -> list[str]:

@@ -55,7 +55,11 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += ["", matrix_text(matrix, name)]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
-    parts += ["", f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})", _next_step(outcome)]
+    parts += [
+        "",
+        f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})",
+        _next_step(outcome, str(folder)),
+    ]
     return "\n".join(parts)
 
 
@@ -134,13 +138,14 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
     return "\n".join(parts)
 
 
-def _next_step(outcome: StudyOutcome) -> str:
+def _next_step(outcome: StudyOutcome, folder: str) -> str:
     step, own = STUDY_KINDS[outcome.definition.of].next_step, outcome.definition.gpu_file
     predictions = outcome.result.predictions
     if own and step.startswith("trainlaw predict --cnn") and len(predictions):
         cnn, gpu = (shlex.quote(str(predictions[name].iloc[0])) for name in ("cnn", "gpu"))
         step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(own)}"
-    return f"next: {step}"
+        step += " --formula {folder}"
+    return "next: " + step.replace("{folder}", shlex.quote(folder))
 
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time

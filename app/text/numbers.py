@@ -20,6 +20,17 @@ def show_seconds(seconds: float) -> str:
     return f"{show_number(seconds / 1e-6)} µs"
 
 
+def show_hours(hours: float | None) -> str:
+    """Return a long time in hours, or days from 100 hours on, with three significant digits; None: unknown.
+
+    >>> show_hours(12.345), show_hours(240.0), show_hours(None)
+    ('12.3 h', '10 d', '-')
+    """
+    if hours is None or not math.isfinite(hours):
+        return "-"
+    return f"{show_number(hours)} h" if hours < 100 else f"{show_number(hours / 24)} d"
+
+
 def show_number(value: float, digits: int = 3) -> str:
     """Return a number with `digits` significant digits, without needless zeros or exponents.
 

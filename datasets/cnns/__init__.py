@@ -1,21 +1,26 @@
 """CNNs as graphs of layers: a zoo by name, readers, counts, memory, schedules."""
 
+from typing import TYPE_CHECKING
+
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn, Layer, longest_path
 from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
-from trainlaw.datasets.cnns.readers import read_cnn
-from trainlaw.datasets.cnns.readers.keras_reader import read_keras
-from trainlaw.datasets.cnns.readers.layer_table import (
-    cnn_from_records,
-    layer_records,
-    read_layer_table,
-    write_layer_table,
-)
-from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
-from trainlaw.datasets.cnns.readers.torch_reader import read_torch
-from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
+from trainlaw.formulas.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.cnns.readers import read_cnn
+    from trainlaw.datasets.cnns.readers.keras_reader import read_keras
+    from trainlaw.datasets.cnns.readers.layer_table import (
+        cnn_from_records,
+        layer_records,
+        read_layer_table,
+        write_layer_table,
+    )
+    from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
+    from trainlaw.datasets.cnns.readers.torch_reader import read_torch
+    from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 
 __all__ = [
     "Cnn",
@@ -41,3 +46,20 @@ __all__ = [
     "zoo_entry",
     "zoo_names",
 ]
+
+_HOMES = {
+    "read_cnn": "readers",
+    "read_keras": "readers.keras_reader",
+    "cnn_from_records": "readers.layer_table",
+    "layer_records": "readers.layer_table",
+    "read_layer_table": "readers.layer_table",
+    "write_layer_table": "readers.layer_table",
+    "read_onnx": "readers.onnx_reader",
+    "read_torch": "readers.torch_reader",
+    "Schedule": "scheduling",
+    "Tasks": "scheduling",
+    "list_schedule": "scheduling",
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -72,13 +72,28 @@ def written_out(features: Mapping[str, Feature], name: str) -> Expression:
     return substitute(feature.expression, {part: written_out(features, part) for part in parts})
 
 
-def _feature_values(features: Mapping[str, Feature], joined: Columns, name: str) -> np.ndarray:
-    """Return a base column, or a feature computed from those that its definition names; shape (n_rows,)."""
+# Rows up to which columns that several features share are kept: those of a million rows would take gigabytes.
+_MOST_KEPT = 100_000
+
+
+def _feature_values(
+    features: Mapping[str, Feature], joined: Columns, name: str, kept: dict[str, np.ndarray]
+) -> np.ndarray:
+    """Return a base column, or a feature computed from those that its definition names; shape (n_rows,).
+
+    kept : columns that are known already; short ones are added.
+    """
+    if name in kept:
+        return kept[name]
     if name in joined:
-        return joined[name]
-    expression = features[name].expression
-    parts = {part: _feature_values(features, joined, part) for part in variables(expression)}
-    return evaluate(expression, parts)[0]
+        values = joined[name]
+    else:
+        expression = features[name].expression
+        parts = {part: _feature_values(features, joined, part, kept) for part in variables(expression)}
+        values = evaluate(expression, parts)[0]
+    if len(values) <= _MOST_KEPT:
+        kept[name] = values
+    return values
 
 
 def chosen_features(features: Mapping[str, Feature], names: Iterable[str] | None) -> tuple[Feature, ...]:
@@ -98,8 +113,9 @@ def feature_block(
     Raises UnknownNameError for an unknown feature.
     """
     chosen = chosen_features(features, names)
+    kept: dict[str, np.ndarray] = {}
     # One block filled column by column: a frame made of separate columns would copy a million rows again.
     block = np.empty((len(index), len(chosen)), order="F")
     for position, feature in enumerate(chosen):
-        block[:, position] = _feature_values(features, joined, feature.spec.name)
+        block[:, position] = _feature_values(features, joined, feature.spec.name, kept)
     return pd.DataFrame(block, columns=[feature.spec.name for feature in chosen], index=index, copy=False)

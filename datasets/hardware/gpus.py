@@ -357,6 +357,15 @@ class GpuCatalog:
         table = pd.DataFrame([{name: getattr(gpu, name) for name in _COLUMNS} for gpu in self.gpus])
         return table.assign(aliases=[";".join(gpu.aliases) for gpu in self.gpus])
 
+    def with_gpus(self, gpus: Iterable[Gpu]) -> "GpuCatalog":
+        """Return a catalog that also holds those GPUs that this one does not, each as `with_gpu`."""
+        known, catalog = {gpu.gpu: gpu for gpu in self.gpus}, self
+        for gpu in gpus:
+            # Identity first: comparing all fields of a hundred GPUs takes a hundredth of a second.
+            if known.get(gpu.gpu) is not gpu:
+                catalog = catalog.with_gpu(gpu)
+        return catalog
+
     def with_gpu(self, gpu: Gpu) -> "GpuCatalog":
         """Return a catalog that also holds `gpu`, replacing a GPU of the same name."""
         return GpuCatalog((*(other for other in self.gpus if other.gpu != gpu.gpu), gpu))

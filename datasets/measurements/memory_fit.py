@@ -1,5 +1,7 @@
 """Whether runs fit into the memory of their GPU: the one rule for commands, workbook and page."""
 
+from bisect import bisect_left
+
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts
@@ -36,6 +38,24 @@ def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
     used = "fp32" if precision == "unknown" else precision
     known = (facts.counts["params"], facts.memory_per_image, batch, used)
     return step_memory(*known, "none").needed, step_memory(*known, "momentum").total
+
+
+_MOST_BATCH = 2**20  # larger ones are not looked for
+
+
+def largest_batch(facts: CnnCounts, memory_bytes: float, precision: str) -> int:
+    """Return the largest batch of a CNN whose training fits into a GPU; 0 where none does or it is not known.
+
+    memory_bytes : of the data sheet. "fits" is that of `memory_needs`, with momentum.
+
+    >>> from trainlaw.datasets import find_cnn_counts
+    >>> largest_batch(find_cnn_counts("vgg16"), 16e9, "fp32")
+    149
+    """
+    held = memory_bytes * HELD_PER_SOLD
+    fits = range(_MOST_BATCH + 1)
+    # What an iteration needs rises with its batch, and fits into no memory that is not known.
+    return bisect_left(fits, 1, lo=1, key=lambda batch: not _needs(facts, batch, precision)[1] <= held) - 1
 
 
 def memory_warnings(table: RunTable) -> list[str]:

@@ -198,21 +198,52 @@ def configuration(
     catalog = gpus or built_in_gpus()
     chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = _counted(cnn, input_size_px, n_classes)
+    row = configuration_row(
+        known, chosen, batch_per_gpu, precision=precision, n_gpus=n_gpus, n_nodes=n_nodes, link=link,
+        network=network, algorithm=algorithm, timed_parts=timed_parts, layout=layout,
+        compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
+    )  # fmt: skip
+    return unmeasured_runs("configuration", [row], Facts(catalog.with_gpu(chosen), (known,)))
+
+
+def unmeasured_runs(name: str, rows: Iterable[Mapping[str, object]], facts: Facts) -> RunTable:
+    """Return a run table of rows that `configuration_row` made; facts : of their GPUs and CNNs."""
+    return RunTable(name, with_defaults(pd.DataFrame(list(rows))), facts)
+
+
+def configuration_row(
+    cnn: CnnCounts,
+    gpu: Gpu,
+    batch_per_gpu: int,
+    *,
+    precision: str | None = None,
+    n_gpus: int = 1,
+    n_nodes: int = 1,
+    link: str | None = None,
+    network: str | None = None,
+    algorithm: str | None = None,
+    timed_parts: str = "forward+backward+optimizer",
+    layout: str = "nchw",
+    compilation: str = "eager",
+    tuned: bool = False,
+    host_launch_s: float | None = None,
+) -> dict[str, object]:
+    """Return the row of one unmeasured configuration by column; arguments and errors as `configuration`."""
     _check_counts(batch_per_gpu, n_gpus, n_nodes)
-    used_precision = precision or chosen.default_precision
+    used_precision = precision or gpu.default_precision
     check_name("precision", used_precision, PRECISIONS)
     check_name("algorithm", algorithm or "ring", ALGORITHMS)
     check_name("timed parts", timed_parts, TIMED_PARTS)
     check_name("layout", layout, LAYOUTS)
     check_name("compilation", compilation, COMPILATIONS)
     _check_host_launch(host_launch_s)
-    used_link = "none" if n_gpus == n_nodes else _link_name(chosen, link)
+    used_link = "none" if n_gpus == n_nodes else _link_name(gpu, link)
     used_network = "none" if n_nodes == 1 else network or "ethernet-10g"
-    row = {
-        "gpu": chosen.gpu,
-        "cnn": known.cnn,
-        "input_size_px": known.input_size_px,
-        "n_classes": known.n_classes,
+    return {
+        "gpu": gpu.gpu,
+        "cnn": cnn.cnn,
+        "input_size_px": cnn.input_size_px,
+        "n_classes": cnn.n_classes,
         "batch_per_gpu": batch_per_gpu,
         "n_gpus": n_gpus,
         "n_nodes": n_nodes,
@@ -230,8 +261,6 @@ def configuration(
         "n_repeats": 0,
         "source": "configuration",
     }
-    facts = Facts(catalog.with_gpu(chosen), (known,))
-    return RunTable("configuration", with_defaults(pd.DataFrame([row])), facts)
 
 
 def _link_name(gpu: Gpu, link: str | None) -> str:

@@ -101,13 +101,18 @@ def latex_expression(expression: Expression, symbols: Mapping[str, str], digits:
 def print_latex(formula: Formula | Expression, digits: int | None = 3) -> str:
     """Return a displayed equation and a table of its symbols with units and meanings."""
     formula = as_formula(formula)
-    symbols = {spec.name: latex_symbol(spec.symbol) for spec in formula.used_features}
-    symbols |= {constant.name: latex_symbol(indexed(constant.name)) for constant in formula.grouped}
     comments = "".join(f"% {line}\n" for line in header(formula))
-    right = latex_expression(formula.expression, symbols, digits)
-    equation = f"{latex_symbol(formula.target.symbol)} = {right}"
+    equation = latex_equation(formula, digits)
     rows = "".join(_row(spec) for spec in (formula.target, *formula.used_features))
     return f"{comments}\\[\n{equation}\n\\]\n\\begin{{tabular}}{{lll}}\n{rows}\\end{{tabular}}\n"
+
+
+def latex_equation(formula: Formula, digits: int | None = 3) -> str:
+    """Return a formula as one equation; digits : significant digits of the constants (None: exact)."""
+    symbols = {spec.name: latex_symbol(spec.symbol) for spec in formula.used_features}
+    symbols |= {constant.name: latex_symbol(indexed(constant.name)) for constant in formula.grouped}
+    right = latex_expression(formula.expression, symbols, digits)
+    return f"{latex_symbol(formula.target.symbol)} = {right}"
 
 
 def _row(spec: FeatureSpec) -> str:

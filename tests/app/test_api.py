@@ -3,10 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 import trainlaw
 from trainlaw.app.cli import app
+from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import UnknownNameError
 from typer.testing import CliRunner
@@ -68,3 +72,30 @@ def test_study_writes_a_run_folder(small_table, tmp_path):
 def test_study_refuses_an_unknown_option():
     with pytest.raises(UnknownNameError, match="evaluations"):
         trainlaw.study(evaluation=100)
+
+
+def test_predictions_speak_for_themselves():
+    found = trainlaw.predict("resnet50", "T4", batch=64)
+    low, high = found.interval
+    assert low < found.seconds == found.time_s < high
+    assert found.images_per_second == pytest.approx(64 / found.seconds)
+    assert (
+        repr(found).startswith("<Prediction of resnet50, batch 64, fp32, on T4: ") and len(repr(found)) < 120
+    )
+    assert "<script>" not in replace(found, gpu="<script>")._repr_html_()
+    assert f"{found.images_per_second:.0f} images/s" in found._repr_html_()
+
+
+def test_calibration_to_rows_of_features(formula):
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame({spec.name: generator.uniform(0.01, 0.02, 12) for spec in formula.features})
+    slower = 1.3 * formula.predict(X)
+    law = trainlaw.calibrate(formula, X, slower)
+    assert abs(np.log(law.predict(X) / slower)).max() < 0.1 < abs(np.log(formula.predict(X) / slower)).min()
+    assert not law.errors
+    estimator = FormulaRegressor()
+    estimator.formula_ = formula
+    assert trainlaw.calibrate(estimator, X, slower) == law
+    for faulty in ((X, None), ("runs.csv", slower), (X, slower[1:]), (X, -slower)):
+        with pytest.raises(InputError, match="expected"):
+            trainlaw.calibrate(formula, *faulty)

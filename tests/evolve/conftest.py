@@ -23,13 +23,13 @@ RAW = tuple(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def specs() -> SimpleNamespace:
     """Specs of the target and of features: times, pure numbers, all of the typed rows, raw quantities."""
     return SimpleNamespace(target=TARGET, numbers=NUMBERS, features=TIMES + NUMBERS, raw=RAW)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def typed_rows():
     """Columns (120, 5), a planted law with 2 % noise (120,), and labels of six groups."""
     generator = np.random.default_rng(1)
@@ -39,7 +39,10 @@ def typed_rows():
     groups = np.arange(120) % 6
     columns = np.column_stack([columns, groups == 5])
     law = (2.0 * columns[:, 0] + 0.5 * columns[:, 1]) * columns[:, 3] ** -0.5 + 3.0 * columns[:, 2]
-    return columns, law * np.exp(0.02 * generator.standard_normal(120)), groups.astype(str)
+    rows = columns, law * np.exp(0.02 * generator.standard_normal(120)), groups.astype(str)
+    for part in rows:
+        part.flags.writeable = False  # tests of one module share them
+    return rows
 
 
 @pytest.fixture

@@ -304,5 +304,5 @@ OF_PAIRS = StudyKind(
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,
     next_step="trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu A40 --cnn vgg16 "
-    "--batch 32",
+    "--batch 32 --formula {folder}",
 )

@@ -52,21 +52,20 @@ class StudyRows:
 class StudyKind(Generic[Table]):
     """One kind of study: all that differs from one to another.
 
-    name : what `--of` takes. scope : what its formulas model, one of `SCOPES`.
-    title : human-readable description of the modelled quantity.
-    read : the table of a text (built-in name or path), a file of GPUs and files of CNNs.
-    rows : a table as features, seconds and labels. features : names of the columns that a formula may use.
-    search : from those rows and settings to a factory, importable by name (`functools.partial` is fine), of
-    the estimator that evolves; each fold makes its own, so constants of seeds are found in its `fit`.
-    baselines : all by name, the null model among them. defaults : fields of `StudyDefinition` with another
-    default, such as `table` and `against`. splits : what may be held out.
-    is_proved : offer only formulas that behave over the deployment box (see `proved_properties`).
-    has_levels : report the error by calibration level. has_joint_range : store where the features together
-    are unlike any of training. given : what a prediction for a held-out row may use beyond specifications
-    and counts, as text, for the stated error.
-    platform_baselines : shown next to the formula in matrices of platforms; empty where there are none.
-    next_step : a command to continue with. fits : whether rows have what the search needs; None for all.
-    otherwise : the kind that searches where they have not, on the same rows.
+    name : what `--of` takes. scope : what its formulas model, one of `SCOPES`. title : human-readable
+    description of the modelled quantity. read : the table of a text (built-in name or path), a file of GPUs
+    and files of CNNs. rows : a table as features, seconds and labels. features : names of the columns that a
+    formula may use. search : from those rows and settings to a factory, importable by name
+    (`functools.partial` is fine), of the estimator that evolves; each fold makes its own, so constants of
+    seeds are found in its `fit`. baselines : all by name, the null model among them. defaults : fields of
+    `StudyDefinition` with another default, such as `table` and `against`. splits : what may be held out.
+    is_proved : offer only formulas that behave over the deployment box (see `proved_properties`). has_levels
+    : report the error by calibration level. has_joint_range : store where the features together are unlike
+    any of training. given : what a prediction for a held-out row may use beyond specifications and counts, as
+    text, for the stated error. platform_baselines : shown next to the formula in matrices of platforms; empty
+    where there are none. next_step : a command to continue with the run `{folder}`. fits : whether rows have
+    what the search needs; None for all. otherwise : the kind that searches where they have not, on the same
+    rows.
     """
 
     name: str
@@ -84,7 +83,7 @@ class StudyKind(Generic[Table]):
     has_joint_range: bool = True
     given: str = ""
     platform_baselines: tuple[str, ...] = ()
-    next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64'
+    next_step: str = 'trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64 --formula {folder}'
     fits: Callable[[StudyRows], bool] | None = None
     otherwise: str = ""
 

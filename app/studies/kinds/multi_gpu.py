@@ -106,5 +106,5 @@ OF_MANY_GPUS = StudyKind(
     },
     given="the measured time on one GPU is given",
     platform_baselines=("perfect_scaling", "ring_scaling"),
-    next_step="trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64",
+    next_step="trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64 --scaling-formula {folder}",
 )

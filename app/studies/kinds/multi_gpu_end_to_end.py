@@ -143,5 +143,5 @@ END_TO_END = replace(
     defaults={**OF_MANY_GPUS.defaults, "evaluations": 9_000, "against": tuple(_BASELINES)},
     given="",
     platform_baselines=(),
-    next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula trainlaw-run",
+    next_step="trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --formula {folder}",
 )

@@ -93,7 +93,15 @@ def test_all_gpus_are_sorted_and_complete(formula_file):
         if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0
     }
     assert {row["gpu"] for row in rows} == usable
-    assert len(output(*arguments).splitlines()) == len(usable) + 4  # header, precision, formula
+    table = output(*arguments, "--vendor", "nvidia", "--min-memory", "24GB").splitlines()
+    assert len(table) <= 24 and max(map(len, table)) <= 100
+    assert table[0].startswith("formula: ")
+    shown = [line.split("  ")[0] for line in table if re.search(r" m?s  +[\d.]+ to ", line)]
+    assert shown and all(built_in_gpus().find(name).vendor == "NVIDIA" for name in shown)
+    assert all(built_in_gpus().find(name).memory_bytes >= 24e9 for name in shown)
+    assert [row["gpu"] for row in json.loads(output(*arguments, "--json", "--top", 3))] == [
+        row["gpu"] for row in rows[:3]
+    ]
 
 
 def test_many_configurations_from_a_csv(formula_file, tmp_path):

@@ -198,7 +198,7 @@ def test_faulty_cnn_files_are_one_line(tmp_path, cnn_file):
 
 
 def one_run(cnn="lenet5", gpu="T4", batch=8, **further):
-    return requested_runs(RunRequest(cnn, gpu, batch, **further))
+    return requested_runs(RunRequest(cnn, gpu, (batch,), **further))
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder, newest_formula
+from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
 from trainlaw.formulas import InputError
 
 
@@ -54,12 +54,3 @@ def test_free_names_are_numbered(tmp_path):
     (tmp_path / "trainlaw-run").mkdir()
     (tmp_path / "trainlaw-run-2").mkdir()
     assert free_run_folder(tmp_path).name == "trainlaw-run-3"
-
-
-def test_the_newest_run_is_found(tmp_path):
-    assert newest_formula(tmp_path) is None
-    make_run(tmp_path / "b-older", 1000)
-    make_run(tmp_path / "a-newer", 2000)
-    (tmp_path / "no-run").mkdir()
-    (tmp_path / "no-run" / "formula.json").write_text("{}")
-    assert newest_formula(tmp_path) == tmp_path / "a-newer" / "formula.json"

@@ -9,7 +9,7 @@ import pytest
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import gpu_counts, scaling_curve
-from trainlaw.app.terminal.predictions import scaling_csv, scaling_json, scaling_svg, scaling_text
+from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg, scaling_text
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.formulas import Formula, InputError, parse_text
@@ -88,7 +88,7 @@ def test_forms_hold_the_same_numbers(formula, tmp_path):
     circles = [item for item in svg.iter() if item.tag.endswith("circle")]
     assert len(circles) == len(points)
     text = scaling_text("title", points, formula, "here")
-    counts = [line.split()[0] for line in text.splitlines()[2:11]]
+    counts = [line.split()[0] for line in text.splitlines()[3:12]]
     assert counts == [str(2**power) for power in range(9)]
 
 

@@ -108,14 +108,15 @@ def test_same_seed_gives_the_same_bytes_with_one_worker(finished, small_table, t
 
 
 @pytest.mark.slow
-def test_commands_find_the_newest_run(finished, monkeypatch):
-    folder, _ = finished
+def test_commands_take_the_run_that_the_hint_names(finished, monkeypatch):
+    folder, printed = finished
     monkeypatch.chdir(folder.parent)
+    assert f"--formula {folder}" in printed
     shown = CliRunner().invoke(app, ["show"])
-    assert shown.exit_code == 0, shown.output
-    assert "one/formula.json" in shown.stdout
+    assert shown.exit_code == 0 and shown.stdout.startswith("the built-in formula"), shown.output
+    assert "one/formula.json" in CliRunner().invoke(app, ["show", "one"]).stdout
     predicted = CliRunner().invoke(
-        app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32", "--json"]
+        app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32", "--json", "--formula", "one"]
     )
     assert json.loads(predicted.stdout)[0]["time_s"] > 0
 

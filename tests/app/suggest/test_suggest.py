@@ -6,9 +6,10 @@ import shutil
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.inputs.selection import whole_numbers
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
-from trainlaw.app.suggest.jobs import SAME, cnn_pool, whole_numbers, worth_measuring
+from trainlaw.app.suggest.jobs import SAME, cnn_pool, worth_measuring
 from trainlaw.app.suggest.replay import RANDOM, SUGGESTED, ReplaySettings, replayed
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler import read_plan
@@ -129,7 +130,7 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
     (in_empty_folder / "configs.csv").write_text(
         "cnn,batch_per_gpu,gpu,precision\n" + "".join(f"{cnn},16,T4,fp32\n" for cnn in NETWORKS.split(","))
     )
-    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv")
+    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "trainlaw-run" in done.output and "plan.csv written" in done.output
     planned = read_plan("plan.csv", device="cuda", threads=[0], processes=[1])

@@ -1,0 +1,146 @@
+"""`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
+
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from trainlaw.app.commands.options import (
+    Fabric,
+    Format,
+    FormulaFile,
+    GpuFile,
+    Layout,
+    Link,
+    Out,
+    OutputFormat,
+    Pixels,
+    ScalingFormula,
+    Tuned,
+    check_new_files,
+    chosen_format,
+    setup_of,
+    write_or_print,
+)
+
+if TYPE_CHECKING:
+    from trainlaw.app.models.user_formula import FormulaChoice
+    from trainlaw.app.predictions.plan import TrainingPlans
+
+
+def plan_command(
+    cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
+    images: Annotated[int, typer.Option(help="Images of an epoch.", min=1, max=10**12)] = 1_281_167,
+    epochs: Annotated[float, typer.Option(help="Epochs.", min=1e-6, max=1e6)] = 90,
+    within: Annotated[str | None, typer.Option(help="Longest time: 24h, 2d, 90min.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Highest cost, in the currency of the prices.", min=0)
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="CSV of prices: gpu, price_per_hour_usd, date, source; `example` is shipped."),
+    ] = None,
+    gpu: Annotated[list[str] | None, typer.Option(help="Only this GPU; may be repeated.")] = None,
+    gpus: Annotated[str, typer.Option(help="Numbers of GPUs, such as 1,2,4,8.")] = "1,2,4,8",
+    batch: Annotated[
+        str, typer.Option(help="Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.")
+    ] = "",
+    precision: Annotated[
+        str,
+        typer.Option(help="Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster."),
+    ] = "",
+    vendor: Annotated[str, typer.Option(help="Only GPUs of this vendor, such as NVIDIA.")] = "",
+    min_memory: Annotated[str, typer.Option(help="Least memory of a GPU, such as 16GB.")] = "",
+    max_memory: Annotated[str, typer.Option(help="Most memory of a GPU, such as 16GB.")] = "",
+    max_power: Annotated[float | None, typer.Option(help="Highest power limit of a GPU, W.", min=1)] = None,
+    by: Annotated[
+        str, typer.Option(help="Rank by cost, hours or energy; default: cost, or hours without prices.")
+    ] = "",
+    surely: Annotated[
+        bool, typer.Option("--surely", help="Limits hold for the upper end of the 90 % interval.")
+    ] = False,
+    least_gain: Annotated[
+        float,
+        typer.Option(
+            help="Share of the hours that a doubling of the GPUs saves where it pays.", min=0, max=0.5
+        ),
+    ] = 0.2,
+    power_share: Annotated[
+        float, typer.Option(help="Share of the power limit that a GPU draws, for the energy.", min=0, max=1)
+    ] = 0.8,
+    pixels: Pixels = None,
+    layout: Layout = None,
+    tuned: Tuned = False,
+    link: Link = None,
+    fabric: Fabric = None,
+    gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
+    scaling_formula: ScalingFormula = None,
+    formula: FormulaFile = None,
+    gpu_file: GpuFile = None,
+    top: Annotated[int, typer.Option(help="Plans of the table.", min=1)] = 7,
+    form: Format = OutputFormat.table,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
+    out: Out = None,
+) -> None:
+    """Rank GPU, number of GPUs, batch and precision for a training by cost, hours or energy.
+
+    Every plan fits into memory. The batch is per GPU, so more GPUs have a larger global batch; whether the
+    training then needs the same epochs is not modelled. The 90 % interval is that for one GPU. The table
+    shows the best batch and precision per GPU and number; CSV and JSON have all plans.
+
+    \b
+    Examples:
+      trainlaw plan --cnn resnet50 --within 24h --prices example
+      trainlaw plan --cnn resnet50 --gpus 1 --max-memory 16GB --max-power 300
+      trainlaw plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64
+      trainlaw plan --cnn resnet50 --prices my-prices.csv --budget 50 --surely --out plans.csv
+    """
+    from trainlaw.app.inputs.prices import read_prices
+    from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+    from trainlaw.app.inputs.selection import parse_hours, parse_names, selection_of, whole_numbers
+    from trainlaw.app.models.user_formula import find_formulas
+    from trainlaw.app.predictions.plan import PlanOptions, plan_training
+    from trainlaw.app.predictions.training import Training
+    from trainlaw.formulas import InputError
+
+    check_new_files([out, plot])
+    if (budget is not None or by == "cost") and prices is None:
+        raise InputError("cost and --budget need prices: name a file with --prices, or the shipped `example`")
+    catalog = known_gpus(gpu_file)
+    options = PlanOptions(
+        whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
+        parse_names(precision), setup_of(None, layout=layout, tuned=tuned, link=link, fabric=fabric),
+        parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
+        least_gain, power_share,
+    )  # fmt: skip
+    choice = find_formulas(formula, scaling_formula or "", Path.cwd())
+    plans = plan_training(
+        choice.formula, choice.scaling, named_cnn(cnn, pixels), Training(images, epochs),
+        gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
+        catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
+        ranked_by=by,
+    )  # fmt: skip
+    text = _text(choice, plans, top, OutputFormat.json if as_json else chosen_format(form, out))
+    write_or_print(text, out, plot, lambda: _drawn(plans))
+
+
+def _text(choice: "FormulaChoice", plans: "TrainingPlans", top: int, form: OutputFormat) -> str:
+    from trainlaw.app.predictions.predict import predict_runs
+    from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_text
+    from trainlaw.app.terminal.predictions import formula_line
+
+    if form is OutputFormat.csv:
+        return plans_csv(plans).rstrip("\n")
+    scaling = choice.scaling_origin if max(plans.options.counts) > 1 else ""
+    said = formula_line(choice.formula, choice.origin, scaling)
+    if form is OutputFormat.json:
+        return plans_json(said, plans)
+    (best,) = predict_runs(choice.formula, plans.best_run(), choice.scaling)
+    return plans_text(said, plans, best, top)
+
+
+def _drawn(plans: "TrainingPlans") -> str:
+    from trainlaw.app.terminal.plan import plans_svg
+
+    return plans_svg(plans)

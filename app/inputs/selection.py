@@ -1,0 +1,120 @@
+"""Which GPUs and numbers the options of a command select: "16GB", "24h", "1,2,4", a vendor, limits."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from trainlaw.datasets import Gpu, GpuCatalog
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import shown, unknown_name
+
+_MEMORY = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(?:gb|gib)?", re.ASCII | re.IGNORECASE)
+_HOURS = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) ?(h|d|min)", re.ASCII)
+_HOURS_PER_UNIT = {"h": 1.0, "d": 24.0, "min": 1 / 60}
+
+
+@dataclass(frozen=True)
+class GpuSelection:
+    """GPUs by name (empty: all), vendor (empty: any) and the limits of memory in bytes and power in W."""
+
+    names: tuple[str, ...] = ()
+    vendor: str = ""
+    min_memory_bytes: float = 0.0
+    max_memory_bytes: float = inf
+    max_power_w: float = inf
+
+    def of(self, catalog: GpuCatalog) -> list[Gpu]:
+        """Return the GPUs of a catalog whose peak rate and bandwidth are known and that are selected.
+
+        A GPU whose memory or power is not known is within no limit on it. Raises UnknownNameError for an
+        unknown GPU or vendor, InputError where no GPU is left.
+        """
+        gpus = [wanted_gpu(name, catalog) for name in self.names] or rated_gpus(catalog)
+        vendors = {
+            gpu.vendor.lower(): gpu.vendor for gpu in catalog.gpus if gpu.vendor and gpu.device == "GPU"
+        }
+        if self.vendor and self.vendor.lower() not in vendors:
+            raise unknown_name("vendor", self.vendor, sorted(vendors.values()))
+        found = [gpu for gpu in gpus if self._admits(gpu)]
+        if not found:
+            raise InputError("no GPU is within these limits; `trainlaw gpus list` shows memory and vendors")
+        return found
+
+    def _admits(self, gpu: Gpu) -> bool:
+        known = self.vendor.lower() in ("", gpu.vendor.lower())
+        has_limit = self.min_memory_bytes > 0 or self.max_memory_bytes < inf
+        fits = not has_limit or self.min_memory_bytes <= gpu.memory_bytes <= self.max_memory_bytes
+        return known and fits and (self.max_power_w == inf or gpu.tdp_w <= self.max_power_w)
+
+
+ALL_GPUS = GpuSelection()
+
+
+def selection_of(
+    names: Sequence[str] = (),
+    vendor: str = "",
+    min_memory: str = "",
+    max_memory: str = "",
+    max_power_w: float | None = None,
+) -> GpuSelection:
+    """Return the selection of the options of a command; memory as text such as "16GB", empty for no limit."""
+    return GpuSelection(
+        tuple(names), vendor,
+        parse_memory(min_memory, "--min-memory") if min_memory else 0.0,
+        parse_memory(max_memory, "--max-memory") if max_memory else inf,
+        inf if max_power_w is None else max_power_w,
+    )  # fmt: skip
+
+
+def rated_gpus(catalog: GpuCatalog) -> list[Gpu]:
+    """Return the GPUs and processors whose peak rate and bandwidth are known."""
+    return [gpu for gpu in catalog.gpus if gpu.peak_fp32_flop_per_s > 0 and gpu.bandwidth_byte_per_s > 0]
+
+
+def parse_memory(text: str, option: str) -> float:
+    """Return the bytes of a memory size such as "16GB", as GPUs are sold; InputError for any other text.
+
+    >>> parse_memory("16GB", "--min-memory"), parse_memory("24", "--min-memory")
+    (16000000000.0, 24000000000.0)
+    """
+    match = _MEMORY.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"expected {option} as a size such as 16GB, got {shown(text)}")
+    return float(match[1]) * 1e9
+
+
+def parse_hours(text: str, option: str) -> float:
+    """Return the hours of a time such as "24h", "2d" or "90min"; InputError for any other text.
+
+    >>> parse_hours("24h", "--within"), parse_hours("1.5d", "--within")
+    (24.0, 36.0)
+    """
+    match = _HOURS.fullmatch(text.strip())
+    if match is None or not float(match[1]):
+        raise InputError(f"expected {option} as a time such as 24h, 2d or 90min, got {shown(text)}")
+    return float(match[1]) * _HOURS_PER_UNIT[match[2]]
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a list such as "8,32", rising; InputError, naming the option, for anything else.
+
+    >>> whole_numbers("32, 8", "--batch"), whole_numbers("", "--batch")
+    ((8, 32), ())
+    """
+    parts = parse_names(text)
+    if not all(part.isdecimal() and len(part) < 9 and int(part) for part in parts):
+        raise InputError(
+            f"{option}: expected whole numbers separated by commas, such as 8,32, got {shown(text)}"
+        )
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as "fp32,amp"; none for no text.
+
+    >>> parse_names("fp32, amp"), parse_names("")
+    (('fp32', 'amp'), ())
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,243 @@
+"""Plans of a whole training: every GPU, number of GPUs, batch and precision by hours, cost and energy.
+
+All configurations are rows of one table, so that thousands of them take a fraction of a second.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import ceil, inf
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.inputs.prices import Prices
+from trainlaw.app.inputs.requests import DEFAULT_SETUP, Setup, configured_row
+from trainlaw.app.models.errors import interval_factors
+from trainlaw.app.models.multi_gpu import exchange_seconds, multi_gpu_seconds
+from trainlaw.app.models.scopes import check_predictable, formula_rows
+from trainlaw.app.predictions.training import Training
+from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
+from trainlaw.datasets.measurements.memory_fit import largest_batch
+from trainlaw.datasets.measurements.runs import unmeasured_runs
+from trainlaw.datasets.tables.joins import Facts
+from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas.errors import check_name
+
+BATCHES = (32, 64, 128, 256)  # per GPU, where the user names none
+#: Share of its power limit that a GPU is taken to draw while it trains: an assumption, not a measurement.
+POWER_SHARE = 0.8
+#: Least share of the hours that a doubling of the GPUs saves where it pays; perfect scaling saves 0.5.
+LEAST_GAIN = 0.2
+_MOST_PLANS = 100_000
+#: What plans may be ranked by, and the column of it.
+RANKINGS: Mapping[str, str] = {"cost": "cost", "hours": "training_h", "energy": "energy_kwh"}
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What plans may differ in, and what makes them acceptable.
+
+    counts : numbers of GPUs. gpus_per_node : GPUs of a machine. batches : per GPU, empty for `BATCHES`, or
+    the largest power of two where none of them fits. precisions : empty for PyTorch's default and, where the
+    hardware gains by it, mixed precision. setup : layout, links and so on. within_h, budget : limits of hours
+    and cost. surely : whether limits hold for the upper end of the interval. least_gain : as `LEAST_GAIN`.
+    power_share : as `POWER_SHARE`.
+    """
+
+    counts: tuple[int, ...] = (1, 2, 4, 8)
+    gpus_per_node: int = 8
+    batches: tuple[int, ...] = ()
+    precisions: tuple[str, ...] = ()
+    setup: Setup = DEFAULT_SETUP
+    within_h: float = inf
+    budget: float = inf
+    surely: bool = False
+    least_gain: float = LEAST_GAIN
+    power_share: float = POWER_SHARE
+
+
+DEFAULT_OPTIONS = PlanOptions()
+
+
+@dataclass(frozen=True)
+class TrainingPlans:
+    """Plans of a training, the best first, those on GPUs of measured generations before all others.
+
+    frame : a row per plan within the limits: `gpu`, `n_gpus`, `n_nodes`, `batch_per_gpu`, `precision`,
+    `time_s` of an iteration, `training_h` with `training_low_h` and `training_high_h`, `cost`, `cost_low` and
+    `cost_high` in the currency of `prices` (nan without one), `energy_kwh`, `largest_batch` that fits,
+    `pays_to_gpus` (scaling pays up to this number), `gain` of the hours by a doubling up to here, and
+    `is_measured`: the formula was trained on GPUs of this generation. Its index numbers the rows of `runs`.
+    considered : all plans that fit into memory, in the order of `runs`. ranked_by : one of `RANKINGS`.
+    """
+
+    cnn: CnnCounts
+    training: Training
+    options: PlanOptions
+    prices: Prices | None
+    runs: RunTable
+    considered: pd.DataFrame
+    frame: pd.DataFrame
+    ranked_by: str
+
+    def best_run(self) -> RunTable:
+        """Return the run of the first plan."""
+        return self.runs.where(np.arange(len(self.runs)) == self.frame.index[0])
+
+    def best_by_size(self) -> pd.DataFrame:
+        """Return the best batch and precision of each GPU and number of GPUs."""
+        return self.frame.drop_duplicates(["gpu", "n_gpus"])
+
+    def front(self) -> pd.DataFrame:
+        """Return the plans that no other beats in hours and cost (or energy), the fastest first."""
+        ordered = self.frame.sort_values(["training_h", self.second_axis], kind="stable")
+        second = ordered[self.second_axis]
+        return ordered[second < second.cummin().shift(fill_value=inf)]
+
+    @property
+    def second_axis(self) -> str:
+        """What is weighed against hours: cost where prices are known, else energy."""
+        return "energy_kwh" if self.prices is None else "cost"
+
+
+def plan_training(
+    formula: Formula,
+    scaling: Formula | None,
+    cnn: CnnCounts,
+    training: Training,
+    *,
+    gpus: Iterable[Gpu],
+    catalog: GpuCatalog,
+    options: PlanOptions = DEFAULT_OPTIONS,
+    prices: Prices | None = None,
+    ranked_by: str = "",
+) -> TrainingPlans:
+    """Return all plans of a training within the limits, ranked.
+
+    formula, scaling : as for `predict_runs`. training : of the CNN. gpus : to choose from. catalog : known
+    GPUs. prices : None where they are not known; with prices, GPUs without one are left out. ranked_by : one
+    of `RANKINGS`; empty for the cost, or the hours without prices. Raises UnknownNameError for another
+    ranking, InputError where nothing fits into memory or is within the limits.
+    """
+    check_predictable(formula)
+    by = ranked_by or ("hours" if prices is None else "cost")
+    check_name("ranking", by, RANKINGS)
+    chosen = [gpu for gpu in gpus if gpu.device == "GPU"]
+    if not options.counts or not chosen:
+        raise InputError(f"expected at least one {'GPU' if options.counts else 'number of --gpus'}, got none")
+    rows, largest = _rows(cnn, chosen, options)
+    runs = unmeasured_runs("plans", rows, Facts(catalog.with_gpus(chosen), (cnn,)))
+    frame = _times(formula, scaling, training, runs)
+    frame["largest_batch"] = largest
+    frame = _with_gains(frame, options)
+    frame = _with_costs(frame, options, {gpu.gpu: gpu for gpu in chosen}, prices)
+    seen = formula.provenance.get("generations")
+    measured = {gpu.gpu for gpu in chosen if seen is None or gpu.generation in seen}
+    frame["is_measured"] = frame["gpu"].isin(measured)
+    within = _within(frame, options, prices is not None)
+    ordered = within.sort_values(
+        ["is_measured", RANKINGS[by], "n_gpus"], ascending=[False, True, True], kind="stable"
+    )
+    return TrainingPlans(cnn, training, options, prices, runs, frame, ordered, by)
+
+
+def _rows(cnn: CnnCounts, gpus: list[Gpu], options: PlanOptions) -> tuple[list[dict[str, object]], list[int]]:
+    """Return the rows of plans that fit into memory, numbers of GPUs innermost; the largest batches."""
+    largest: dict[tuple[float, str], int] = {}
+    rows, fitting = list[dict[str, object]](), list[int]()
+    for gpu in gpus:
+        for precision in options.precisions or _precisions(gpu):
+            key = gpu.memory_bytes, precision
+            if key not in largest:
+                largest[key] = largest_batch(cnn, *key)
+            setups = [_setup(options, precision, count) for count in options.counts]
+            for batch in _batches(largest[key], options.batches):
+                rows += [configured_row(cnn, gpu, batch, setup) for setup in setups]
+                fitting += [largest[key]] * len(setups)
+    if len(rows) > _MOST_PLANS:
+        raise InputError(f"{len(rows):,} plans are too many; name fewer GPUs, numbers of GPUs or batches")
+    if not rows:
+        raise InputError("no plan fits into memory; choose smaller batches or GPUs with more memory")
+    return rows, fitting
+
+
+def _setup(options: PlanOptions, precision: str, count: int) -> Setup:
+    nodes = ceil(count / options.gpus_per_node)
+    if count % nodes:
+        raise InputError(
+            f"expected numbers of GPUs up to {options.gpus_per_node} or its multiples, got {count}; "
+            "--gpus-per-node says how many a machine has"
+        )
+    return replace(options.setup, precision=precision, n_gpus=count, n_nodes=nodes)
+
+
+def _precisions(gpu: Gpu) -> tuple[str, ...]:
+    """PyTorch's default, and mixed precision where the hardware gains by it and its peak rate is known."""
+    gains = gpu.has_fast_fp16 != 0 and gpu.peak_fp16_flop_per_s > gpu.peak_fp32_flop_per_s
+    return (gpu.default_precision, "amp") if gains else (gpu.default_precision,)
+
+
+def _batches(largest: int, wanted: tuple[int, ...]) -> list[int]:
+    """The batches that fit; the largest power of two where none was wanted and no usual one fits."""
+    fitting = [batch for batch in wanted or BATCHES if batch <= largest]
+    return fitting or ([2 ** (largest.bit_length() - 1)] if largest and not wanted else [])
+
+
+def _times(formula: Formula, scaling: Formula | None, training: Training, runs: RunTable) -> pd.DataFrame:
+    """Return a row per run: time of an iteration, hours of the training, ends of their interval."""
+    single = formula_rows(formula, runs).predict(formula)
+    seconds = multi_gpu_seconds(single, exchange_seconds(formula, runs, scaling, single))
+    frame = runs.frame[["gpu", "n_gpus", "n_nodes", "batch_per_gpu", "precision"]]
+    sizes = (frame["n_gpus"] * frame["batch_per_gpu"]).to_numpy()
+    hours = seconds * np.array([training.hours(size) for size in sizes.tolist()])
+    factors = interval_factors(formula, runs)
+    return frame.assign(
+        time_s=seconds, training_h=hours, training_low_h=hours / factors, training_high_h=hours * factors
+    )
+
+
+def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:
+    """Return the frame with the share of the hours that a doubling saves, and how far scaling pays."""
+    counts = np.array(options.counts, dtype=float)
+    hours = frame["training_h"].to_numpy().reshape(-1, len(counts))
+    # Per doubling also between numbers of GPUs that are no doubling: equal factors for equal factors.
+    gains = 1 - (hours[:, 1:] / hours[:, :-1]) ** (1 / np.log2(counts[1:] / counts[:-1]))
+    pays = np.cumprod(gains >= options.least_gain, axis=1).sum(axis=1)
+    before = np.full((len(hours), 1), np.nan)
+    return frame.assign(
+        gain=np.hstack([before, gains]).ravel(), pays_to_gpus=np.repeat(counts[pays].astype(int), len(counts))
+    )
+
+
+def _with_costs(
+    frame: pd.DataFrame, options: PlanOptions, gpus: Mapping[str, Gpu], prices: Prices | None
+) -> pd.DataFrame:
+    """Return the frame with energy in kWh and, with prices, cost with the ends of its interval."""
+    power_w = frame["gpu"].map({name: gpu.tdp_w for name, gpu in gpus.items()}).to_numpy(dtype=float)
+    gpu_hours = frame["training_h"] * frame["n_gpus"]
+    frame = frame.assign(energy_kwh=gpu_hours * power_w * options.power_share / 1000)
+    price = np.full(len(frame), np.nan)
+    if prices is not None:
+        per_node = frame["n_gpus"] // frame["n_nodes"]
+        price = np.array([prices.of(*key) for key in zip(frame["gpu"], per_node, strict=True)])
+    per_hour = frame["n_gpus"] * price
+    return frame.assign(
+        cost=frame["training_h"] * per_hour,
+        cost_low=frame["training_low_h"] * per_hour,
+        cost_high=frame["training_high_h"] * per_hour,
+    )
+
+
+def _within(frame: pd.DataFrame, options: PlanOptions, has_prices: bool) -> pd.DataFrame:
+    """Return the plans with a time, and a cost where there are prices, that keep the limits."""
+    hours, cost = ("training_high_h", "cost_high") if options.surely else ("training_h", "cost")
+    keeps = np.isfinite(frame["training_h"]) & (frame[hours].fillna(inf) <= options.within_h)
+    if has_prices:
+        keeps &= frame[cost].fillna(inf) <= options.budget
+        keeps &= np.isfinite(frame["cost"])
+    if not keeps.any():
+        fastest = frame["training_h"].min()
+        raise InputError(
+            f"no plan keeps the limits; the fastest takes {fastest:.3g} h: allow more time, cost or GPUs"
+        )
+    kept: pd.DataFrame = frame[keeps]
+    return kept

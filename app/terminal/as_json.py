@@ -1,0 +1,159 @@
+"""What `show` and `list` commands print, as JSON in SI units; null for what is unknown."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+from trainlaw.app.models.scopes import handling
+from trainlaw.app.terminal.catalog import CnnQuery, listed_cnns
+from trainlaw.app.terminal.datasets import gpu_runs
+from trainlaw.datasets import (
+    DATASETS,
+    FEATURES,
+    LAYER_FEATURES,
+    STUDY_FEATURES,
+    CnnCounts,
+    Gpu,
+    RunTable,
+    load,
+)
+from trainlaw.datasets.cnns import Cnn, layer_records
+from trainlaw.datasets.features.feature import Feature
+from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
+from trainlaw.datasets.hardware.links import Link
+from trainlaw.datasets.tables.measured_table import MeasuredTable
+from trainlaw.formulas import Formula, to_text
+from trainlaw.formulas.errors import check_name
+
+_GPU_LIST = (
+    "gpu", "vendor", "chip", "generation", "memory_bytes", "tdp_w", "peak_fp32_flop_per_s",
+    "bandwidth_byte_per_s",
+)  # fmt: skip
+_LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON text; numbers that are not finite become null.
+
+    >>> json_text({"memory_bytes": float("nan")})
+    '{\\n "memory_bytes": null\\n}'
+    """
+    return json.dumps(_plain(value), indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def gpus_json(gpus: Iterable[Gpu]) -> str:
+    """Return the main specifications of GPUs."""
+    return json_text([{name: getattr(gpu, name) for name in _GPU_LIST} for gpu in gpus])
+
+
+def gpu_json(gpu: Gpu) -> str:
+    """Return all specifications of a GPU, each with its unit and source."""
+    units = {column.name: column.unit for column in GPU_COLUMNS}
+    specifications = {
+        name: {"value": getattr(gpu, name), "unit": units[name], "source": gpu.source_of(name)}
+        for name in FACT_COLUMNS
+    }
+    names = {"gpu": gpu.gpu, "aliases": gpu.aliases, "remark": gpu.remark}
+    return json_text({**names, "specifications": specifications})
+
+
+def links_json(links: Iterable[Link]) -> str:
+    """Return links with the source of each figure."""
+    return json_text(
+        [
+            {**asdict(link), "sources": {name: link.source_of(name) for name in _LINK_FIGURES}}
+            for link in links
+        ]
+    )
+
+
+def features_json(search: str = "", of_layers: bool = False) -> str:
+    """Return the features whose name, meaning or definition contains a text."""
+    features: Mapping[str, Feature] = LAYER_FEATURES if of_layers else FEATURES
+    wanted = search.lower()
+    return json_text(
+        [
+            {
+                **feature.spec.to_json(),
+                "definition": None if feature.is_base else feature.definition,
+                "in_study": feature.spec.name in STUDY_FEATURES and not of_layers,
+            }
+            for feature in features.values()
+            if any(
+                wanted in text.lower()
+                for text in (feature.spec.name, feature.spec.meaning, feature.definition)
+            )
+        ]
+    )
+
+
+def cnns_json(query: CnnQuery) -> str:
+    """Return the CNNs that a query selects, all of them where it selects none."""
+    return json_text(_records(listed_cnns(query)))
+
+
+def cnn_json(facts: CnnCounts) -> str:
+    """Return the counts of a CNN per image and forward pass, with their units."""
+    names = ("cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes")
+    counts = {
+        name: {"value": value, "unit": str(FEATURES[name].spec.unit)} for name, value in facts.counts.items()
+    }
+    memory = asdict(facts.memory_per_image)
+    return json_text({**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory})
+
+
+def layers_json(cnn: Cnn) -> str:
+    """Return the layers of a CNN in order; `inputs` are positions."""
+    return json_text(layer_records(cnn))
+
+
+def datasets_json() -> str:
+    """Return the built-in tables with their licences and caveats."""
+    return json_text([_dataset(name, load(name)) for name in DATASETS])
+
+
+def dataset_json(name: str) -> str:
+    """Return one built-in table with its identity and sources; raises UnknownNameError."""
+    check_name("data set", name, DATASETS)
+    table = load(name)
+    frame = table.frame
+    sources = list[dict[str, object]]()
+    if "source" in frame:
+        sources = _records(frame.value_counts(["source", "licence"]).rename("rows").reset_index())
+    return json_text({**_dataset(name, table), "sha256": table.sha256, "sources": sources})
+
+
+def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
+    stated = {key: value for key, value in vars(DATASETS[name]).items() if key not in ("select", "file")}
+    return {**stated, "rows": len(table)}
+
+
+def gpu_runs_json(table: RunTable, gpu: str) -> str:
+    """Return the runs of a table on one GPU; raises UnknownNameError, with the names that are near."""
+    return json_text(_records(gpu_runs(table, gpu)))
+
+
+def formula_json(formula: Formula, origin: str) -> str:
+    """Return a formula as its file holds it, with its origin, its terms as text and what it can predict."""
+    said = {"origin": origin, "terms": [to_text(term, 3) for term in formula.terms()]}
+    return json_text({**said, "predicts_runs": bool(handling(formula).predict), **formula.to_json()})
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the rows of a frame; a cell without a value is None."""
+    objects = frame.astype(object)
+    rows = objects.where(objects.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -1,0 +1,241 @@
+"""Plans of a training as text, CSV, JSON and plot (SVG)."""
+
+import json
+import textwrap
+from math import inf, isfinite
+from typing import Any
+
+import pandas as pd
+from trainlaw.app.models.errors import LEVEL
+from trainlaw.app.predictions.plan import TrainingPlans
+from trainlaw.app.predictions.predict import Prediction
+from trainlaw.app.terminal.predictions import WIDTH
+from trainlaw.app.text import svg
+from trainlaw.app.text.csv import rows_as_csv
+from trainlaw.app.text.numbers import show_hours, show_number
+from trainlaw.app.text.tables import null_for_nan, text_table
+
+_MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
+_MOST_WARNINGS = 2
+_COLUMNS = {
+    "gpu": "gpu",
+    "n_gpus": "n_gpus",
+    "n_nodes": "n_nodes",
+    "batch_per_gpu": "batch_per_gpu",
+    "precision": "precision",
+    "time_s": "time_s",
+    "training_h": "training_h",
+    "training_low_h": "training_low_h",
+    "training_high_h": "training_high_h",
+    "cost": "cost_{currency}",
+    "cost_low": "cost_low_{currency}",
+    "cost_high": "cost_high_{currency}",
+    "energy_kwh": "energy_kwh",
+    "largest_batch": "largest_batch",
+    "pays_to_gpus": "pays_to_gpus",
+    "gain": "saved_by_doubling",
+    "is_measured": "is_measured",
+}
+
+
+def plans_text(formula_said: str, plans: TrainingPlans, best: Prediction, most: int) -> str:
+    """Return the best plans as tables of 100 columns: measured GPUs, others, where scaling stops paying.
+
+    formula_said : the first line. best : the prediction of the first plan, for its warnings. most : plans on
+    measured GPUs that are shown.
+    """
+    sizes = plans.best_by_size()
+    measured, others = sizes[sizes["is_measured"]], sizes[~sizes["is_measured"]]
+    lines = [formula_said, *_title(plans)]
+    if len(measured):
+        lines.append(_table(plans, measured.head(most)))
+    if len(others):
+        lines.append("never measured (no training run is on a GPU of their generation):")
+        lines.append(_table(plans, others.head(_MOST_UNMEASURED if len(measured) else most)))
+    lines += [*_scaling_lines(plans), *_notes(plans, best)]
+    return "\n".join(lines)
+
+
+def _title(plans: TrainingPlans) -> list[str]:
+    limits = [f"{plans.options.within_h:g} h"] if plans.options.within_h < inf else []
+    if plans.options.budget < inf:
+        limits.append(f"{plans.options.budget:g} {_currency(plans)}")
+    said = f"{len(plans.frame):,} plans"
+    if limits:
+        sure = "surely " * plans.options.surely
+        said = f"{len(plans.frame):,} of {len(plans.considered):,} plans {sure}within {' and '.join(limits)}"
+    lines = [f"{plans.cnn.cnn}, {plans.training.title}; {said}; ranked by {plans.ranked_by}"]
+    if plans.prices is None:
+        return [*lines, "no prices: ranked without cost; --prices FILE adds it (docs/plan.md)"]
+    return [*lines, f"prices: {plans.prices.origin}; GPUs without a price are left out"]
+
+
+def _currency(plans: TrainingPlans) -> str:
+    return plans.prices.currency if plans.prices else ""
+
+
+def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
+    header = ["GPUs", "batch", "time", f"{100 * LEVEL:g} % interval"]
+    several = len(plans.options.counts) > 1
+    header += ["cost"] * bool(plans.prices) + ["energy", "max batch"] + ["pays"] * several
+    most = max(plans.options.counts)
+    cells = [
+        [
+            f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}", show_hours(row.training_h),
+            _span(row),
+            *([_money(plans, row.cost)] if plans.prices else []), _energy(row.energy_kwh), row.largest_batch,
+            *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
+        ]
+        for row in _records(rows)
+    ]  # fmt: skip
+    return text_table(header, cells, indent="")
+
+
+def _records(frame: pd.DataFrame) -> list[Any]:
+    """Return the rows as named tuples."""
+    return list(frame.itertuples(index=False))
+
+
+def _span(row: Any) -> str:
+    low, high = show_hours(row.training_low_h), show_hours(row.training_high_h)
+    return "-" if "-" in (low, high) else f"{low.removesuffix(high[high.index(' ') :])} to {high}"
+
+
+def _money(plans: TrainingPlans, cost: float) -> str:
+    return f"{show_number(cost)} {_currency(plans)}" if isfinite(cost) else "-"
+
+
+def _energy(energy_kwh: float) -> str:
+    return f"{show_number(energy_kwh)} kWh" if isfinite(energy_kwh) else "-"
+
+
+def _scaling_lines(plans: TrainingPlans) -> list[str]:
+    """Return the numbers of GPUs of the best plan's GPU, batch and precision, and where they stop paying."""
+    best = plans.frame.iloc[0]
+    every = plans.considered
+    same = (every["gpu"] == best["gpu"]) & (every["precision"] == best["precision"])
+    rows = every[same & (every["batch_per_gpu"] == best["batch_per_gpu"])]
+    if len(rows) < 2:
+        return []
+    pays, most = int(best["pays_to_gpus"]), max(plans.options.counts)
+    end = f"up to {pays} GPUs" + (", the most asked for" if pays == most else "")
+    said = f"{best['gpu']}, {best['precision']}, batch {best['batch_per_gpu']} per GPU: scaling pays {end}"
+    cells = [
+        [
+            row.n_gpus, show_hours(row.training_h), *([_money(plans, row.cost)] if plans.prices else []),
+            f"{100 * row.gain:.0f} %" if isfinite(row.gain) else "-",
+            "yes" if row.n_gpus <= pays else "no",
+        ]
+        for row in _records(rows)
+    ]  # fmt: skip
+    header = ["GPUs", "time", *(["cost"] if plans.prices else []), "hours saved by doubling", "pays"]
+    return [said, text_table(header, cells)]
+
+
+def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
+    options = plans.options
+    least = f"{100 * options.least_gain:g} %"
+    rule = f"pays: each doubling of the GPUs saves at least {least} of the hours (perfect: 50 %)"
+    energy = (
+        f"energy: an estimate, {100 * options.power_share:g} % of the GPUs' power limit; hosts not counted"
+    )
+    warnings = [
+        textwrap.shorten(f"warning (first plan): {text}", WIDTH, placeholder=" ...")
+        for text in best.warnings[:_MOST_WARNINGS]
+    ]
+    return [*([rule] if len(options.counts) > 1 else []), energy, *warnings]
+
+
+def _names(plans: TrainingPlans) -> dict[str, str]:
+    """Return the columns to write by their name in the frame: those of the cost only with prices."""
+    currency = _currency(plans).lower()
+    return {
+        name: title.format(currency=currency)
+        for name, title in _COLUMNS.items()
+        if currency or not name.startswith("cost")
+    }
+
+
+def plans_csv(plans: TrainingPlans) -> str:
+    """Return every plan within the limits as a line of CSV, the best first; the names contain the units."""
+    names = _names(plans)
+    frame = plans.frame.assign(is_measured=plans.frame["is_measured"].astype(int))
+    rows = frame[list(names)].astype(object).to_numpy().tolist()
+    return rows_as_csv(list(names.values()), [[_cell(value) for value in row] for row in rows])
+
+
+def _cell(value: object) -> object:
+    finite = null_for_nan(value)
+    return "" if finite is None else finite
+
+
+def plans_json(formula_said: str, plans: TrainingPlans) -> str:
+    """Return the formula, the rule, and every plan within the limits with the columns of `plans_csv`."""
+    names = _names(plans)
+    rows = [
+        {names[str(name)]: null_for_nan(value) for name, value in row.items()}
+        for row in plans.frame[list(names)].astype(object).to_dict("records")
+    ]
+    said = {
+        "formula": formula_said.removeprefix("formula: "), "cnn": plans.cnn.cnn,
+        "images": plans.training.images, "epochs": plans.training.epochs, "ranked_by": plans.ranked_by,
+        "prices": plans.prices.origin if plans.prices else None, "interval_level": LEVEL,
+        "least_gain": plans.options.least_gain, "power_share": plans.options.power_share,
+    }  # fmt: skip
+    return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)
+
+
+# Colours that colour-blind readers distinguish (Okabe and Ito).
+_STYLE = (
+    ".plan{fill:#0072b2;fill-opacity:.35}.unmeasured{fill:#999;fill-opacity:.35}.front{fill:#d55e00}"
+    ".edge{fill:none;stroke:#d55e00;stroke-width:1.2}"
+)
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 388.0, 30.0, 232.0
+
+
+def plans_svg(plans: TrainingPlans) -> str:
+    """Return the plans as dots, hours to the right and cost (or energy) upwards, with their Pareto front."""
+    column, front = plans.second_axis, plans.front()
+    shown = plans.frame[plans.frame[column].notna()]
+    unit = _currency(plans) if plans.prices else "kWh"
+    across, up = _axis(shown["training_h"], _LEFT, _RIGHT), _axis(shown[column], _BOTTOM, _TOP)
+    second = "cost" if plans.prices else "energy (estimate)"
+    title = f"{plans.cnn.cnn}, {plans.training.title}: hours and {second}"
+    parts = [svg.text(8, 14, title), *_grid(across, up)]
+    for row in _records(shown):
+        kind = "plan" if row.is_measured else "unmeasured"
+        parts.append(
+            svg.circle(across(row.training_h), up(getattr(row, column)), 1.4, kind, _hint(plans, row))
+        )
+    ends = [(across(row.training_h), up(getattr(row, column))) for row in _records(front)]
+    parts.append(svg.path(ends, "edge"))
+    for row, (x, y) in zip(_records(front), ends, strict=True):
+        parts.append(svg.circle(x, y, 2.6, "front", _hint(plans, row)))
+        parts.append(svg.text(min(x + 4, 300), y - 4, f"{row.n_gpus} x {row.gpu}", "start", "tick"))
+    parts.append(svg.text((_LEFT + _RIGHT) / 2, 258, "training time, h", "middle"))
+    parts.append(svg.text(_LEFT - 4, 24, unit, "end", "tick"))
+    parts.append(svg.text(_LEFT, 272, "grey: GPUs of generations without training runs", "start", "tick"))
+    return svg.standalone(svg.drawing(278, parts, title), _STYLE)
+
+
+def _axis(values: pd.Series, start: float, end: float) -> svg.LogAxis:
+    return svg.LogAxis(float(values.min()) / 1.1, float(values.max()) * 1.1, start, end)
+
+
+def _grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
+    parts = []
+    for tick in across.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(across(tick), _TOP, across(tick), _BOTTOM, "grid"))
+        parts.append(svg.text(across(tick), _BOTTOM + 11, show_number(tick), "middle", "tick"))
+    for tick in up.ticks((1.0, 2.0, 5.0)):
+        parts.append(svg.line(_LEFT, up(tick), _RIGHT, up(tick), "grid"))
+        parts.append(svg.text(_LEFT - 4, up(tick) + 3, show_number(tick), "end", "tick"))
+    return parts
+
+
+def _hint(plans: TrainingPlans, row: Any) -> str:
+    money = f", {_money(plans, row.cost)}" if plans.prices else ""
+    return (
+        f"{row.n_gpus} x {row.gpu}, {row.precision}, batch {row.batch_per_gpu}: "
+        f"{show_hours(row.training_h)}{money}, {_energy(row.energy_kwh)}"
+    )

@@ -1,0 +1,130 @@
+"""Scaling to many GPUs as text, CSV, JSON and plot (SVG)."""
+
+import json
+from collections.abc import Sequence
+
+from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
+from trainlaw.app.models.scopes import handling
+from trainlaw.app.predictions.scaling import ScalingPoint
+from trainlaw.app.terminal.predictions import formula_line
+from trainlaw.app.text import svg
+from trainlaw.app.text.csv import rows_as_csv
+from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.app.text.tables import text_table
+from trainlaw.formulas import Formula
+
+_FIELDS = ("n_gpus", "n_nodes", "batch", "time_s", "computing_s", "transfer_s", "latency_s", "speed_up")
+_WAYS = ("link", "network")
+_DERIVED = ("efficiency", "samples_per_second", "perfect_samples_per_second")
+_COLUMNS = (*_FIELDS, *_DERIVED, *_WAYS)
+
+
+def scaling_text(
+    title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str, scaling_origin: str = ""
+) -> str:
+    """Return a table of powers of two and the last number of GPUs.
+
+    title : the configuration as text. formula : the one that predicted the times. origin : where it is from.
+    scaling_origin : where the scaling formula is from, empty for the textbook.
+    """
+    shown = [point for point in points if point.n_gpus & (point.n_gpus - 1) == 0 or point is points[-1]]
+    rows = [
+        [
+            point.n_gpus, point.n_nodes, show_seconds(point.time_s), f"{point.speed_up:.2f}",
+            f"{point.n_gpus:.2f}", f"{100 * point.efficiency:.1f} %", *map(_percent, _shares(point)),
+            show_number(point.samples_per_second), show_number(point.perfect_samples_per_second),
+        ]
+        for point in shown
+    ]  # fmt: skip
+    header = [
+        "GPUs", "nodes", "time", "speed-up", "perfect", "efficiency", "computing", "transfer", "latency",
+        "images/s", "perfect",
+    ]  # fmt: skip
+    several = handling(formula).covers_multi_gpu
+    added = SCALED if scaling_origin else ASSUMPTION
+    said = "the formula covers several GPUs, so all of its time is listed as computing" if several else added
+    first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
+    lines = ["", said, "perfect: the all-reduce takes no time (null model)"]
+    return "\n".join([first, title, text_table(header, rows), *lines])
+
+
+def _shares(point: ScalingPoint) -> tuple[float, ...]:
+    return tuple(part / point.time_s for part in (point.computing_s, point.transfer_s, point.latency_s))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def scaling_csv(points: Sequence[ScalingPoint]) -> str:
+    """Return one line per number of GPUs, in seconds and samples per second, next to perfect scaling."""
+    rows = [[getattr(point, name) for name in _COLUMNS] for point in points]
+    return rows_as_csv(_COLUMNS, rows)
+
+
+def scaling_json(points: Sequence[ScalingPoint]) -> str:
+    """Return a JSON list with one object per number of GPUs, with the columns of `scaling_csv`."""
+    rows = [{name: getattr(point, name) for name in _COLUMNS} for point in points]
+    return json.dumps(rows, indent=2, allow_nan=False)
+
+
+# Colours that colour-blind readers distinguish (Okabe and Ito).
+_SCALING_STYLE = (
+    ".ours{fill:none;stroke:#d55e00;stroke-width:1.4}.perfect{fill:none;stroke:#57606a;stroke-dasharray:3 2}"
+    ".computing{fill:#0072b2}.transfer{fill:#e69f00}.latency{fill:#000}.dot{fill:#d55e00}"
+)
+_LEFT, _RIGHT = 44.0, 392.0
+
+
+def scaling_svg(title: str, points: Sequence[ScalingPoint]) -> str:
+    """Return a plot of the speed-up and perfect scaling, above the shares of the time; log axis of GPUs."""
+    most = max(points[-1].n_gpus, 2)
+    across, up = svg.LogAxis(1, most, _LEFT, _RIGHT), svg.LogAxis(1, most, 168, 28)
+    parts = [svg.text(8, 14, title)]
+    for count in [2**power for power in range(most.bit_length())]:
+        parts.append(svg.line(across(count), 28, across(count), 168, "grid"))
+        parts.append(svg.line(_LEFT, up(count), _RIGHT, up(count), "grid"))
+        parts.append(svg.text(_LEFT - 4, up(count) + 3, f"{count}x", "end", "tick"))
+        parts.append(svg.text(across(count), 272, str(count), "middle", "tick"))
+    parts.append(svg.path([(across(1), up(1)), (across(most), up(most))], "perfect"))
+    parts.append(svg.path([(across(point.n_gpus), up(point.speed_up)) for point in points], "ours"))
+    parts += [_dot(point, across, up) for point in points]
+    for place, kind, name in ((52.0, "ours", "speed-up"), (120.0, "perfect", "perfect scaling")):
+        parts += [svg.line(place, 38, place + 14, 38, kind), svg.text(place + 18, 41, name, "start", "tick")]
+    parts += [*_bars(points, across), svg.text(218, 286, "GPUs", "middle")]
+    return svg.standalone(svg.drawing(292, parts, f"Scaling: {title}"), _SCALING_STYLE)
+
+
+def _dot(point: ScalingPoint, across: svg.LogAxis, up: svg.LogAxis) -> str:
+    hint = (
+        f"{point.n_gpus} GPUs on {point.n_nodes} nodes: {show_seconds(point.time_s)}, {point.speed_up:.2f}x, "
+        f"efficiency {_percent(point.efficiency)}"
+    )
+    return svg.circle(across(point.n_gpus), up(point.speed_up), 1.8, "dot", hint)
+
+
+def _bars(points: Sequence[ScalingPoint], across: svg.LogAxis) -> list[str]:
+    """Return the time breakdown: one stacked bar per power of two."""
+    names, parts = ("computing", "transfer", "latency"), []
+    height = svg.LinearAxis(0.0, 1.0, 262, 192)
+    for place, name in zip((52.0, 120.0, 180.0), names, strict=True):
+        parts.append(svg.box((place, 178), (7, 7), name, name))
+        parts.append(svg.text(place + 10, 185, name, "start", "tick"))
+    for tick in (0.0, 0.5, 1.0):
+        parts.append(svg.text(_LEFT - 4, height(tick) + 3, _percent(tick).replace(".0", ""), "end", "tick"))
+    for point in points:
+        if point.n_gpus & (point.n_gpus - 1):
+            continue
+        floor, left = 0.0, min(max(across(point.n_gpus) - 8, _LEFT), _RIGHT - 16)
+        for name, share in zip(names, _shares(point), strict=True):
+            hint = f"{point.n_gpus} GPUs: {name} {_percent(share)}"
+            size = (16.0, max(height(floor) - height(floor + share), 0.0))
+            parts.append(svg.box((left, height(floor + share)), size, name, hint))
+            floor += share
+    return parts
+
+
+def ways_text(point: ScalingPoint, algorithm: str) -> str:
+    """Return the collective algorithm and the links that it uses."""
+    ways = " and ".join(way for way in (point.link, point.network) if way != "none")
+    return f"{algorithm} over {ways or 'one GPU'}"

@@ -1,0 +1,202 @@
+"""Schedules on streams as text, CSV, JSON and Gantt chart (SVG)."""
+
+import json
+from collections import Counter
+from math import isfinite
+
+from trainlaw.app.models.errors import OURS, overall_error
+from trainlaw.app.predictions.streams import StreamPlan
+from trainlaw.app.terminal.predictions import formula_line
+from trainlaw.app.text import svg
+from trainlaw.app.text.csv import rows_as_csv
+from trainlaw.app.text.numbers import show_percent, show_seconds
+from trainlaw.app.text.tables import text_table
+from trainlaw.formulas import Formula
+
+_LONGEST = 10  # tasks of the critical path that are listed
+PUBLISHED = (
+    "published: 1.30x on average over one stream, measured by Jin et al. (TurboDL, IEEE TC 70(4), 2021) on "
+    "their CNNs and GPUs, for comparison only"
+)
+
+
+_LANES_LEFT, _LANES_RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
+_GAP = 3.0
+_LEAST_LABELLED = 26.0  # user units that a layer's name needs
+# Group of layers -> class; all others share one.
+_CLASSES = {
+    "convolution": "conv",
+    "dense": "dense",
+    "normalization": "norm",
+    "activation": "act",
+    "pooling": "pool",
+}
+_TITLES = {
+    "conv": "convolution", "dense": "dense", "norm": "normalization", "act": "activation", "pool": "pooling",
+    "rest": "other",
+}  # fmt: skip
+# Six hues that colour-blind readers distinguish (Okabe and Ito).
+_GANTT_STYLE = (
+    ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
+    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
+    ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
+)
+
+
+def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of layers") -> str:
+    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times."""
+    schedule, tasks = plan.chosen, plan.chosen.tasks
+    bounds = f"{show_seconds(schedule.lower_bound_s)} to {show_seconds(schedule.upper_bound_s)}"
+    streams = [
+        [each.streams, show_seconds(each.makespan_s), f"{each.speed_up:.3f}x", each.events]
+        for each in plan.schedules
+    ]
+    lines = [
+        formula_line(formula, origin),
+        f"{plan.cnn}, batch {plan.batch}, {plan.phase}, on {plan.gpu}",
+        f"  {len(plan.layers)} tasks, {show_seconds(tasks.total_s)} one after the other",
+        f"  makespan on {schedule.streams} streams {show_seconds(schedule.makespan_s)}, speed-up "
+        f"{schedule.speed_up:.3f}x (bounds {bounds})",
+        f"  mean share of the GPU that a running layer occupies: {100 * tasks.work_s / tasks.total_s:.0f} %",
+        "",
+        text_table(["streams", "makespan", "speed-up", "events"], streams),
+        "",
+        *_critical_lines(plan),
+        "",
+        PUBLISHED,
+        "layer times: " + _stated(formula),
+    ]
+    return "\n".join(lines)
+
+
+def _critical_lines(plan: StreamPlan) -> list[str]:
+    seconds, critical = plan.chosen.tasks.seconds, plan.critical
+    total = sum(seconds[task] for task in critical)
+    share = 100 * total / plan.chosen.tasks.total_s
+    groups = Counter(plan.layers[task].group for task in critical)
+    longest = sorted(critical, key=lambda task: -seconds[task])[:_LONGEST]
+    rows = [
+        [layer.name, layer.kind, show_seconds(seconds[task]), f"{100 * seconds[task] / total:.1f} %"]
+        for task, layer in ((task, plan.layers[task]) for task in longest)
+    ]
+    made_of = ", ".join(f"{number} {group}" for group, number in groups.most_common())
+    length = f"{len(critical)} tasks, {show_seconds(total)}, {share:.1f} % of the total time"
+    return [
+        f"critical path: {length} ({made_of})",
+        f"its {len(rows)} longest tasks:",
+        text_table(["task", "kind", "time", "share of the path"], rows),
+        "the whole path: --format csv, column on_critical_path",
+    ]
+
+
+def _stated(formula: Formula) -> str:
+    error, median = (
+        overall_error(formula, OURS, metric) for metric in ("mape_percent", "median_ape_percent")
+    )
+    if not isfinite(error):
+        return "a formula without a stated error"
+    return (
+        f"a formula fitted to measured layers; its mean error for whole CNNs on held-out GPUs is "
+        f"{show_percent(error)} % (median {show_percent(median)} %); the shares of the GPU follow a rule "
+        "and were not measured"
+    )
+
+
+def plan_csv(plan: StreamPlan) -> str:
+    """Return one line per task: layer, stream, start, time, share of the GPU, on the critical path or not."""
+    schedule, critical = plan.chosen, set(plan.critical)
+    header = ["layer", "kind", "pass", "stream", "start_s", "time_s", "share_of_gpu", "on_critical_path"]
+    rows = [
+        [
+            layer.layer, layer.kind, "backward" if layer.backward else "forward", schedule.stream[task] + 1,
+            schedule.start_s[task], schedule.tasks.seconds[task], schedule.tasks.demands[task],
+            int(task in critical),
+        ]
+        for task, layer in enumerate(plan.layers)
+    ]  # fmt: skip
+    return rows_as_csv(header, rows)
+
+
+def plan_json(plan: StreamPlan) -> str:
+    """Return makespan, speed-up, bounds and events per number of streams, and the critical path; seconds."""
+    schedules = [
+        {
+            "streams": each.streams, "makespan_s": each.makespan_s, "speed_up": each.speed_up,
+            "events": each.events, "lower_bound_s": each.lower_bound_s, "upper_bound_s": each.upper_bound_s,
+        }
+        for each in plan.schedules
+    ]  # fmt: skip
+    return json.dumps(
+        {
+            "cnn": plan.cnn, "gpu": plan.gpu, "batch": plan.batch, "phase": plan.phase,
+            "tasks": len(plan.layers), "sum_s": plan.chosen.tasks.total_s, "schedules": schedules,
+            "critical_path": [plan.layers[task].name for task in plan.critical],
+        },
+        indent=2,
+        allow_nan=False,
+    )  # fmt: skip
+
+
+def gantt_svg(plan: StreamPlan) -> str:
+    """Return the chart of a plan's schedule on all its streams: a lane per stream, time to the right.
+
+    The tooltip of each box gives layer, start, time and share of the GPU; backward tasks are paler, tasks on
+    the critical path are underlined in black.
+    """
+    schedule, critical = plan.chosen, set(plan.critical)
+    bottom = _TOP + schedule.streams * (_LANE + _GAP)
+    across = svg.LinearAxis(0.0, max(schedule.makespan_s, 1e-12), _LANES_LEFT, _LANES_RIGHT)
+    parts = [svg.text(_LANES_LEFT, 12, _title(plan)), *_legend(24)]
+    for stream in range(schedule.streams):
+        top = _TOP + stream * (_LANE + _GAP)
+        parts.append(
+            svg.box((_LANES_LEFT, top), (_LANES_RIGHT - _LANES_LEFT, _LANE), "lane", f"stream {stream + 1}")
+        )
+        parts.append(svg.text(_LANES_LEFT - 4, top + 13, f"stream {stream + 1}", "end", "tick"))
+    for task in range(len(plan.layers)):
+        parts += _task(plan, task, across, task in critical)
+    for tick in across.ticks(6):
+        parts.append(svg.line(across(tick), _TOP, across(tick), bottom, "grid"))
+        parts.append(
+            svg.text(across(tick), bottom + 9, show_seconds(tick) if tick else "0", "middle", "tick")
+        )
+    drawing = svg.drawing(bottom + 16, parts, f"Gantt chart: {_title(plan)}")
+    return svg.standalone(drawing, _GANTT_STYLE)
+
+
+def _title(plan: StreamPlan) -> str:
+    schedule = plan.chosen
+    return (
+        f"{plan.cnn}, batch {plan.batch}, {plan.phase}, {plan.gpu}: {show_seconds(schedule.makespan_s)} on "
+        f"{schedule.streams} streams, {schedule.speed_up:.3f}x"
+    )
+
+
+def _legend(height: float) -> list[str]:
+    parts, place = [], 8.0
+    for kind, title in _TITLES.items():
+        parts.append(svg.box((place, height - 6), (7, 7), kind, title))
+        parts.append(svg.text(place + 9, height, title, "start", "tick"))
+        place += 16 + 4.2 * len(title)
+    parts.append(svg.box((place, height - 2), (7, 2.5), "critical", "on the critical path"))
+    return [*parts, svg.text(place + 9, height, "critical path", "start", "tick")]
+
+
+def _task(plan: StreamPlan, task: int, across: svg.LinearAxis, critical: bool) -> list[str]:
+    schedule, layer = plan.chosen, plan.layers[task]
+    seconds, start = schedule.tasks.seconds[task], schedule.start_s[task]
+    if not seconds:
+        return []
+    left, width = across(start), across(start + seconds) - across(start)
+    top = _TOP + schedule.stream[task] * (_LANE + _GAP)
+    kind = _CLASSES.get(layer.group, "rest")
+    classes = f"{kind} back" if layer.backward else kind
+    share = f"{100 * schedule.tasks.demands[task]:.0f} % of the GPU"
+    hint = f"{layer.name} ({layer.kind}): from {show_seconds(start)}, takes {show_seconds(seconds)}, {share}"
+    drawn = [svg.box((left, top + 1), (width, _LANE - 5), classes, hint)]
+    if critical:
+        drawn.append(svg.box((left, top + _LANE - 3.5), (width, 2.5), "critical", hint))
+    if width >= _LEAST_LABELLED:
+        shown = layer.layer[: int(width / 3)]
+        drawn.append(svg.text(left + width / 2, top + 10.5, shown, "middle", "inside"))
+    return drawn

@@ -1,0 +1,233 @@
+"""What a fitted search shows and keeps: a table, sympy, LaTeX, plots, and a file without pickle."""
+
+import json
+import os
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from trainlaw.evolve.sklearn_contract import SklearnRegressor, not_fitted, target_vector
+from trainlaw.formulas import FeatureSpec, Formula, InputError, ParetoFront, ScoredFormula
+from trainlaw.formulas.errors import optional_package, shown
+from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.json_fields import JsonFields, finite_number
+from trainlaw.formulas.printers.latex import latex_equation
+from trainlaw.formulas.sympy_bridge import to_sympy
+
+FORMAT = "trainlaw-estimator-1"
+_PLOTS = "plots"  # the extra with matplotlib
+
+
+class FittedViews(SklearnRegressor):
+    """Views of the front that `fit` found; positions count from 0, the simplest formula."""
+
+    features: tuple[FeatureSpec, ...] | None
+    formula_: Formula
+    front_: ParetoFront
+    features_: tuple[FeatureSpec, ...]
+    target_: FeatureSpec
+    n_features_in_: int
+    evaluations_: int
+    generations_: int
+
+    @abstractmethod
+    def _of_file(self, features: tuple[FeatureSpec, ...]) -> None:
+        """Take the features of a saved estimator as if `fit` had been given them."""
+
+    @property
+    def equations_(self) -> Any:
+        """The front as a data frame: complexity, loss, validation_loss, equation, is_chosen; needs pandas."""
+        chosen = self._formula_at(None).expression
+        texts = [member.formula.text() for member in self.front_]
+        rows = [{**row, "equation": text} for row, text in zip(self.front_.to_rows(), texts, strict=True)]
+        columns = ["complexity", "loss", "validation_loss", "equation"]
+        table = optional_package("pandas", "data").DataFrame(rows, columns=columns)
+        return table.assign(is_chosen=[member.formula.expression == chosen for member in self.front_])
+
+    def sympy(self, index: int | None = None) -> Any:
+        """Return a formula of the front as a sympy expression.
+
+        Parameters
+        ----------
+        index : int, optional
+            Position in `equations_`; None for the chosen formula.
+
+        Returns
+        -------
+        sympy.Expr
+            In symbols named as the features.
+        """
+        return to_sympy(self._formula_at(index).expression)
+
+    def latex(self, index: int | None = None, digits: int | None = 3) -> str:
+        """Return a formula of the front as a LaTeX equation.
+
+        Parameters
+        ----------
+        index : int, optional
+            Position in `equations_`; None for the chosen formula.
+        digits : int, optional
+            Significant digits of the constants; None for exact ones.
+
+        Returns
+        -------
+        str
+            Without dollar signs.
+        """
+        return latex_equation(self._formula_at(index), digits)
+
+    def plot_front(self, ax: Any = None) -> Any:
+        """Draw loss against complexity of the front; the chosen formula is marked.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        chosen, axes = self._formula_at(None).expression, _axes(ax)
+        axes.step(
+            [m.complexity for m in self.front_], [m.loss for m in self.front_], where="post", marker="o"
+        )
+        for member in self.front_:
+            if member.formula.expression == chosen:
+                axes.plot(member.complexity, member.loss, "s", color="tab:red", label="chosen")
+        axes.set(xlabel="complexity", ylabel="loss on training rows", yscale="log")
+        axes.legend()
+        return axes
+
+    def plot_predictions(self, X: ArrayLike, y: ArrayLike, ax: Any = None) -> Any:
+        """Draw predicted against measured targets on logarithmic axes, with the diagonal.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_rows, n_features)
+            Features in their units, as in `fit`.
+        y : array_like, shape (n_rows,)
+            Measured target in its unit.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        predicted = self.predict(X)
+        measured, axes = target_vector(y, predicted.size), _axes(ax)
+        unit = "" if self.target_.unit.is_dimensionless else f" [{self.target_.unit}]"
+        axes.plot(measured, predicted, ".", alpha=0.5)
+        ends = [float(np.nanmin([measured, predicted])), float(np.nanmax([measured, predicted]))]
+        axes.plot(ends, ends, color="grey", linewidth=1)
+        axes.set(xlabel=f"measured{unit}", ylabel=f"predicted{unit}")
+        if ends[0] > 0:
+            axes.set(xscale="log", yscale="log")
+        return axes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted formulas as JSON; `load` reads them, in any version of Python and without pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; an existing one is replaced.
+        """
+        chosen = self._formula_at(None)
+        members = [
+            {
+                "loss": member.loss,
+                "complexity": member.complexity,
+                "validation_loss": member.validation_loss,
+                "formula": member.formula.to_json(),
+            }
+            for member in self.front_
+        ]
+        value = {
+            "format": FORMAT,
+            "formula": chosen.to_json(),
+            "front": members,
+            "has_specs": self.features is not None,
+            "evaluations": self.evaluations_,
+            "generations": self.generations_,
+        }
+        write_text_atomically(path, json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the fitted estimator in a file that `save` wrote.
+
+        Its settings are not kept, but the provenance of its formulas has them.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to read; it may come from anyone.
+
+        Returns
+        -------
+        FormulaRegressor
+            Ready to predict.
+
+        Raises
+        ------
+        InputError
+            If the file is not what `save` wrote.
+        """
+        try:
+            fields = JsonFields(json.loads(read_text(path)), "saved estimator")
+            if fields.take("format", str) != FORMAT:
+                raise InputError(f"expected the format {FORMAT!r}, got {shown(fields.value['format'])}")
+            return cls._restored(fields)
+        except InputError as error:
+            raise InputError(f"{Path(path).name}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{Path(path).name}: expected JSON: {error}") from None
+
+    @classmethod
+    def _restored(cls, fields: JsonFields) -> Self:
+        estimator = cls()
+        estimator.formula_ = Formula.from_json(fields.take("formula", dict))
+        members = [JsonFields(item, "member of a front") for item in fields.take("front", list)]
+        estimator.front_ = ParetoFront(tuple(map(_member, members)))
+        estimator.features_, estimator.target_ = estimator.formula_.features, estimator.formula_.target
+        estimator.n_features_in_ = len(estimator.features_)
+        estimator.evaluations_ = fields.take("evaluations", int)
+        estimator.generations_ = fields.take("generations", int)
+        if fields.take("has_specs", bool):
+            estimator._of_file(estimator.features_)
+        fields.finish()
+        return estimator
+
+    def _formula_at(self, index: int | None) -> Formula:
+        """Return the formula of a position, or the chosen one; raises InputError where there is none."""
+        if not hasattr(self, "formula_"):
+            raise not_fitted(self)
+        if index is None:
+            return self.formula_
+        if not -len(self.front_) <= index < len(self.front_):
+            raise InputError(f"expected a position below {len(self.front_)} in the front, got {index}")
+        return self.front_[index].formula
+
+
+def _member(fields: JsonFields) -> ScoredFormula:
+    held_out = fields.take("validation_loss", object)
+    member = ScoredFormula(
+        Formula.from_json(fields.take("formula", dict)),
+        fields.take_number("loss"),
+        fields.take("complexity", int),
+        None if held_out is None else finite_number(held_out, "validation_loss"),
+    )
+    fields.finish()
+    return member
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    return optional_package("matplotlib.pyplot", _PLOTS).subplots()[1]

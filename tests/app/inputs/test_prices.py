@@ -1,0 +1,57 @@
+import math
+
+import pytest
+from trainlaw.app.inputs.prices import read_prices
+from trainlaw.app.inputs.selection import GpuSelection
+from trainlaw.datasets import built_in_gpus
+from trainlaw.formulas import InputError, UnknownNameError
+
+HEADER = "gpu,n_gpus,price_per_hour_eur,date,source\n"
+
+
+def prices(tmp_path, text):
+    (tmp_path / "prices.csv").write_text(text)
+    return read_prices(tmp_path / "prices.csv")
+
+
+def test_prices_are_those_of_the_machine_or_of_any(tmp_path):
+    found = prices(
+        tmp_path,
+        HEADER + "Tesla T4,,0.5,2026-01-31,a list\nNVIDIA A100-SXM4-40GB,8,2,2026-02-01,another\n"
+        "T4,4,0.4,2026-02-01,a list\n",
+    )
+    assert found.currency == "EUR"
+    assert (found.of("T4", 1), found.of("T4", 4), found.of("A100-SXM4-40GB", 8)) == (0.5, 0.4, 2.0)
+    assert math.isnan(found.of("A100-SXM4-40GB", 1)) and math.isnan(found.of("K80", 1))
+    assert "2026-01-31 to 2026-02-01" in found.origin
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("gpu,price\nT4,1\n", "price_per_hour_usd"),
+        (HEADER, "at least one price"),
+        (HEADER + "T4,,0,2026-01-31,a\n", r"line 2.*positive.*'0'"),
+        (HEADER + "T4,,inf,2026-01-31,a\n", "line 2.*positive"),
+        (HEADER + "T4,,1,31.1.2026,a\n", "line 2.*2026-09-20"),
+        (HEADER + "T4,,1,2026-01-31,\n", "line 2.*source"),
+        (HEADER + "T4,x,1,2026-01-31,a\n", "line 2.*n_gpus"),
+        (HEADER + "T5,,1,2026-01-31,a\n", "line 2.*'T5'"),
+    ],
+)
+def test_faulty_prices_are_named(text, error, tmp_path):
+    with pytest.raises(InputError, match=error):
+        prices(tmp_path, text)
+
+
+def test_gpus_are_selected_by_limits():
+    catalog = built_in_gpus()
+    some = GpuSelection(vendor="nvidia", min_memory_bytes=16e9, max_power_w=75)
+    found = {gpu.gpu for gpu in some.of(catalog)}
+    assert "T4" in found and found.isdisjoint({"GTX 1080", "V100-SXM2-16GB", "Radeon VII"})
+    changed = GpuSelection(names=("T4 with 2x bandwidth",)).of(catalog)
+    assert changed[0].bandwidth_byte_per_s == 2 * catalog.find("T4").bandwidth_byte_per_s
+    with pytest.raises(UnknownNameError, match="NVIDIA"):
+        GpuSelection(vendor="Nvidea").of(catalog)
+    with pytest.raises(InputError, match="no GPU"):
+        GpuSelection(max_memory_bytes=1.0).of(catalog)

@@ -1,0 +1,191 @@
+"""Plans of a training: their times are those of predict, and limits, ranking and scaling follow from them."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from math import inf, log2
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.inputs.prices import read_prices
+from trainlaw.app.inputs.requests import Setup, one_run
+from trainlaw.app.inputs.resolve import known_gpus, named_cnn
+from trainlaw.app.inputs.selection import GpuSelection
+from trainlaw.app.models.user_formula import find_formulas
+from trainlaw.app.predictions.plan import DEFAULT_OPTIONS, PlanOptions, plan_training
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.predictions.training import Training
+from trainlaw.app.terminal.plan import plans_csv, plans_json, plans_svg
+from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
+from trainlaw.formulas import InputError, UnknownNameError
+from typer.testing import CliRunner
+
+TRAINING = Training(1_281_167, 90)
+CATALOG = known_gpus()
+CNN = named_cnn("resnet50")
+CHOICE = find_formulas(Path("built-in"), "", Path("/nowhere"))
+PRICES = read_prices(Path("example"), CATALOG)
+
+
+def plans(options=DEFAULT_OPTIONS, prices=None, by="", **selection):
+    gpus = GpuSelection(**selection).of(CATALOG)
+    return plan_training(
+        CHOICE.formula, CHOICE.scaling, CNN, TRAINING,
+        gpus=gpus, catalog=CATALOG, options=options, prices=prices, ranked_by=by,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def priced():
+    return plans(PlanOptions(counts=(1, 2, 4, 8, 16)), PRICES)
+
+
+def test_hours_are_those_of_predict(priced):
+    for row in priced.frame.iloc[[0, 7, -1]].itertuples():
+        setup = Setup(row.precision, row.n_gpus, row.n_nodes)
+        (prediction,) = predict_runs(
+            CHOICE.formula, one_run("resnet50", row.gpu, row.batch_per_gpu, None, setup), CHOICE.scaling
+        )
+        assert row.time_s == prediction.time_s
+        iterations = 90 * -(-1_281_167 // (row.n_gpus * row.batch_per_gpu))
+        assert row.training_h == pytest.approx(iterations * prediction.time_s / 3600, rel=1e-12)
+        assert row.training_low_h / row.training_h == pytest.approx(prediction.low_s / prediction.time_s)
+        assert row.training_high_h / row.training_h == pytest.approx(prediction.high_s / prediction.time_s)
+
+
+def test_cost_and_energy_follow_from_the_hours(priced):
+    row = next(priced.frame.query("gpu == 'V100-SXM2-16GB' and n_gpus == 16").itertuples())
+    assert row.n_nodes == 2
+    assert row.cost == pytest.approx(row.training_h * 16 * 0.79)
+    assert row.energy_kwh == pytest.approx(row.training_h * 16 * 300 * 0.8 / 1000)
+    # A price for machines of one size is not one for others.
+    assert set(priced.frame.query("gpu == 'V100-SXM2-16GB'")["n_gpus"]) == {8, 16}
+    assert set(priced.frame["gpu"]) <= {gpu for gpu, _ in PRICES.prices}
+
+
+def test_measured_gpus_come_first_and_the_cheapest_first(priced):
+    frame = priced.frame
+    assert not frame["is_measured"].all() and frame["is_measured"].any()
+    assert frame["is_measured"].is_monotonic_decreasing
+    for _, part in frame.groupby("is_measured"):
+        assert part["cost"].is_monotonic_increasing
+    assert set(frame[~frame["is_measured"]]["gpu"]) == {"B200"}
+
+
+def test_limits_hold_for_the_prediction_or_for_its_upper_end():
+    some = {"vendor": "NVIDIA", "max_memory_bytes": 16e9, "max_power_w": 300.0}
+    within, surely = (
+        plans(PlanOptions(within_h=24), **some),
+        plans(PlanOptions(within_h=24, surely=True), **some),
+    )
+    assert within.frame["training_h"].max() <= 24 < within.frame["training_high_h"].max()
+    assert surely.frame["training_high_h"].max() <= 24
+    assert 0 < len(surely.frame) < len(within.frame) < len(within.considered)
+    for name in set(within.frame["gpu"]):
+        gpu = CATALOG.find(name)
+        assert gpu.memory_bytes <= 16e9 and gpu.tdp_w <= 300 and gpu.vendor == "NVIDIA"
+
+
+def test_every_plan_fits_and_no_larger_batch_does():
+    names = ("T4", "GTX 1060 6GB")
+    found = plans(PlanOptions(counts=(1,)), names=names).frame
+    for row in found.itertuples():
+        most = row.largest_batch
+        assert row.batch_per_gpu <= most
+        gpu, precision = row.gpu, Setup(row.precision)
+        fits = [
+            memory_needs(one_run("resnet50", gpu, n, None, precision))["fits"][0] for n in (most, most + 1)
+        ]
+        assert fits == ["fits", "may not fit"]
+    assert largest_batch(CNN, float("nan"), "fp32") == largest_batch(CNN, 1e8, "fp32") == 0
+
+
+def test_scaling_pays_while_each_doubling_saves_a_fifth():
+    counts = (1, 2, 3, 8, 16, 32)
+    found = plans(PlanOptions(counts=counts), names=("V100-SXM2-16GB",)).considered
+    for _, group in found.groupby(["precision", "batch_per_gpu"]):
+        hours, pays = group["training_h"].tolist(), 1
+        for (n, h), (m, k) in pairwise(zip(counts, hours, strict=True)):
+            if 1 - (k / h) ** (1 / log2(m / n)) < 0.2:
+                break
+            pays = m
+        assert set(group["pays_to_gpus"]) == {pays}
+    # Over 10-gigabit Ethernet the step to several nodes does not pay for a fast iteration.
+    assert found["pays_to_gpus"].min() < 32
+
+
+def test_the_front_has_no_beaten_plan(priced):
+    front, frame = priced.front(), priced.frame
+    assert front["training_h"].is_monotonic_increasing and front["cost"].is_monotonic_decreasing
+    for row in front.itertuples():
+        beating = (frame["training_h"] <= row.training_h) & (frame["cost"] <= row.cost)
+        same = (frame["training_h"] == row.training_h) & (frame["cost"] == row.cost)
+        assert not (beating & ~same).any()
+    circles = [item for item in ET.fromstring(plans_svg(priced)).iter() if item.tag.endswith("circle")]
+    assert len(circles) == len(frame) + len(front)
+
+
+def test_csv_and_json_hold_every_plan(priced, tmp_path):
+    (tmp_path / "plans.csv").write_text(plans_csv(priced))
+    table, value = pd.read_csv(tmp_path / "plans.csv"), json.loads(plans_json("formula: here", priced))
+    assert len(table) == len(value["plans"]) == len(priced.frame)
+    assert np.allclose(table["cost_usd"], priced.frame["cost"])
+    assert list(value["plans"][0]) == list(table.columns)
+    assert "cost_usd" not in plans_csv(plans(PlanOptions(counts=(1,)), names=("T4",))).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (PlanOptions(counts=(9,)), "got 9"),
+        (PlanOptions(batches=(10**6,)), "memory"),
+        (PlanOptions(within_h=1e-3), "fastest"),
+        (PlanOptions(counts=()), "--gpus"),
+    ],
+)
+def test_impossible_plans_say_why(options, error):
+    with pytest.raises(InputError, match=error):
+        plans(options, names=("T4",))
+
+
+def test_only_known_rankings():
+    with pytest.raises(UnknownNameError, match="energy"):
+        plans(by="beauty", names=("T4",))
+    by_energy = plans(by="energy", vendor="NVIDIA").frame
+    assert by_energy[by_energy["is_measured"]]["energy_kwh"].is_monotonic_increasing
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, ["plan", "--cnn", "resnet50", *map(str, arguments)])
+    return done.exit_code, done.stdout if not done.exit_code else done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--within", "24h", "--prices", "example"),
+        ("--gpus", "1", "--max-memory", "16GB", "--max-power", "300"),
+        ("--gpu", "V100-SXM2-16GB", "--gpus", "1,2,4,8,16,32,64"),
+    ],
+)
+def test_the_table_fits_a_screen(arguments, in_empty_folder):
+    code, text = run(*arguments)
+    lines = text.splitlines()
+    assert code == 0 and len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert lines[0].startswith("formula: the built-in formula; error on held-out GPUs ")
+    assert ("no prices" in text) == ("--prices" not in arguments)
+    assert ("scaling pays up to" in text) == (arguments[1] != "1")
+    for quantity in re.findall(r"[\d.]+ (?:h|d|kWh|USD)\b", text):
+        assert float(quantity.split()[0]) > 0
+
+
+def test_files_are_written_and_cost_needs_prices(in_empty_folder):
+    code, _ = run("--gpus", 1, "--vendor", "amd", "--out", "plans.csv", "--plot", "plans.svg")
+    assert code == 0 and Path("plans.csv").read_text().startswith("gpu,n_gpus,")
+    assert Path("plans.svg").read_text().startswith("<svg")
+    assert run("--budget", 5)[0] == run("--by", "cost")[0] == run("--max-memory", "big")[0] == 2
+    assert inf not in plans(PlanOptions(counts=(1,)), names=("T4",)).frame["training_h"].tolist()
