@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.models.errors import OWN_CLASS, intervals_of
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_formula, fits_word
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
+    FIRST_PRECISION,
     OF_LINK,
     PEAK,
     PREFIX,
@@ -18,10 +20,20 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_form,
     cell_names,
+    exchange_formula,
     kind_of,
     values_of,
 )
-from trainlaw.app.workbook.tables import HEAD, NO_LINK, ORDERS, OWN_LINK, gpu_table_rows
+from trainlaw.app.workbook.tables import (
+    BY_COST,
+    HEAD,
+    NO_LINK,
+    OWN_LINK,
+    gpu_table_rows,
+    interval_class,
+    interval_factor,
+    is_known_generation,
+)
 from trainlaw.datasets import FEATURES
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers import split_for_excel
@@ -29,12 +41,16 @@ from xlsxwriter.utility import xl_col_to_name
 
 NAME = "All GPUs"
 _WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
-FIRST_PRICE = 2.0
 FIRST_IMAGES = 1_281_167.0
-_IN_RANKING = ("gpu", "cost", "epoch", "time", "throughput", "fits", "outside", "price", "rank")
+_IN_RANKING = (
+    "gpu", "time", "low", "high", "throughput", "epoch", "cost", "price", "fits", "measured", "outside",
+    "below", "above", "rank",
+)  # fmt: skip
+LAST = 1e12  # added to the ranking key of GPUs without a price, where others have one
 
 
-SPARE = 36  # rows for GPUs that the user adds
+YES, NO = "yes", "no"
+SPARE = 24  # rows for GPUs that the user adds
 TOP = 4  # first row, counted from 0
 
 
@@ -60,7 +76,7 @@ class GpuTable:
     @cached_property
     def rows(self) -> dict[str, dict[str, object]]:
         """The specifications of the known GPUs."""
-        return gpu_table_rows()
+        return gpu_table_rows(self.model.formula)
 
     @property
     def count(self) -> int:
@@ -202,7 +218,7 @@ def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
 
         return table.live(table.named(row), f'IFERROR({link_formula(name, look_up)},"")')
 
-    own_links = [str(facts["link"]) for facts in table.rows.values()]
+    own_links = [str(facts["link"]) or NO_LINK for facts in table.rows.values()]
     table.add(GpuColumn("link", "link between GPUs", "", "unit", link, own_links))
     for name in needed:
         unit = "s/B" if name == "link_s_per_byte" else str(FEATURES[name].spec.unit)
@@ -224,6 +240,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
     own, values = _add_features(table)
     _add_outside(table, own, values)
     _add_times(table, own, values)
+    _add_intervals(table)
     _add_speed_and_memory(table)
     _add_costs(table)
     sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 18) for column in table.columns])
@@ -261,11 +278,9 @@ def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
 def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
     """Add how many features lie outside the training range; those of the workload count for every GPU."""
     features, ranges = list(table.model.features), table.model.formula.ranges
-    # A precision without training runs counts as one more feature outside.
-    untrained = f"(1-INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0)))"
 
     def formula(row: int) -> str:
-        flags = [untrained]
+        flags = ["0"]
         for name in features:
             if name not in own:
                 flags.append(f"INDEX({PREFIX}outside,{features.index(name) + 1})")
@@ -296,9 +311,9 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
     def all_reduce(row: int) -> str:
-        text = split_for_excel(model.all_reduce, table.base_places(row), str).formula
-        both = f'IFERROR((1-{PREFIX}hidden)*({text}),"")'
-        return table.live(f"ISNUMBER({table.cell('single', row)})", both)
+        single = table.cell("single", row)
+        text = exchange_formula(model, table.base_places(row), single)
+        return table.live(f"ISNUMBER({single})", f'IFERROR({text},"")')
 
     def total(row: int) -> str:
         parts = [table.cell("single", row), table.cell("all_reduce", row)]
@@ -332,6 +347,45 @@ def _where(table: GpuTable, key: str, text: Callable[[int], str]) -> Callable[[i
     return lambda row: table.live(f"ISNUMBER({table.cell(key, row)})", text(row))
 
 
+def _add_intervals(table: GpuTable) -> None:
+    """Add whether the GPU's generation has training runs, and the interval of its time."""
+    formula, times = table.model.formula, table.numbers("time")
+    layout = f"{PREFIX}layout" if "is_channels_last" in table.model.base_columns else ""
+    kind = interval_class(f"{PREFIX}precision", layout)
+    seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
+
+    def measured(row: int) -> str:
+        known = is_known_generation(formula, table.fact("generation", row))
+        return table.live(table.named(row), f'IF({known}=1,"{YES}","{NO}")')
+
+    def factor(row: int) -> str:
+        own = f'IF({table.fact("vendor", row)}="{OWN_CLASS}","{OWN_CLASS}",{kind})'
+        known = f'({table.cell("measured", row)}="{YES}")'
+        return table.live(table.named(row), interval_factor(own, known))
+
+    facts = [(str(row["vendor"]), str(row["generation"])) for row in table.rows.values()]
+    words: list[float | str] = [YES if seen is None or generation in seen else NO for _, generation in facts]
+    kinds = [OWN_CLASS if vendor == OWN_CLASS else FIRST_PRECISION for vendor, _ in facts]
+    factors = np.array([intervals.factor(own, facts[row][1]) for row, own in enumerate(kinds)])
+    table.add(GpuColumn("measured", "training runs of its generation", "", "unit", measured, words))
+    table.add(
+        GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist())
+    )
+    for key, title, text, found in (
+        ("low", "interval from", "{time}/{factor}", times / factors),
+        ("high", "interval to", "{time}*{factor}", times * factors),
+        ("below", "interval below", "{time}-{time}/{factor}", times - times / factors),
+        ("above", "interval above", "{time}*{factor}-{time}", times * factors - times),
+    ):
+        end = partial(_interval_end, table, text)
+        table.add(GpuColumn(key, title, "s", "seconds", end, shown(found)))
+
+
+def _interval_end(table: GpuTable, text: str, row: int) -> str:
+    cells = {key: table.cell(key, row) for key in ("time", "factor")}
+    return table.live(f"AND(ISNUMBER({cells['time']}),N({cells['factor']})>0)", text.format(**cells))
+
+
 def _add_speed_and_memory(table: GpuTable) -> None:
     model, times = table.model, table.numbers("time")
     images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
@@ -358,26 +412,32 @@ def memory_needed(model: Model) -> tuple[float, float]:
 def _add_costs(table: GpuTable) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST_IMAGES / table.model.values["batch_per_gpu"])
-    hours = table.numbers("time") * steps / 3600.0
-    cost = hours * FIRST_PRICE
+    times = table.numbers("time")
+    hours = times * steps / 3600.0
 
     def price(row: int) -> str:
         own = table.fact("price_usd_per_hour", row)
-        return table.live(table.named(row), f"IF(ISNUMBER({own}),{own},{PREFIX}price)")
+        return f'IF(ISNUMBER({own}),{own},"")'
 
     def cell(key: str, row: int) -> str:
         return table.cell(key, row)
 
+    def key(row: int) -> str:
+        by_cost = f"IF(ISNUMBER({cell('cost', row)}),{cell('cost', row)},{LAST:.0f}+{cell('time', row)})"
+        return f'IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{cell("time", row)})'
+
+    def cost(row: int) -> str:
+        both = f"COUNT({cell('epoch', row)},{cell('price', row)})=2"
+        return table.live(both, f"{cell('epoch', row)}*{cell('price', row)}*{PREFIX}n_gpus")
+
     of_epoch = _where(table, "time", lambda row: f"{cell('time', row)}*{PREFIX}iterations/3600")
-    of_cost = _where(table, "epoch", lambda row: f"{cell('epoch', row)}*{cell('price', row)}*{PREFIX}n_gpus")
-    by_cost = f'{PREFIX}order="{ORDERS[0]}"'
-    key = _where(table, "time", lambda row: f"IF({by_cost},{cell('cost', row)},{cell('time', row)})")
+    nothing = [""] * len(table.rows)
     for column in (
         GpuColumn("epoch", "time per epoch", "h", "money", of_epoch, shown(hours)),
-        GpuColumn("price", "GPU price", "USD/h", "money", price, [FIRST_PRICE] * len(table.rows)),
-        GpuColumn("cost", "cost per epoch", "USD", "money", of_cost, shown(cost)),
-        GpuColumn("key", "ranking key", "", "seconds", key, shown(cost)),
-        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(cost)),
+        GpuColumn("price", "GPU price", "USD/h", "money", price, nothing),
+        GpuColumn("cost", "cost per epoch", "USD", "money", cost, nothing),
+        GpuColumn("key", "ranking key", "", "seconds", _where(table, "time", key), shown(times)),
+        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(times)),
     ):
         table.add(column)
 

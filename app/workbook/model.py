@@ -8,12 +8,20 @@ from functools import cached_property
 import numpy as np
 from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
 from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
+from trainlaw.app.models.terms import (
+    NamedConstant,
+    Part,
+    parts_of,
+    plain_expression,
+    with_named_constants,
+)
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -62,23 +70,44 @@ ROUNDS = "exchange_rounds"
 class Model:
     """A formula as the workbook computes it.
 
-    expression : over features, grouped constants and `constants`, which replace its numbers. terms : add up
-    to it. features : each over base columns. all_reduce : what several GPUs add, over base columns, 0 where
-    the formula covers several GPUs. values : of all these names for the first choice, in their units.
+    expression : over features, grouped constants and `constants`, which replace its numbers. parts : its
+    terms, those inside maxima one by one. features : each over base columns. all_reduce : what several GPUs
+    add by the textbook, over base columns, 0 where the formula covers several GPUs. values : of all these
+    names for the first choice, in their units.
     """
 
     formula: Formula
     expression: Expression
     constants: tuple[NamedConstant, ...]
-    terms: tuple[Expression, ...]
+    parts: tuple[Part, ...]
     features: Mapping[str, Expression]
     all_reduce: Expression
 
     @cached_property
+    def terms(self) -> tuple[Expression, ...]:
+        """The terms as they stand, inside or outside a maximum."""
+        return tuple(part.expression for part in self.parts)
+
+    @cached_property
+    def scaling(self) -> Formula | None:
+        """The built-in formula for several GPUs; None where the formula itself covers them."""
+        return None if handling(self.formula).covers_multi_gpu else formula_named(SCALING_FORMULA)
+
+    @cached_property
+    def scaled(self) -> Expression:
+        """The time on several GPUs by the scaling formula, over base columns and `SINGLE_GPU_TIME`."""
+        if self.scaling is None:
+            return Constant(0.0)
+        names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
+        return substitute(
+            plain_expression(self.scaling), {name: feature_expression(name) for name in names}
+        )
+
+    @cached_property
     def base_columns(self) -> tuple[str, ...]:
-        """The base columns behind features, all-reduce and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, LEAST_NEED, USUAL_NEED)
-        return tuple(sorted({name for part in parts for name in variables(part)}))
+        """The base columns behind features, several GPUs and memory, sorted."""
+        parts = (*self.features.values(), self.all_reduce, self.scaled, LEAST_NEED, USUAL_NEED)
+        return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
     def feature_base_columns(self) -> tuple[str, ...]:
@@ -108,9 +137,18 @@ class Model:
 
     @property
     def term_seconds(self) -> list[float]:
-        """The terms for the first choice, in seconds."""
+        """The terms as they count for the first choice, in seconds: 0 where another side is larger."""
+
+        def value(expression: Expression) -> float:
+            return float(values_of(expression, known)[0])
+
         known = {name: np.array([value]) for name, value in self.values.items()}
-        return [float(values_of(term, known)[0]) for term in self.terms]
+        found = []
+        for part in self.parts:
+            sides = [(value(own), value(other), larger) for own, other, larger in part.against]
+            counts = all(own > other if larger else own >= other for own, other, larger in sides)
+            found.append(value(part.expression) if counts else 0.0)
+        return found
 
     @property
     def seconds(self) -> float:
@@ -172,20 +210,24 @@ def cell_names(names: Iterable[str]) -> dict[str, str]:
     return {name: cell_name(name) for name in names}
 
 
+def with_groups_as_features(formula: Formula) -> Formula:
+    """Return a formula whose grouped constants are features, so that each stays in the expression."""
+    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
+    return replace(formula, features=(*formula.features, *grouped), grouped=())
+
+
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
     differ only in characters that no cell name may have.
     """
-    # As features the grouped constants stay in the expression, each in a cell.
-    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
+    ungrouped = with_groups_as_features(formula)
     expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     model = Model(
-        formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, all_reduce
+        formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce
     )
     for name in model.base_columns:
         if kind_of(name) == "unknown":
@@ -210,6 +252,26 @@ def kind_of(name: str) -> str:
         return "cnn"
     chosen = (*INPUTS, *OF_INPUT, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
+
+
+def exchange_formula(model: Model, places: Mapping[str, str], single: str) -> str:
+    """Return the cell formula of what several GPUs add to the time on one, as `trainlaw predict` has it.
+
+    places : addresses of the base columns. single : of the time on one GPU. The scaling formula gives it for
+    the algorithms that it covers, unless a hidden share is entered; else the textbook.
+    """
+    textbook = f"(1-{PREFIX}hidden)*({_in_one_cell(model.all_reduce, places)})"
+    if model.scaling is None:
+        return textbook
+    scaled = _in_one_cell(model.scaled, {**places, SINGLE_GPU_TIME: single})
+    return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled}-{single},0),{textbook}))"
+
+
+def _in_one_cell(expression: Expression, places: Mapping[str, str]) -> str:
+    text = split_for_excel(expression, places, str)
+    if text.helpers:
+        raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
+    return text.formula
 
 
 def cell_form(expression: Expression) -> "CellForm":
