@@ -25,7 +25,7 @@ STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "small": {"font_color": "#666666", "font_size": 9, "num_format": "General", "align": "right"},
         "unit": {"align": "left", "indent": 1},
         "title": {"bold": True, "font_size": 16},
-        "section": {"bold": True, "font_size": 12, "bottom": 1},
+        "section": {"bold": True, "font_size": 12, "bottom": 1, "valign": "bottom"},
         "head": {**_HEAD, "bottom": 1},
         "head_unit": {**_HEAD, "bottom": 1, "align": "left", "indent": 1},
         "head_right": {**_HEAD, "bottom": 1, "align": "right"},

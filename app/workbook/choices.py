@@ -7,6 +7,7 @@ from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.plan import SheetWriter
 from trainlaw.app.workbook.gpus import FIRST_IMAGES
 from trainlaw.app.workbook.model import (
+    FIRST_ALGORITHM,
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,
@@ -21,7 +22,6 @@ from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 
 FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
-FIRST_ALGORITHM = "ring"
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share", "us": "input_money"}
 _WHOLE, _SHARE, _FLAG, _POSITIVE = "whole", "share", "flag", "positive"
@@ -85,7 +85,9 @@ def _choices(model: Model) -> list[Choice]:
     needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us"}
     base = {"layout": "is_channels_last", "host_launch_us": "host_launch_s"}
     rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
-    return [row for row in rows if row.name not in needed or base.get(row.name, row.name) in model.base_columns]
+    return [
+        row for row in rows if row.name not in needed or base.get(row.name, row.name) in model.base_columns
+    ]
 
 
 def _named(name: str, title: str, value: str, listed: str, note: str, labels: str, fault: str) -> Choice:
@@ -109,7 +111,9 @@ def _number(name: str, title: str, value: float, note: str, unit: str, kind: str
         _POSITIVE: (f"{cell}>0", "a number above 0"),
     }
     test, words = tests[kind]
-    return Choice(name, title, value, note, f"IF(ISNUMBER({cell}),{test},FALSE)", f"enter {words}", unit, "", kind)
+    return Choice(
+        name, title, value, note, f"IF(ISNUMBER({cell}),{test},FALSE)", f"enter {words}", unit, "", kind
+    )
 
 
 def _of_cnn() -> list[Choice]:
@@ -129,7 +133,7 @@ def _of_cnn() -> list[Choice]:
 
 def _of_gpu() -> list[Choice]:
     gpus = "unknown GPU: choose from the list, or add a row to sheet GPUs"
-    note = "number format; PyTorch's default: column default_precision of sheet GPUs"
+    note = "PyTorch's default: column default_precision of sheet GPUs"
     return [
         _named("gpu", "GPU", FIRST_GPU, "gpus_listed", "add custom ones as rows of sheet GPUs", "gpus", gpus),
         _option("precision", "precision", FIRST_PRECISION, note),
@@ -145,7 +149,12 @@ def _of_several_gpus() -> list[Choice]:
     whole = f"IF(AND({spread.valid},{several.valid}),MOD({n},{nodes})=0,FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
     shared = _number(
-        "hidden", "exchange hidden behind computation", 0.0, "0 %: as measured; else by the textbook", "%", _SHARE
+        "hidden",
+        "exchange hidden behind computation",
+        0.0,
+        "0 %: as measured; else by the textbook",
+        "%",
+        _SHARE,
     )
     return [
         several,
@@ -189,4 +198,3 @@ def _of_training() -> list[Choice]:
         _number("epochs", "epochs", FIRST_EPOCHS, "", "epochs", _POSITIVE),
         _option("order", "rank GPUs by", ORDERS[0], "enter prices in the yellow column of sheet GPUs"),
     ]
-

@@ -147,7 +147,7 @@ def write_compare(book: BookPlan, model: Model) -> None:
     cnns, gpus = _first_cnns(), {name: known[name] for name in FIRST_GPUS}
     rows, columns = _lines(factors.rows), _lines(factors.columns)
     left = 2 + len(rows)
-    sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * len(gpus)])
+    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * (left - 2), *[13] * len(gpus)])
     sheet.title(
         "CNNs and GPUs side by side",
         "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "

@@ -5,11 +5,13 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.models.memory import INSTEAD
+from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part, terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
 from trainlaw.app.text.tables import plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
+    FIRST_ALGORITHM,
     INPUTS,
     OF_INPUT,
     OF_LINK,
@@ -18,10 +20,10 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PREFIX,
     ROUNDS,
+    ExchangeForm,
     Model,
     cell_name,
     cell_names,
-    exchange_formula,
     first_choice,
     kind_of,
     values_of,
@@ -32,7 +34,7 @@ from trainlaw.formulas.printers import split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
-_WIDTHS = (58, 20, 20, 18, 18, 10, 90)
+_WIDTHS = (58, 20, 20, 18, 18, 10, 110)
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 
@@ -51,11 +53,12 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
+    sheet.plan.frozen = (2, 1)
     return sheet
 
 
 def _terms_end(model: Model) -> int:
-    return 4 + len(model.parts) + 2
+    return 4 + len(model.parts) + 3
 
 
 def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:
@@ -134,19 +137,28 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    exchange = exchange_formula(model, cell_names(model.base_columns), f"{PREFIX}single_s")
+    exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
     sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
     sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}all_reduce_s", row, 1)
     _share(sheet, row, 0.0)
     scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
-    by = f"by the scaling formula {scaling}; other algorithms: textbook" if scaling else "included in the terms"
+    by = (
+        f"by the scaling formula {scaling}; other algorithms: textbook"
+        if scaling
+        else "included in the terms"
+    )
     sheet.text(row, 3, by, "unit")
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
     sheet.define(f"{PREFIX}single_s", row + 1, 1)
+    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
+    sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
+    is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
+    sheet.formula(row + 2, 1, f'IFERROR(IF({PREFIX}hidden=0,{covered},0),"{UNKNOWN}")', is_scaled)
+    sheet.define(f"{PREFIX}is_scaled", row + 2, 1)
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -202,7 +214,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         text = split_for_excel(form, names, str).formula
         sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
         sheet.text(line, 2, unit_text(spec.unit), "unit")
-        sheet.text(line, 6, meaning(spec, form), "unit")
+        sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         if name in model.derived:
             sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
@@ -296,7 +308,9 @@ def fact_formula(name: str) -> str:
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    found = f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    found = (
+        f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    )
     cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 

@@ -20,7 +20,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_form,
     cell_names,
-    exchange_formula,
+    ExchangeForm,
     kind_of,
     values_of,
 )
@@ -72,6 +72,7 @@ class GpuTable:
 
     model: Model
     columns: list[GpuColumn] = field(default_factory=list)
+    letters: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[str, dict[str, object]]:
@@ -92,11 +93,12 @@ class GpuTable:
     def add(self, column: GpuColumn) -> None:
         """Add a column; the spare rows stay empty."""
         padded = [*column.values, *[""] * (self.count - len(column.values))]
+        self.letters[column.key] = str(xl_col_to_name(len(self.columns)))
         self.columns.append(replace(column, values=padded))
 
     def letter(self, key: str) -> str:
         """Return the letter of a column."""
-        return str(xl_col_to_name(next(n for n, column in enumerate(self.columns) if column.key == key)))
+        return self.letters[key]
 
     def cell(self, key: str, row: int) -> str:
         """Return the address of a column's cell in a row."""
@@ -126,7 +128,7 @@ class GpuTable:
 
     def has(self, key: str) -> bool:
         """Return whether there is such a column."""
-        return any(column.key == key for column in self.columns)
+        return key in self.letters
 
     def live(self, condition: str, formula: str) -> str:
         """Return a cell formula that stays empty where the condition does not hold."""
@@ -138,13 +140,9 @@ class GpuTable:
 
     def base_places(self, row: int) -> dict[str, str]:
         """Return the addresses of the base columns for a row: those of its GPU, else those of the choice."""
-        places = cell_names(self.model.base_columns)
-        for name in self.model.base_columns:
-            if self.has(name):
-                places[name] = self.cell(name, row)
-            elif kind_of(name) == "gpu":
-                places[name] = self.fact(name, row)
-        return places
+        own = {name: self.cell(name, row) for name in self.model.base_columns if self.has(name)}
+        facts = {name: self.fact(name, row) for name in self.model.gpu_columns if name not in own}
+        return {**self.model.cells, **facts, **own}
 
     def base_values(self) -> dict[str, np.ndarray]:
         """Return the base columns of the known GPUs for the first choice, each of shape (n_gpus,)."""
@@ -262,16 +260,19 @@ def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
     base, features = table.base_values(), table.model.features
     values = {name: values_of(form, base) for name, form in features.items()}
     own = [name for name, form in features.items() if any(kind_of(part) == "gpu" for part in variables(form))]
+    places = {row: table.base_places(row) for row in range(TOP + 1, TOP + table.count + 1)}
 
-    def cell(form: Expression, row: int) -> str:
-        text = split_for_excel(form, table.base_places(row), str).formula
+    known = table.numbers("known") == 1.0
+
+    def cell(form: CellForm, row: int) -> str:
+        text = form.filled(-1, places[row], str)
         return table.live(f"{table.cell('known', row)}=1", f'IFERROR({text},"")')
 
     for name in own:
         spec = FEATURES[name].spec
         unit, title = "" if spec.unit.is_dimensionless else str(spec.unit), name.replace("_", " ")
-        formula = partial(cell, features[name])
-        table.add(GpuColumn(f"feature {name}", title, unit, "seconds", formula, shown(values[name])))
+        formula, found = partial(cell, cell_form(features[name])), np.where(known, values[name], math.nan)
+        table.add(GpuColumn(f"feature {name}", title, unit, "seconds", formula, shown(found)))
     return own, values
 
 
@@ -301,18 +302,20 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     """Add the time on one GPU, in steps where it is too long for one cell, the all-reduce, and the sum."""
     model, shape = table.model, np.zeros(len(table.rows))
     columns = {**values, **{name: shape + value for name, value in model.numbers.items()}}
-    form = cell_form(model.expression)
+    form, known = cell_form(model.expression), table.numbers("known") == 1.0
     for index, part in enumerate(form.meanings):
         step = partial(_step, table, own, form, index)
-        found = shown(values_of(part, columns) + shape)
+        found = shown(np.where(known, values_of(part, columns) + shape, math.nan))
         table.add(GpuColumn(f"step {index}", f"step {index + 1}", "", "general", step, found))
-    single = shown(values_of(model.expression, columns) + shape)
+    single = shown(np.where(known, values_of(model.expression, columns), math.nan))
     # The first choice is one GPU, which has nothing to reduce.
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
+    exchange = ExchangeForm(model)
+
     def all_reduce(row: int) -> str:
         single = table.cell("single", row)
-        text = exchange_formula(model, table.base_places(row), single)
+        text = exchange.filled(table.base_places(row), single)
         return table.live(f"ISNUMBER({single})", f'IFERROR({text},"")')
 
     def total(row: int) -> str:
@@ -328,8 +331,8 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
 
 
 def _places(table: GpuTable, own: Sequence[str], row: int) -> dict[str, str]:
-    shared = cell_names({*table.model.features, *table.model.numbers})
-    return shared | {name: table.cell(f"feature {name}", row) for name in own}
+    shared = table.model.cells
+    return {**shared, **{name: table.cell(f"feature {name}", row) for name in own}}
 
 
 def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: int) -> str:
@@ -368,9 +371,7 @@ def _add_intervals(table: GpuTable) -> None:
     kinds = [OWN_CLASS if vendor == OWN_CLASS else FIRST_PRECISION for vendor, _ in facts]
     factors = np.array([intervals.factor(own, facts[row][1]) for row, own in enumerate(kinds)])
     table.add(GpuColumn("measured", "training runs of its generation", "", "unit", measured, words))
-    table.add(
-        GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist())
-    )
+    table.add(GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist()))
     for key, title, text, found in (
         ("low", "interval from", "{time}/{factor}", times / factors),
         ("high", "interval to", "{time}*{factor}", times * factors),
@@ -396,7 +397,7 @@ def _add_speed_and_memory(table: GpuTable) -> None:
 
     def fits(row: int) -> str:
         held = table.fact("memory_bytes", row)
-        word = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", held)
+        word = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
         return table.live(table.named(row), word)
 
     answers = [fits_word(*needs, size) for size in table.facts("memory_bytes")]

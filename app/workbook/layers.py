@@ -101,7 +101,7 @@ class LayerModel(Model):
         found = [np.broadcast_to(values_of(term, columns), len(self.counts)) for term in self.terms]
         return np.asarray(np.array(found) * self.counts)
 
-    @property
+    @cached_property
     def term_seconds(self) -> list[float]:
         """The terms for the first choice, in seconds."""
         return [float(value) for value in self.term_values.sum(axis=1)]
@@ -137,9 +137,7 @@ def layer_model(formula: Formula) -> LayerModel:
     }
     # A maximum is taken in each layer, so its sides have no sum of their own.
     parts = tuple(map(Part, terms_of(ungrouped, expression)))
-    return LayerModel(
-        formula, expression, constants, parts, {}, feature_expression(EXCHANGE), features
-    )
+    return LayerModel(formula, expression, constants, parts, {}, feature_expression(EXCHANGE), features)
 
 
 def _columns(model: LayerModel) -> list[str]:

@@ -42,6 +42,7 @@ FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
+FIRST_ALGORITHM = "ring"
 
 # Base columns that the user enters, with the first choice.
 INPUTS: Mapping[str, float] = {
@@ -99,15 +100,23 @@ class Model:
         if self.scaling is None:
             return Constant(0.0)
         names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
-        return substitute(
-            plain_expression(self.scaling), {name: feature_expression(name) for name in names}
-        )
+        return substitute(plain_expression(self.scaling), {name: feature_expression(name) for name in names})
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, several GPUs and memory, sorted."""
         parts = (*self.features.values(), self.all_reduce, self.scaled, LEAST_NEED, USUAL_NEED)
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
+
+    @cached_property
+    def gpu_columns(self) -> tuple[str, ...]:
+        """The base columns that are facts of the GPU."""
+        return tuple(name for name in self.base_columns if kind_of(name) == "gpu")
+
+    @cached_property
+    def cells(self) -> dict[str, str]:
+        """The defined names of base columns, features and numbers."""
+        return cell_names({*self.base_columns, *self.features, *self.numbers})
 
     @cached_property
     def feature_base_columns(self) -> tuple[str, ...]:
@@ -135,7 +144,7 @@ class Model:
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
         return base | features | self.numbers
 
-    @property
+    @cached_property
     def term_seconds(self) -> list[float]:
         """The terms as they count for the first choice, in seconds: 0 where another side is larger."""
 
@@ -143,7 +152,7 @@ class Model:
             return float(values_of(expression, known)[0])
 
         known = {name: np.array([value]) for name, value in self.values.items()}
-        found = []
+        found: list[float] = []
         for part in self.parts:
             sides = [(value(own), value(other), larger) for own, other, larger in part.against]
             counts = all(own > other if larger else own >= other for own, other, larger in sides)
@@ -254,24 +263,27 @@ def kind_of(name: str) -> str:
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
 
 
-def exchange_formula(model: Model, places: Mapping[str, str], single: str) -> str:
-    """Return the cell formula of what several GPUs add to the time on one, as `trainlaw predict` has it.
+class ExchangeForm:
+    """What several GPUs add to the time on one, as `trainlaw predict` has it, as a cell formula.
 
-    places : addresses of the base columns. single : of the time on one GPU. The scaling formula gives it for
-    the algorithms that it covers, unless a hidden share is entered; else the textbook.
+    The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else
+    the textbook.
     """
-    textbook = f"(1-{PREFIX}hidden)*({_in_one_cell(model.all_reduce, places)})"
-    if model.scaling is None:
-        return textbook
-    scaled = _in_one_cell(model.scaled, {**places, SINGLE_GPU_TIME: single})
-    return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled}-{single},0),{textbook}))"
 
+    def __init__(self, model: Model) -> None:
+        """Raise InputError where a formula is too long for one cell."""
+        self.textbook, self.scaled = cell_form(model.all_reduce), cell_form(model.scaled)
+        self.is_scaled = model.scaling is not None
+        if self.textbook.meanings or self.scaled.meanings:
+            raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
 
-def _in_one_cell(expression: Expression, places: Mapping[str, str]) -> str:
-    text = split_for_excel(expression, places, str)
-    if text.helpers:
-        raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
-    return text.formula
+    def filled(self, places: Mapping[str, str], single: str) -> str:
+        """Return the cell formula; places : addresses of the base columns, single : of the time on one GPU."""
+        textbook = f"(1-{PREFIX}hidden)*({self.textbook.filled(-1, places, str)})"
+        if not self.is_scaled:
+            return textbook
+        scaled = self.scaled.filled(-1, {**places, SINGLE_GPU_TIME: single}, str)
+        return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled}-{single},0),{textbook}))"
 
 
 def cell_form(expression: Expression) -> "CellForm":

@@ -83,7 +83,7 @@ _HEADS: Mapping[str, _Head] = {
     "price": _Head("GPU price", "USD/h", "money", 9),
     "fits": _Head("fits in memory", "", "unit", 13),
     "measured": _Head("training runs of its generation", "", "unit", 15),
-    "outside": _Head("features outside training", "count", "general", 11),
+    "outside": _Head("features out of range", "", "general", 11),
     "below": _Head("interval, below", "ms", "faint", 9, "1000*"),
     "above": _Head("interval, above", "ms", "faint", 9, "1000*"),
 }
@@ -287,7 +287,9 @@ def _results(sheet: SheetWriter, row: int, title: str, lines: Sequence[_Result])
 
 def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
-    sheet.text(_TOP - 1, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section")
+    sheet.text(
+        _TOP - 1, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section"
+    )
     for column, head in enumerate(_HEADS.values(), start=_RANKED):
         text = f"{head.title}, {head.unit}" if head.unit else head.title
         sheet.text(_TOP, column, text, "head_unit" if head.style == "unit" else "head_right")

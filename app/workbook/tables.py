@@ -81,7 +81,9 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
         known = {gpu.gpu: _with_link(gpu, specifications[gpu.gpu]) for gpu in members}
         empty = next(iter(known.values()), {})
         if known:
-            rows[heading] = {name: "" if isinstance(value, str) else math.nan for name, value in empty.items()}
+            rows[heading] = {
+                name: "" if isinstance(value, str) else math.nan for name, value in empty.items()
+            }
         rows |= known
     return rows
 
@@ -97,7 +99,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
     >>> sorted(["RTX 4070", "RTX 980"], key=_natural)
     ['RTX 980', 'RTX 4070']
     """
-    return [(int(part or 0), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name.lower())]
+    return [
+        (int(part or 0), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name.lower())
+    ]
 
 
 def cnn_table_rows() -> dict[str, dict[str, str | float]]:
@@ -203,8 +207,9 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
 
 def write_options(book: BookPlan, model: Model) -> None:
     """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
-    sheet, formula = SheetWriter(book, "Options", [42, 24, 22, 26, 22, 22, 22, 22, 22]), model.formula
+    sheet, formula = SheetWriter(book, "Options", [42, 24, 24, 26, 26, 32, 22, 22, 22]), model.formula
     sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
+    sheet.plan.frozen = (2, 1)
     trained = formula.provenance.get("precisions")
     rows = [
         [name, *row.values(), float(trained is None or name in trained)]
@@ -240,12 +245,7 @@ def _algorithms(sheet: SheetWriter, model: Model, row: int) -> int:
     heads = ["algorithm", *(algorithm_indicator(feature) for feature in times), "scaled"]
     row = _named_table(sheet, row, heads, rows)
     sheet.text(row, 0, "mpi: a ring staged through host memory; it has the closed form of the ring", "note")
-    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
-    sheet.text(row + 1, 0, "the scaling formula gives the time on several GPUs")
-    first = float(covers_algorithm(model.scaling, "ring"))
-    sheet.formula(row + 1, 1, f"IF({PREFIX}hidden=0,{covered},0)", first)
-    sheet.define(f"{PREFIX}is_scaled", row + 1, 1)
-    return row + 2
+    return row + 1
 
 
 def _named_table(
@@ -263,12 +263,15 @@ def _named_table(
     return end
 
 
-def write_errors(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Errors: the held-out errors of the formula and of the baselines."""
+def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
+    """Write the sheet Errors: the interval's factors, the held-out errors of the formula and the baselines.
+
+    formula : the one whose errors are told. model : whose times the interval is for.
+    """
     sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
-    start, names = _intervals(sheet, formula), estimators(formula)
+    start, names = _intervals(sheet, model.formula), estimators(formula)
     overall = [
         [title, *(overall_error(formula, name, metric) for name in names)]
         for metric, title in METRIC_TITLES.items()
@@ -277,12 +280,8 @@ def write_errors(book: BookPlan, formula: Formula) -> None:
     row = _mean_intervals(sheet, formula, row)
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
-        rows = [
-            [_label(line.name, line.members), line.rows, line.low, line.high, *line.errors.values()]
-            for line in lines
-        ]
-        heads = [title, "runs", "90 % from, %", "90 % to, %", *(f"{name}, %" for name in names)]
-        row = sheet.table(row, heads, rows, "percent") + 1
+        rows = [[_label(line.name, line.members), line.rows, *line.errors.values()] for line in lines]
+        row = sheet.table(row, [title, "runs", *(f"{name}, %" for name in names)], rows, "percent") + 1
 
 
 def _intervals(sheet: SheetWriter, formula: Formula) -> int:
@@ -292,7 +291,10 @@ def _intervals(sheet: SheetWriter, formula: Formula) -> int:
     end = sheet.table(3, heads, [list(line) for line in lines], "factor")
     kind = held_out_kind(formula)
     sheet.text(
-        2, 0, f"A run on a new {kind} is expected between prediction / factor and prediction x factor.", "note"
+        2,
+        0,
+        f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
+        "note",
     )
     sheet.book.names[f"{PREFIX}interval_class"] = f"{sheet.name}!$A$5:$A${end}"
     sheet.book.names[f"{PREFIX}interval_factors"] = f"{sheet.name}!$B$5:$C${end}"

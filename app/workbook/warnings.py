@@ -7,7 +7,7 @@ from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.predictions.predict import JOINTLY
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import (
     PREFIX,
     Model,
@@ -91,7 +91,11 @@ def _kind(model: Model) -> WarningLine:
     known = f"{is_known_generation(formula, generation)}=1"
     for gpu in (calibration_of(formula) or {}).get("gpus", []):
         known = f'OR({known},{PREFIX}gpu="{gpu}")'
-    made = f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))" if formula.provenance.get("vendors") else "FALSE"
+    made = (
+        f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))"
+        if formula.provenance.get("vendors")
+        else "FALSE"
+    )
     of_vendor = f'"no training run is on a GPU of "&IF({vendor}="","its vendor",{vendor})'
     named = f'IF({generation}="","unknown",{generation})'
     of_kind = f'IF({made},"no training run is on a GPU of the generation "&{named},{of_vendor})'
@@ -176,7 +180,8 @@ def write_joint_range(book: BookPlan, model: Model) -> None:
             sheet.number(row, left + column, float(found.whitening[place, column]))
     last = first + size - 1
     matrix = xl_range_abs(first, left, last, left + size - 1)
-    product = f"MMULT({matrix},{xl_range_abs(first, 4, last, 4)})"
+    book.names[f"{PREFIX}joint_whitening"] = f"{quoted(JOINT_SHEET)}!{matrix}"
+    product = f"MMULT({PREFIX}joint_whitening,{xl_range_abs(first, 4, last, 4)})"
     distance = float(found.distance({name: [model.values[name]] for name in found.names})[0])
     sheet.text(2, 0, "distance")
     sheet.formula(2, 1, f"SQRT(SUMPRODUCT({product},{product})/{size})", distance, "factor")
