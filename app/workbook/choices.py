@@ -99,7 +99,7 @@ def _named(name: str, title: str, value: str, listed: str, note: str, labels: st
 
 def _option(name: str, title: str, value: str, note: str) -> Choice:
     listed = f"options_{name}"
-    return _named(name, title, value, listed, note, listed, f"unknown {title}: choose from the list")
+    return _named(name, title, value, listed, note, listed, "choose from the list")
 
 
 def _number(name: str, title: str, value: float, note: str, unit: str, kind: str = _WHOLE) -> Choice:

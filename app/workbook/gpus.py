@@ -17,10 +17,9 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PREFIX,
     CellForm,
+    ExchangeForm,
     Model,
     cell_form,
-    cell_names,
-    ExchangeForm,
     kind_of,
     values_of,
 )
@@ -35,8 +34,7 @@ from trainlaw.app.workbook.tables import (
     is_known_generation,
 )
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas import variables
 from xlsxwriter.utility import xl_col_to_name
 
 NAME = "All GPUs"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
 from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
-from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import (

@@ -18,8 +18,8 @@ from trainlaw.app.models.errors import (
     overall_error,
 )
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
 from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator

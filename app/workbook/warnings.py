@@ -166,7 +166,7 @@ def write_joint_range(book: BookPlan, model: Model) -> None:
     )
     first, left = 6, len(_JOINT_WIDTHS)
     sheet.heads(first - 1, ["feature", "value now", "floor", "centre", "deviation"])
-    sheet.text(first - 1, left, "whitening", "head")
+    sheet.text(first - 1, left, "whitening, a column for each number above it", "section")
     for row, name in enumerate(found.names, start=first):
         place, value = row - first, model.values[name]
         floor, centre = float(found.floors[place]), float(found.centre[place])
@@ -177,14 +177,22 @@ def write_joint_range(book: BookPlan, model: Model) -> None:
         here = row + 1
         sheet.formula(row, 4, f"LN($B{here}+$C{here})-$D{here}", float(np.log(value + floor)) - centre)
         for column in range(size):
-            sheet.number(row, left + column, float(found.whitening[place, column]))
+            sheet.number(row, left + column, float(found.whitening[column, place]))
     last = first + size - 1
     matrix = xl_range_abs(first, left, last, left + size - 1)
     book.names[f"{PREFIX}joint_whitening"] = f"{quoted(JOINT_SHEET)}!{matrix}"
-    product = f"MMULT({PREFIX}joint_whitening,{xl_range_abs(first, 4, last, 4)})"
-    distance = float(found.distance({name: [model.values[name]] for name in found.names})[0])
+    deviations = xl_range_abs(first, 4, last, 4)
+    columns = {name: [model.values[name]] for name in found.names}
+    logs = np.array(
+        [np.log(columns[name][0] + floor) for name, floor in zip(found.names, found.floors, strict=True)]
+    )
+    whitened = found.whitening @ (logs - found.centre)
+    for column, value in enumerate(whitened.tolist()):
+        text = f"SUMPRODUCT(INDEX({PREFIX}joint_whitening,0,{column + 1}),{deviations})"
+        sheet.formula(first - 2, left + column, text, value, "factor")
     sheet.text(2, 0, "distance")
-    sheet.formula(2, 1, f"SQRT(SUMPRODUCT({product},{product})/{size})", distance, "factor")
+    squares = f"SUMSQ({xl_range_abs(first - 2, left, first - 2, left + size - 1)})"
+    sheet.formula(2, 1, f"SQRT({squares}/{size})", float(found.distance(columns)[0]), "factor")
     sheet.define(f"{PREFIX}joint_distance", 2, 1)
     sheet.text(3, 0, "limit, within which nine tenths of the runs on a new GPU lie")
     sheet.number(3, 1, found.limit, "factor")
