@@ -1,4 +1,4 @@
-"""The yellow cells of sheet Predict: what the user chooses, and what is said where an entry cannot be used."""
+"""The yellow cells of sheet Predict, and what is said where an entry cannot be used."""
 
 import math
 from typing import NamedTuple
@@ -39,8 +39,8 @@ class Choice(NamedTuple):
     """One yellow cell.
 
     listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 on, a share
-    from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be used. fault : what is
-    said where it cannot.
+    from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be used. fault :
+    what is said where it cannot.
     """
 
     name: str
@@ -90,93 +90,83 @@ def _choices(model: Model) -> list[Choice]:
     ]
 
 
-def _named(name: str, title: str, value: str, listed: str, note: str, labels: str, fault: str) -> Choice:
-    """Return a choice among names; labels : name of the range that holds all of them."""
-    cell = cell_name(name)
-    known = f'AND(ISNUMBER(MATCH({cell},{PREFIX}{labels},0)),LEFT({cell},1)<>"{HEADING[0]}")'
-    return Choice(name, title, value, note, known, fault, listed=listed)
-
-
-def _option(name: str, title: str, value: str, note: str) -> Choice:
-    listed = f"options_{name}"
-    return _named(name, title, value, listed, note, listed, "choose from the list")
-
-
-def _number(name: str, title: str, value: float, note: str, unit: str, kind: str = _WHOLE) -> Choice:
-    cell = cell_name(name)
-    tests = {
-        _WHOLE: (f"AND({cell}=INT({cell}),{cell}>=1,{cell}<={MOST})", f"a whole number from 1 to {MOST:,}"),
-        _SHARE: (f"AND({cell}>=0,{cell}<=1)", "a number from 0 to 1"),
-        _FLAG: (f"OR({cell}=0,{cell}=1)", "1 or 0"),
-        _POSITIVE: (f"{cell}>0", "a number above 0"),
-    }
-    test, words = tests[kind]
-    return Choice(
-        name, title, value, note, f"IF(ISNUMBER({cell}),{test},FALSE)", f"enter {words}", unit, "", kind
+def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
+    """Return a choice among names; table : sheet whose rows they are, empty for a list of sheet Options."""
+    cell, names = cell_name(name), f"{name}s" if table else f"options_{name}"
+    known = f'AND(ISNUMBER(MATCH({cell},{PREFIX}{names},0)),LEFT({cell},1)<>"{HEADING[0]}")'
+    fault = (
+        f"unknown: choose from the list, or add a row to sheet {table}" if table else "choose from the list"
     )
+    return Choice(name, title, value, note, known, fault, listed=f"{names}_listed" if table else names)
+
+
+def _whole(name: str, title: str, value: float, note: str, unit: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),AND({cell}=INT({cell}),{cell}>=1,{cell}<={MOST}),FALSE)"
+    return Choice(
+        name, title, value, note, valid, f"enter a whole number from 1 to {MOST:,}", unit, "", _WHOLE
+    )
+
+
+def _flag(name: str, title: str, value: float, note: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),OR({cell}=0,{cell}=1),FALSE)"
+    return Choice(name, title, value, note, valid, "enter 1 or 0", "1 or 0", "", _FLAG)
+
+
+def _positive(name: str, title: str, value: float, note: str, unit: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),{cell}>0,FALSE)"
+    return Choice(name, title, value, note, valid, "enter a number above 0", unit, "", _POSITIVE)
 
 
 def _of_cnn() -> list[Choice]:
     exact = "leave empty for the size of the CNN above"
     fault = "sheet CNNs has no row of this CNN with images of this size"
-    pixels = f"{PREFIX}pixels"
-    counted = f'OR({pixels}="",ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)))'
+    size, title = f"{PREFIX}pixels", "height and width of an image"
+    counted = f'OR({size}="",ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)))'
     return [
-        _named(
-            "cnn", "CNN", cnn_label(*FIRST_CNN), "cnns_listed", "add custom ones as rows of sheet CNNs", "cnns",
-            "unknown CNN: choose from the list, or add a row to sheet CNNs",
-        ),
-        Choice("pixels", "height and width of an image", math.nan, exact, counted, fault, "pixels", "", _WHOLE),
-        _number("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
-    ]  # fmt: skip
+        _listed("cnn", "CNN", cnn_label(*FIRST_CNN), "add custom ones as rows of sheet CNNs", "CNNs"),
+        Choice("pixels", title, math.nan, exact, counted, fault, "pixels", "", _WHOLE),
+        _whole("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
+    ]
 
 
 def _of_gpu() -> list[Choice]:
-    gpus = "unknown GPU: choose from the list, or add a row to sheet GPUs"
     note = "PyTorch's default: column default_precision of sheet GPUs"
     return [
-        _named("gpu", "GPU", FIRST_GPU, "gpus_listed", "add custom ones as rows of sheet GPUs", "gpus", gpus),
-        _option("precision", "precision", FIRST_PRECISION, note),
-        _option("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+        _listed("gpu", "GPU", FIRST_GPU, "add custom ones as rows of sheet GPUs", "GPUs"),
+        _listed("precision", "precision", FIRST_PRECISION, note),
+        _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
     ]
 
 
 def _of_several_gpus() -> list[Choice]:
-    links = "unknown link: choose from the list, or add a row to sheet Links"
-    n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
-    several = _number("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
-    spread = _number("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes")
-    whole = f"IF(AND({spread.valid},{several.valid}),MOD({n},{nodes})=0,FALSE)"
+    n, nodes, hidden = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "hidden"))
+    several = _whole("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
+    spread = _whole("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes")
+    divides = f"IF(AND({spread.valid},{several.valid}),MOD({n},{nodes})=0,FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
-    shared = _number(
-        "hidden",
-        "exchange hidden behind computation",
-        0.0,
-        "0 %: as measured; else by the textbook",
-        "%",
-        _SHARE,
-    )
+    share = f"IF(ISNUMBER({hidden}),AND({hidden}>=0,{hidden}<=1),FALSE)"
+    title, note = "exchange hidden behind computation", "0 %: as measured; else by the textbook"
     return [
         several,
-        spread._replace(valid=whole, fault=fault),
-        _named("link", "link within a node", OWN_LINK, "links_listed", "for two or more GPUs", "links", links),
-        _named(
-            "network", "fabric between nodes", FIRST_NETWORK, "networks_listed", "for two or more nodes",
-            "networks", links.replace("link:", "fabric:"),
-        ),
-        _option("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
-        shared,
-    ]  # fmt: skip
+        spread._replace(valid=divides, fault=fault),
+        _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "Links"),
+        _listed("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "Links"),
+        _listed("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
+        Choice("hidden", title, 0.0, note, share, "enter a share from 0 to 100 %", "%", "", _SHARE),
+    ]
 
 
 def _of_timing() -> list[Choice]:
-    launch = "measured by trainlaw profile; 150 where it was not"
+    launch, title = "measured by trainlaw profile; 150 where it was not", "host launch time per layer"
     return [
-        _number("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update", "1 or 0", _FLAG),
-        _number("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU", "1 or 0", _FLAG),
-        _number("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels", "1 or 0", _FLAG),
-        _number("host_launch_us", "host launch time per layer", 1e6 * HOST_LAUNCH_S, launch, "us", _POSITIVE),
-    ]  # fmt: skip
+        _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
+        _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),
+        _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels"),
+        _positive("host_launch_us", title, 1e6 * HOST_LAUNCH_S, launch, "us"),
+    ]
 
 
 def _of_groups(model: Model) -> list[Choice]:
@@ -184,17 +174,15 @@ def _of_groups(model: Model) -> list[Choice]:
     found: dict[str, Choice] = {}
     for constant in model.formula.grouped:
         listed = cell_name(f"options_group_{constant.name}").removeprefix(PREFIX)
-        choice = Choice(
-            f"label_{constant.key}", constant.key, ANY_OTHER, "selects constants of sheet Options", "TRUE", "",
-            listed=listed,
-        )  # fmt: skip
+        name, note = f"label_{constant.key}", "selects constants of sheet Options"
+        choice = Choice(name, constant.key, ANY_OTHER, note, "TRUE", "", listed=listed)
         found.setdefault(constant.key, choice)
     return list(found.values())
 
 
 def _of_training() -> list[Choice]:
     return [
-        _number("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
-        _number("epochs", "epochs", FIRST_EPOCHS, "", "epochs", _POSITIVE),
-        _option("order", "rank GPUs by", ORDERS[0], "enter prices in the yellow column of sheet GPUs"),
+        _whole("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
+        _positive("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
+        _listed("order", "rank GPUs by", ORDERS[0], "enter prices in the yellow column of sheet GPUs"),
     ]

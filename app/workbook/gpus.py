@@ -44,7 +44,6 @@ _IN_RANKING = (
     "gpu", "time", "low", "high", "throughput", "epoch", "cost", "price", "fits", "measured", "outside",
     "below", "above", "rank",
 )  # fmt: skip
-LAST = 1e12  # added to the ranking key of GPUs without a price, where others have one
 
 
 YES, NO = "yes", "no"
@@ -422,8 +421,10 @@ def _add_costs(table: GpuTable) -> None:
         return table.cell(key, row)
 
     def key(row: int) -> str:
-        by_cost = f"IF(ISNUMBER({cell('cost', row)}),{cell('cost', row)},{LAST:.0f}+{cell('time', row)})"
-        return f'IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{cell("time", row)})'
+        # GPUs without a price follow those with one, by time.
+        own, time = cell("cost", row), cell("time", row)
+        by_cost = f"IF(ISNUMBER({own}),{own},MAX({table.span('cost')})+{time})"
+        return f'IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{time})'
 
     def cost(row: int) -> str:
         both = f"COUNT({cell('epoch', row)},{cell('price', row)})=2"

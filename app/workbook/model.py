@@ -278,7 +278,7 @@ class ExchangeForm:
             raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
 
     def filled(self, places: Mapping[str, str], single: str) -> str:
-        """Return the cell formula; places : addresses of the base columns, single : of the time on one GPU."""
+        """Return the cell formula; places : of the base columns, single : of the time on one GPU."""
         textbook = f"(1-{PREFIX}hidden)*({self.textbook.filled(-1, places, str)})"
         if not self.is_scaled:
             return textbook

@@ -1,4 +1,4 @@
-"""The sheet Predict: choices, live prediction, warnings, memory, cost, and every GPU ranked by time or cost."""
+"""The sheet Predict: choices, prediction, warnings, memory, cost, and every GPU ranked by time or cost."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What sheet Predict warns of: the warnings of `trainlaw predict`, each as one live cell, and the joint range."""
+"""The warnings of `trainlaw predict` as live cells of sheet Predict, and the joint range."""
 
 from typing import NamedTuple
 
@@ -80,7 +80,9 @@ def _precision(model: Model) -> WarningLine:
     trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
     text = f'IF({trained}=1,"{USED}","no training run used "&{PREFIX}precision)'
     trained_first = "fp32" in model.formula.provenance.get("precisions", ["fp32"])
-    return WarningLine("precision", text, USED if trained_first else "no training run used fp32", USED)
+    return WarningLine(
+        "precision of training runs", text, USED if trained_first else "no training run used fp32", USED
+    )
 
 
 def _kind(model: Model) -> WarningLine:
@@ -161,8 +163,7 @@ def write_joint_range(book: BookPlan, model: Model) -> None:
     sheet, size = SheetWriter(book, JOINT_SHEET, (*_JOINT_WIDTHS, *[10] * len(found.names))), len(found.names)
     sheet.title(
         "Distance from the training runs, all features together",
-        "The length of whitening x deviations over the root of their number; beyond the limit the combination "
-        "is new.",
+        "The root mean square of the numbers above the matrix; beyond the limit the combination is new.",
     )
     first, left = 6, len(_JOINT_WIDTHS)
     sheet.heads(first - 1, ["feature", "value now", "floor", "centre", "deviation"])
@@ -183,10 +184,8 @@ def write_joint_range(book: BookPlan, model: Model) -> None:
     book.names[f"{PREFIX}joint_whitening"] = f"{quoted(JOINT_SHEET)}!{matrix}"
     deviations = xl_range_abs(first, 4, last, 4)
     columns = {name: [model.values[name]] for name in found.names}
-    logs = np.array(
-        [np.log(columns[name][0] + floor) for name, floor in zip(found.names, found.floors, strict=True)]
-    )
-    whitened = found.whitening @ (logs - found.centre)
+    values = np.array([columns[name][0] for name in found.names])
+    whitened = found.whitening @ (np.log(values + found.floors) - found.centre)
     for column, value in enumerate(whitened.tolist()):
         text = f"SUMPRODUCT(INDEX({PREFIX}joint_whitening,0,{column + 1}),{deviations})"
         sheet.formula(first - 2, left + column, text, value, "factor")

@@ -377,7 +377,7 @@ def test_warnings_where_they_belong(small, folder):
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
     assert "unreliable" in value_of(books["far.xlsx"], "range of each feature")
-    assert value_of(books["half.xlsx"], "precision") == "no training run used fp16"
+    assert value_of(books["half.xlsx"], "precision of training runs") == "no training run used fp16"
     assert value_of(books["broken.xlsx"], "entries") == FAULTS
     assert "multiple" in note_of(books["broken.xlsx"], "number of nodes")
     assert value_of(books["broken.xlsx"], "iteration time") == "not known"
@@ -434,9 +434,8 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
 @needs_libreoffice
 def test_gpus_are_ranked_by_time_until_prices_are_entered(small, folder):
     plan = small
-    prices = {
-        find_cell(plan, "GPUs", name, "price_usd_per_hour"): usd for name, usd in (("T4", 9.0), ("K80", 1.0))
-    }
+    entered = {"T4": 9.0, "K80": 1.0}
+    prices = {find_cell(plan, "GPUs", name, "price_usd_per_hour"): usd for name, usd in entered.items()}
     files = {
         "none.xlsx": plan,
         "cost.xlsx": with_values(plan, prices),

@@ -92,7 +92,7 @@ def cells_of(asked):
 
 
 def moved(formula, rows, places):
-    """A cell formula `rows` further down its sheet; names and texts stay, those of `places` become addresses."""
+    """A cell formula `rows` further down its sheet; the names of `places` become addresses, texts stay."""
 
     def lower(found):
         own = found["sheet"] in (None, *(f"{name}!" for name in LIVE), "'Joint range'!")
@@ -204,7 +204,7 @@ def check(book, plan, number, shown, expected, value):
         kinds.add("none")
     assert shown["fits in memory"] == expected.fits_in_memory
     for title, kind, words in (
-        ("precision", "precision", "no training run used"),
+        ("precision of training runs", "precision", "no training run used"),
         ("kind of GPU", "generation", "no training run is on a GPU of the generation"),
         ("kind of GPU", "vendor", "no training run is on a GPU of"),
         ("several GPUs", "several", "several GPUs"),
