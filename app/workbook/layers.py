@@ -135,7 +135,7 @@ def layer_model(formula: Formula) -> LayerModel:
         spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
-    # A maximum is taken in each layer, so its sides have no sum of their own.
+    # A maximum is taken in each layer, so a term has no single larger side.
     parts = tuple(map(Part, terms_of(ungrouped, expression)))
     return LayerModel(formula, expression, constants, parts, {}, feature_expression(EXCHANGE), features)
 

@@ -53,7 +53,7 @@ ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
-ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red line beside it"
+ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",

@@ -266,7 +266,7 @@ def _named_table(
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
     """Write the sheet Errors: the interval's factors, the held-out errors of the formula and the baselines.
 
-    formula : the one whose errors are told. model : whose times the interval is for.
+    formula : the one whose errors are listed. model : whose times the interval is for.
     """
     sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")

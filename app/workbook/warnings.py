@@ -118,9 +118,9 @@ def _calibration(model: Model) -> list[WarningLine]:
     if found is None:
         return []
     lines = []
-    words = (("gpu", "gpus", "the law is calibrated to {}, not to this GPU"),
+    texts = (("gpu", "gpus", "the law is calibrated to {}, not to this GPU"),
              ("precision", "precisions", "the law is calibrated by runs in {} only"))  # fmt: skip
-    for name, key, text in words:
+    for name, key, text in texts:
         known = [str(item) for item in found.get(key, [])]
         said, well = text.format(", ".join(known)), f"that of the calibration, {name}"
         same = ",".join(f'{PREFIX}{name}="{item}"' for item in known) or "FALSE"
