@@ -92,7 +92,7 @@ def _kind(model: Model) -> WarningLine:
         return WarningLine("kind of GPU", f'"{MEASURED_KIND}"', MEASURED_KIND, MEASURED_KIND)
     known = f"{is_known_generation(formula, generation)}=1"
     for gpu in (calibration_of(formula) or {}).get("gpus", []):
-        known = f'OR({known},{PREFIX}gpu="{gpu}")'
+        known = f'OR({known},{PREFIX}gpu="{_inside_text(gpu)}")'
     made = (
         f"ISNUMBER(MATCH({vendor},{PREFIX}options_vendor,0))"
         if formula.provenance.get("vendors")
@@ -121,13 +121,18 @@ def _calibration(model: Model) -> list[WarningLine]:
     texts = (("gpu", "gpus", "the law is calibrated to {}, not to this GPU"),
              ("precision", "precisions", "the law is calibrated by runs in {} only"))  # fmt: skip
     for name, key, text in texts:
-        known = [str(item) for item in found.get(key, [])]
+        known = [_inside_text(item) for item in found.get(key, [])]
         said, well = text.format(", ".join(known)), f"that of the calibration, {name}"
         same = ",".join(f'{PREFIX}{name}="{item}"' for item in known) or "FALSE"
         first = {"gpu": "V100-SXM2-16GB", "precision": "fp32"}[name]
-        shown = well if first in known else said
+        shown = (well if first in known else said).replace('""', '"')
         lines.append(WarningLine(f"calibration, {name}", f'IF(OR({same}),"{well}","{said}")', shown, well))
     return lines
+
+
+def _inside_text(value: object) -> str:
+    """Return a name as it stands inside the quotes of a cell formula."""
+    return str(value).replace('"', '""')
 
 
 def _several(model: Model) -> list[WarningLine]:
