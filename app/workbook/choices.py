@@ -23,7 +23,7 @@ from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
-_STYLES = {"%": "input_share", "us": "input_money"}
+_STYLES = {"%": "input_share"}
 _WHOLE, _SHARE, _FLAG, _POSITIVE = "whole", "share", "flag", "positive"
 
 
@@ -76,7 +76,9 @@ def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
         sheet.text(row, 1, choice.value, "input")
         sheet.drop_down(row, 1, PREFIX + choice.listed)
         return
-    sheet.number(row, 1, choice.value, _STYLES.get(choice.unit, "input_count"))
+    sheet.number(
+        row, 1, choice.value, _STYLES.get(choice.unit, "input_count" if choice.name == "images" else "input")
+    )
     sheet.plan.limits[row, 1] = _LIMITS[choice.kind]
 
 

@@ -12,6 +12,7 @@ from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_formula, fit
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
+    ENTRIES,
     FIRST_PRECISION,
     OF_LINK,
     PEAK,
@@ -317,7 +318,8 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
 
     def total(row: int) -> str:
         parts = [table.cell("single", row), table.cell("all_reduce", row)]
-        return table.live(f"COUNT({','.join(parts)})=2", "+".join(parts))
+        usable = f'{PREFIX}entries="{ENTRIES}"'
+        return table.live(f"AND({usable},COUNT({','.join(parts)})=2)", "+".join(parts))
 
     for key, title, formula, found in (
         ("single", "time on one GPU", partial(_step, table, own, form, -1), single),

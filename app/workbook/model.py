@@ -43,6 +43,7 @@ FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
 FIRST_ALGORITHM = "ring"
+ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 
 # Base columns that the user enters, with the first choice.
 INPUTS: Mapping[str, float] = {

@@ -18,6 +18,8 @@ from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
 from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
 from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
+    ENTRIES,
+    FAULTS,
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,
@@ -53,7 +55,6 @@ ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
-ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",

@@ -22,8 +22,7 @@ from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.sheets.xlsx import google_plan, xlsx_bytes
 from trainlaw.app.workbook.book import workbook_bytes, workbook_plan
 from trainlaw.app.workbook.compare import FIRST_GPUS
-from trainlaw.app.workbook.model import FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
-from trainlaw.app.workbook.predict import FAULTS
+from trainlaw.app.workbook.model import FAULTS, FIRST_CNN, FIRST_GPU, cell_name, first_choice, workbook_model
 from trainlaw.app.workbook.tables import HEADING, MEASURED, NEVER_MEASURED, PROCESSORS, gpu_table_rows
 from trainlaw.app.workbook.warnings import INSIDE
 from trainlaw.datasets import (

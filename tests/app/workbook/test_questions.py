@@ -12,8 +12,7 @@ from trainlaw.app.predictions.predict import JOINTLY, predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.book import workbook_plan
 from trainlaw.app.workbook.choices import MOST
-from trainlaw.app.workbook.model import LAYOUTS
-from trainlaw.app.workbook.predict import ENTRIES, FAULTS
+from trainlaw.app.workbook.model import ENTRIES, FAULTS, LAYOUTS
 from trainlaw.app.workbook.tables import HEADING, OWN_LINK
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
