@@ -49,8 +49,13 @@ def law():
     return load_formula(BUILT_IN)
 
 
-def questions(choose):
-    """Keywords of `one_run` and `Setup` that one sheet can hold, every tenth impossible."""
+SETTINGS = {"tuned": ("tl_is_tuned", False), "layout": ("tl_layout", LAYOUTS[0])}
+SETTINGS["host_launch_s"] = ("tl_host_launch_us", None)
+
+
+def questions(choose, plan):
+    """Keywords of `one_run` and `Setup` that the yellow cells of a plan can hold, every tenth impossible."""
+    absent = {name: default for name, (cell, default) in SETTINGS.items() if cell not in plan.names}
     gpus = [gpu.gpu for gpu in built_in_gpus().gpus]
     links = link_table().groupby("scope")["link"].apply(list)
     other = {row["cnn"] for row in cnn_rows().values() if row["n_classes"] != 1000}
@@ -70,7 +75,8 @@ def questions(choose):
         }  # fmt: skip
         # RTX 5050: a specification that the formula needs is not known.
         asked |= {"gpu": "RTX 5050"} if number % 50 == 1 else {}
-        yield {**asked, **IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)]} if number % 10 == 0 else asked
+        impossible = IMPOSSIBLE[number // 10 % len(IMPOSSIBLE)] if number % 10 == 0 else {}
+        yield {**asked, **impossible, **absent}
 
 
 def cells_of(asked):
@@ -113,7 +119,7 @@ def with_questions(plan, answers):
     ranking = min(place[1] for place, cell in plan.sheets[0].cells.items() if cell.value == "#")
     sheets = {sheet.name: replace(sheet, cells=dict(sheet.cells), **BARE) for sheet in kept}
     for number, cells in enumerate(answers, start=1):
-        entered = {located(plan, name): value for name, value in cells.items()}
+        entered = {located(plan, name): value for name, value in cells.items() if name in plan.names}
         for title in LIVE:
             for (row, column), cell in next(sheet for sheet in kept if sheet.name == title).cells.items():
                 value = entered.get((title, row, column), cell.value)
@@ -155,7 +161,7 @@ def lines_of(book, plan, number):
 @needs_libreoffice
 @pytest.mark.slow
 def test_two_hundred_questions_are_answered_as_the_command_does(law, tmp_path):
-    plan, asked = workbook_plan(law), list(questions(random.Random(8)))
+    plan, asked = workbook_plan(law), list(questions(random.Random(8), plan))
     data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked]))
     book = recalculated({"questions.xlsx": data}, tmp_path)["questions.xlsx"]
     seen = set()
@@ -220,7 +226,7 @@ def test_a_heading_of_the_list_is_no_gpu(law, tmp_path):
     plan = workbook_plan(law)
     heading = next(cell.value for cell in next(s for s in plan.sheets if s.name == "GPUs").cells.values()
                    if str(cell.value).startswith(HEADING))  # fmt: skip
-    asked = next(iter(questions(random.Random(1))))
+    asked = next(iter(questions(random.Random(1), plan)))
     data = xlsx_bytes(with_questions(plan, [cells_of({**asked, "batch": 8, "gpu": heading})]))
     book = recalculated({"heading.xlsx": data}, tmp_path)["heading.xlsx"]
     assert value_at(book, plan, "tl_entries", 0) == FAULTS
