@@ -7,7 +7,7 @@ import numpy as np
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered_sizes
 from trainlaw.app.models.errors import OWN_CLASS, intervals_of
-from trainlaw.app.models.lookup_tables import cnn_rows
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import check_features, handler
@@ -15,7 +15,6 @@ from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
 from trainlaw.app.workbook.model import FIRST_BATCH, FIRST_PRECISION, Model, values_of, workbook_model
-from trainlaw.app.workbook.tables import gpu_table_rows
 from trainlaw.formulas import Formula
 
 COLUMNS = (
@@ -61,7 +60,7 @@ def _commented(formula: Formula, table: str) -> str:
 
 def _run_formula_rows(formula: Formula) -> Iterator[_Row]:
     model = workbook_model(with_built_in_single_gpu_formula(formula))
-    cnns, gpus = cnn_rows(), gpu_table_rows()
+    cnns, gpus = cnn_rows(), gpu_rows()
     base = pair_columns(model, cnns, gpus)
     shape = (len(cnns), len(gpus))
     times, outside = _times_and_outside(model, base, shape)
@@ -101,7 +100,7 @@ def _times_and_outside(
 
 def _layer_formula_rows(formula: Formula) -> Iterator[_Row]:
     """The rows of a layer formula; those of a CNN whose layers are unknown have no times."""
-    gpus = list(gpu_table_rows())
+    gpus = list(gpu_rows())
     for cnn, predictions in pair_predictions(formula, cnn_rows().values(), gpus, FIRST_BATCH):
         named = [cnn["cnn"], cnn["input_size_px"], cnn["n_classes"]]
         for found in predictions:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.requests import run_warnings
-from trainlaw.app.models.calibration import calibration_of, calibration_warnings
+from trainlaw.app.models.calibration import calibration_warnings
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.errors import LEVEL, interval_factors, interval_of
 from trainlaw.app.models.multi_gpu import (

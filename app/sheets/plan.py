@@ -25,11 +25,12 @@ STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "small": {"font_color": "#666666", "font_size": 9, "num_format": "General", "align": "right"},
         "unit": {"align": "left", "indent": 1},
         "title": {"bold": True, "font_size": 16},
-        "section": {"bold": True, "font_size": 12, "bottom": 1},
+        "section": {"bold": True, "font_size": 12, "bottom": 1, "valign": "bottom"},
         "head": {**_HEAD, "bottom": 1},
         "head_unit": {**_HEAD, "bottom": 1, "align": "left", "indent": 1},
         "head_right": {**_HEAD, "bottom": 1, "align": "right"},
         "input": {**_INPUT, "align": "left"},
+        "input_head": {**_INPUT, "bold": True, "text_wrap": True, "align": "right"},
         "input_share": {**_INPUT, "align": "left", "num_format": "0%"},
         "input_count": {**_INPUT, "align": "left", "num_format": "#,##0"},
         "input_money": {**_INPUT, "align": "left", "num_format": "#,##0.00"},
@@ -39,6 +40,7 @@ STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "amount": {"num_format": "[<1000]General;#,##0", "align": "right"},
         "whole": {"num_format": "#,##0", "align": "right"},
         "decimal": {"num_format": "#,##0.0", "align": "right"},
+        "factor": {"num_format": "0.000", "align": "right"},
         "percent": {"num_format": "#,##0.0", "align": "right"},
         "money": {"num_format": "#,##0.00", "align": "right"},
         "share": {"num_format": "0.0%", "align": "right"},
@@ -47,6 +49,8 @@ STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "result_count": {**_RESULT, "num_format": "#,##0", "align": "right"},
         "result_money": {**_RESULT, "num_format": "#,##0.00", "align": "right"},
         "result_share": {**_RESULT, "num_format": "0.0%", "align": "right"},
+        "result_factor": {**_RESULT, "num_format": "0.000", "align": "right"},
+        "faint": {"num_format": "#,##0.0", "align": "right", "font_color": "#A6A6A6"},
         "result_text": {**_RESULT, "align": "left"},
         "warning": {"bold": True, "bg_color": "#F8CBAD", "font_color": "#C00000"},
     }
@@ -76,6 +80,7 @@ class Chart(NamedTuple):
     """A bar chart of one column of values over a column of labels, rows `first` to `last` of one sheet.
 
     row, column : cell of its upper left corner. unit : title of the axis of values. size : in pixels.
+    errors : columns of the lengths of error bars, below and above each value; None without.
     """
 
     row: int
@@ -87,6 +92,7 @@ class Chart(NamedTuple):
     first: int
     last: int
     size: tuple[int, int]
+    errors: tuple[int, int] | None = None
 
 
 @dataclass
@@ -94,9 +100,10 @@ class SheetPlan:
     """One sheet; rows and columns are counted from 0.
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
-    per cell. expected : the cell text when there is no warning. frozen : rows and columns that stay in view.
-    scale : range of cells that is coloured from least to most. head_row : the first row that is printed on
-    every page. many_pages : whether columns may spread over several pages when printed.
+    per cell. limits : of the number that a cell takes: "integer" or "decimal", least and most. expected : the
+    cell text when there is no warning. frozen : rows and columns that stay in view. scale : range of cells
+    that is coloured from least to most. head_row : the first row that is printed on every page. many_pages :
+    whether columns may spread over several pages when printed.
     """
 
     name: str
@@ -104,6 +111,7 @@ class SheetPlan:
     cells: dict[tuple[int, int], PlannedCell] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     drop_downs: dict[tuple[int, int], str] = field(default_factory=dict)
+    limits: dict[tuple[int, int], tuple[str, float, float]] = field(default_factory=dict)
     expected: dict[tuple[int, int], str] = field(default_factory=dict)
     bars: list[Bars] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)

@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 
-from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan
+from trainlaw.app.sheets.plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
 from trainlaw.formulas import InputError
 from trainlaw.formulas.printers import missing_functions
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
+from xlsxwriter.utility import xl_range_abs
 from xlsxwriter.worksheet import Worksheet
 
 # Texts stay texts: a name that begins with =, + or http:// must not become a formula or a link.
@@ -76,6 +77,10 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
         message = "Choose from the list, or add a row to its sheet."
         rule = {"validate": "list", "source": f"={listed}", "error_message": message}
         sheet.data_validation(row, column, row, column, rule)
+    for (row, column), (kind, least, most) in plan.limits.items():
+        words = f"Enter a {'whole ' * (kind == 'integer')}number from {least:,g} to {most:,g}."
+        limits = {"validate": kind, "criteria": "between", "minimum": least, "maximum": most}
+        sheet.data_validation(row, column, row, column, {**limits, "error_message": words})
     for (row, column), text in plan.expected.items():
         rule = {"type": "cell", "criteria": "!=", "value": f'"{text}"', "format": styles["warning"]}
         sheet.conditional_format(row, column, row, column, rule)
@@ -131,6 +136,12 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
         "fill": {"color": "#2F75B5"},
         "gap": 40,
     }
+    if plan.errors:
+        below, above = (
+            f"={quoted(name)}!{xl_range_abs(plan.first, column, plan.last, column)}" for column in plan.errors
+        )
+        ends = {"type": "custom", "minus_values": below, "plus_values": above}
+        series["y_error_bars"] = {**ends, "line": {"color": "#7F7F7F"}}
     chart.add_series(series)
     chart.set_title({"name": plan.title, "name_font": {"size": 12}, "overlay": False})
     chart.set_legend({"none": True})

@@ -17,6 +17,7 @@ from trainlaw.app.workbook.layers import (
 from trainlaw.app.workbook.model import workbook_model
 from trainlaw.app.workbook.predict import new_predict, write_predict
 from trainlaw.app.workbook.tables import write_cnns, write_errors, write_gpus, write_links, write_options
+from trainlaw.app.workbook.warnings import write_joint_range
 from trainlaw.formulas import Formula
 
 
@@ -39,11 +40,12 @@ def run_workbook_plan(formula: Formula) -> BookPlan:
     predict = new_predict(book)
     write_compare(book, model)
     write_formula(book, model)
-    write_errors(book, formula)
-    write_gpus(book)
+    write_errors(book, formula, model)
+    write_joint_range(book, model)
+    write_gpus(book, formula)
     write_cnns(book)
     write_links(book)
-    write_options(book, formula)
+    write_options(book, model)
     ranking = write_all_gpus(book, model)
     write_provenance(book, model)
     write_predict(predict, model, ranking)
@@ -57,12 +59,12 @@ def layer_workbook_plan(formula: Formula) -> BookPlan:
     predict = new_predict(book)
     write_layers(book, model)
     write_layer_symbols(write_formula(book, model), model)
-    write_errors(book, formula)
-    write_gpus(book)
+    write_errors(book, formula, model)
+    write_gpus(book, formula)
     write_cnns(book)
     write_layer_facts(book, model)
     write_links(book)
-    write_options(book, formula)
+    write_options(book, model)
     write_layer_provenance(book, model)
     write_predict(predict, model, None)
     return book

@@ -1,4 +1,4 @@
-"""The sheet Compare: every CNN on every GPU, one live cell each, for one batch and precision."""
+"""The sheet Compare: some CNNs on some GPUs, one live cell each, for one batch and precision."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,10 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.app.models.lookup_tables import cnn_rows
+from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     FIRST_BATCH,
+    FIRST_CNN,
     FIRST_PRECISION,
     PEAK,
     PREFIX,
@@ -20,13 +21,23 @@ from trainlaw.app.workbook.model import (
     kind_of,
     values_of,
 )
-from trainlaw.app.workbook.tables import HEAD, SHOWN, gpu_table_rows
+from trainlaw.app.workbook.tables import HEAD, SHOWN, SPARE_ROWS, cnn_table_rows, gpu_table_rows
 from trainlaw.formulas import Apply, Constant, Expression, Variable, variables
 from trainlaw.formulas.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
-# Spare lines make the sheet slower to compute, so there are few.
-SPARE = 16  # rows and columns for CNNs and GPUs that the user adds
+# Names in the yellow heads, in place of which the user chooses others.
+FIRST_CNNS = (
+    "alexnet_torch", "vgg16", "googlenet", "inception_v3", "resnet18", "resnet50", "resnet101", "resnet152",
+    "resnext50_32x4d", "wide_resnet50_2", "densenet121", "densenet201", "squeezenet1_1", "mobilenet_v2",
+    "mobilenet_v3_large", "shufflenet_v2_x1_0", "mnasnet1_0", "efficientnet_b0", "regnet_y_8gf_torch",
+    "convnext_tiny", "convnext_large",
+)  # fmt: skip
+FIRST_GPUS = (
+    "K80", "GTX 1080 Ti", "P100-PCIE-16GB", "V100-SXM2-16GB", "T4", "RTX 2080 Ti", "Titan RTX",
+    "A100-SXM4-40GB", "A10G", "RTX 3090", "RTX A6000", "RTX 4090", "L4", "L40S", "H100-SXM5-80GB",
+    "H200-SXM-141GB", "RTX 5090", "B200", "Instinct MI300X", "Radeon RX 7900 XTX",
+)  # fmt: skip
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
 # Compare is about one GPU, whatever sheet Predict says; its other choices are those of sheet Predict.
@@ -132,19 +143,31 @@ def write_compare(book: BookPlan, model: Model) -> None:
         model.written_out(model.expression),
         lambda name: SHARED if name in model.numbers or _is_link(name) else side.get(kind_of(name), SHARED),
     )
-    cnns, gpus = cnn_rows(), gpu_table_rows()
+    known = gpu_table_rows(model.formula)
+    cnns, gpus = _first_cnns(), {name: known[name] for name in FIRST_GPUS}
     rows, columns = _lines(factors.rows), _lines(factors.columns)
     left = 2 + len(rows)
-    sheet = SheetWriter(book, "Compare", [38, 24, *[12] * (left - 2), *[13] * (len(gpus) + SPARE)])
+    sheet = SheetWriter(book, "Compare", [46, 24, *[12] * (left - 2), *[13] * len(gpus)])
     sheet.title(
-        "Every CNN on every GPU",
-        "One GPU, computed live from the yellow cells. Empty: a specification is unknown.",
+        "CNNs and GPUs side by side",
+        "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "
+        "unknown. All pairs: trainlaw export --to pairs.csv.",
     )
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors, rows, columns)
     matrix.write_columns(gpus)
     matrix.write_rows(cnns)
     matrix.write_cells(_seconds(model, cnns, gpus))
+
+
+def _first_cnns() -> dict[str, Mapping[str, object]]:
+    """Return the CNNs of the first heads by label, each at its first size in the table, ImageNet's if any."""
+    found: dict[str, tuple[str, Mapping[str, object]]] = {}
+    for label, row in cnn_table_rows().items():
+        name, usual = str(row["cnn"]), label == cnn_label(str(row["cnn"]), *FIRST_CNN[1:])
+        if name in FIRST_CNNS and (usual or name not in found):
+            found[name] = label, row
+    return dict(found[name] for name in FIRST_CNNS if name in found)
 
 
 def _is_link(name: str) -> bool:
@@ -238,7 +261,7 @@ class _Matrix:
     ) -> None:
         self.sheet, self.model, self.factors, self.rows, self.columns = sheet, model, factors, rows, columns
         self.left, self.top = 2 + len(rows), _HEADER + 2 + len(columns)
-        self.gpu_facts = ["gpu", *next(iter(gpu_table_rows().values()))]
+        self.gpu_facts = ["gpu", *next(iter(gpu_table_rows(model.formula).values()))]
         self.cnn_facts = ["label", *next(iter(cnn_rows().values()))]
         self.places = cell_names({*model.base_columns, *model.numbers}) | dict(_ONE_GPU)
         precision = f"MATCH({_PRECISION},{PREFIX}options_precision,0)"
@@ -250,35 +273,38 @@ class _Matrix:
         for name in ("bytes_per_element", "is_tensor_precision"):
             self.places[name] = f"INDEX({PREFIX}options_{name},{precision})"
 
-    def _of_gpu(self, number: int) -> dict[str, str]:
-        row = HEAD + 2 + number
-        facts = {name: f"GPUs!${xl_col_to_name(column)}${row}" for column, name in enumerate(self.gpu_facts)}
-        last = xl_col_to_name(len(self.gpu_facts) - 1)
-        return facts | {PEAK: f"INDEX(GPUs!$A${row}:${last}${row},MATCH({self.peak},{PREFIX}gpu_columns,0))"}
+    def _of_gpu(self, place: str) -> dict[str, str]:
+        """Return the cell formula of each specification; place : of the row of sheet GPUs."""
+        facts = {name: f"INDEX({_fact_range('GPUs', n)},{place})" for n, name in enumerate(self.gpu_facts)}
+        column = f"MATCH({self.peak},{PREFIX}gpu_columns,0)"
+        return facts | {PEAK: f"INDEX({PREFIX}gpu_table,{place},{column})"}
 
-    def _of_cnn(self, number: int) -> dict[str, str]:
-        row = HEAD + 2 + number
-        return {name: f"CNNs!${xl_col_to_name(column)}${row}" for column, name in enumerate(self.cnn_facts)}
+    def _of_cnn(self, place: str) -> dict[str, str]:
+        return {name: f"INDEX({_fact_range('CNNs', n)},{place})" for n, name in enumerate(self.cnn_facts)}
 
     def write_columns(self, gpus: Mapping[str, Mapping[str, object]]) -> None:
-        """Write a header, a flag for known facts and the factors per GPU, and per spare column."""
-        sheet, names = self.sheet, list(gpus)
+        """Write per GPU a head, its row on sheet GPUs, a flag for known facts and the factors."""
+        sheet = self.sheet
         needed = [
             name for name in self.model.feature_base_columns if kind_of(name) == "gpu" and not _is_link(name)
         ]
-        sheet.text(_HEADER + 1, self.left - 1, "specs known", "small")
+        sheet.text(_HEADER + 1, self.left - 1, "row of sheet GPUs, if specs known", "small")
         values = _first_values(self.model, self.columns, gpus)
-        complete = np.all([np.isfinite(_facts(gpus, _table_fact(name))) for name in needed] or [True], axis=0)
-        for number in range(len(names) + SPARE):
-            column, places, known = self.left + number, self._of_gpu(number), number < len(names)
-            label = f'IF({places["gpu"]}="","",{places["gpu"]})'
-            sheet.formula(_HEADER, column, label, names[number] if known else "", "head_right")
-            flag = float(known and np.broadcast_to(complete, len(names))[number])
-            self._flag(_HEADER + 1, column, [places[name] for name in needed], flag)
-            switch, letter = xl_rowcol_to_cell(_HEADER + 1, column), xl_col_to_name(column)
+        facts = [np.isfinite(_facts(gpus, _table_fact(name))) for name in needed]
+        complete = np.all([*facts, np.ones(len(gpus), dtype=bool)], axis=0)
+        listed = list(gpu_table_rows(self.model.formula))
+        for number, name in enumerate(gpus):
+            column = self.left + number
+            sheet.text(_HEADER, column, name, "input_head")
+            sheet.drop_down(_HEADER, column, f"{PREFIX}gpus_listed")
+            head, switch = (xl_rowcol_to_cell(_HEADER + line, column, row_abs=True) for line in (0, 1))
+            found = f"MATCH({head},{PREFIX}gpus,0)"
+            row = float(listed.index(name) + 1) if complete[number] else 0.0
+            self._place(_HEADER + 1, column, found, [self._of_gpu(found)[name] for name in needed], row)
+            letter, places = xl_col_to_name(column), self.places | self._of_gpu(switch)
             for index, line in enumerate(self.columns):
-                text = line.written(self.places | places, partial(_factor_above, letter))
-                shown = values[index].get(number, 0.0) if flag else 0.0
+                text = line.written(places, partial(_factor_above, letter))
+                shown = values[index].get(number, 0.0) if row else 0.0
                 self._factor(_HEADER + 2 + index, column, switch, text, shown)
         for index in range(len(self.columns)):
             sheet.text(_HEADER + 2 + index, self.left - 1, f"GPU factor {index + 1}", "small")
@@ -286,33 +312,37 @@ class _Matrix:
         sheet.plan.hidden_rows = (_HEADER + 1, self.top - 1)
 
     def write_rows(self, cnns: Mapping[str, Mapping[str, object]]) -> None:
-        """Write a label, a flag for known facts and the factors per CNN, and per spare row."""
-        sheet, names = self.sheet, list(cnns)
+        """Write per CNN a label, its row on sheet CNNs, if all counts are known, and the factors."""
+        sheet = self.sheet
         needed = [name for name in self.model.feature_base_columns if kind_of(name) == "cnn"]
         sheet.text(_HEADER, 0, "CNN", "head")
-        sheet.text(_HEADER, 1, "specs known", "head_right")
-        values = _first_values(self.model, self.rows, cnns)
+        sheet.text(_HEADER, 1, "row of sheet CNNs", "head_right")
+        values, listed = _first_values(self.model, self.rows, cnns), list(cnn_table_rows())
         for index in range(len(self.rows)):
             sheet.text(_HEADER, 2 + index, f"CNN factor {index + 1}", "head_right")
-        for number in range(len(names) + SPARE):
-            row, places, known = self.top + number, self._of_cnn(number), number < len(names)
-            label = f'IF({places["label"]}="","",{places["label"]})'
-            sheet.formula(row, 0, label, names[number] if known else "", "text")
-            self._flag(row, 1, [places[name] for name in needed], float(known))
-            switch = xl_rowcol_to_cell(row, 1, col_abs=True)
+        for number, name in enumerate(cnns):
+            row = self.top + number
+            sheet.text(row, 0, name, "input")
+            sheet.drop_down(row, 0, f"{PREFIX}cnns_listed")
+            label, switch = (xl_rowcol_to_cell(row, column, col_abs=True) for column in (0, 1))
+            found = f"MATCH({label},{PREFIX}cnns,0)"
+            cells = [self._of_cnn(found)[name] for name in needed]
+            self._place(row, 1, found, cells, float(listed.index(name) + 1))
+            places = self.places | self._of_cnn(switch)
             for index, line in enumerate(self.rows):
-                text = line.written(self.places | places, partial(_factor_left, row))
+                text = line.written(places, partial(_factor_left, row))
                 self._factor(row, 2 + index, switch, text, values[index].get(number, 0.0))
         if self.left > 2:
             sheet.plan.hidden_columns = (2, self.left - 1)
 
-    def _flag(self, row: int, column: int, cells: Sequence[str], value: float) -> None:
-        text = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
-        self.sheet.formula(row, column, text, value if cells else 1.0, "small")
+    def _place(self, row: int, column: int, found: str, cells: Sequence[str], value: float) -> None:
+        """Write the row of a table that a head names, 0 where it is unknown or misses a fact."""
+        counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
+        self.sheet.formula(row, column, f"IFERROR(IF({counted},{found},0),0)", value, "small")
 
     def _factor(self, row: int, column: int, switch: str, text: str, value: float) -> None:
         # "n/a" turns every product with it into an error, which the cells of the matrix show as empty.
-        self.sheet.formula(row, column, f'IF({switch}=1,IFERROR({text},"n/a"),0)', value, "small")
+        self.sheet.formula(row, column, f'IF({switch}>0,IFERROR({text},"n/a"),0)', value, "small")
 
     def write_cells(self, seconds: np.ndarray) -> None:
         """Write one cell per pair."""
@@ -323,7 +353,6 @@ class _Matrix:
         places |= {
             f"column_{n}": f"{{letter}}${_HEADER + 3 + line}" for n, line in enumerate(columns, start=1)
         }
-        # One template for all cells: there are tens of thousands of them.
         cell = cell_form(self.factors.cell)
         if cell.meanings:
             note = "This formula is too long for one cell per pair; use sheet Predict."
@@ -331,18 +360,23 @@ class _Matrix:
             return
         text = cell.filled(-1, self.places | places, str)
         shown = f'IFERROR(POWER({text},{PREFIX}compare_power)*{PREFIX}compare_factor,"")'
-        form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}=1,{shown},"")'
-        for number in range(n_gpus + SPARE):
+        form = f'IF($B{{row}}*{{letter}}${_HEADER + 2}>0,{shown},"")'
+        for number in range(n_gpus):
             letter, column = xl_col_to_name(self.left + number), self.left + number
-            for line in range(n_cnns + SPARE):
+            for line in range(n_cnns):
                 row = self.top + line
-                known = line < n_cnns and number < n_gpus and math.isfinite(seconds[line, number])
+                known = math.isfinite(seconds[line, number])
                 value = 1000.0 * float(seconds[line, number]) if known else ""
                 self.sheet.formula(row, column, form.format(row=row + 1, letter=letter), value, "decimal")
-        bottom, right = self.top + n_cnns + SPARE - 1, self.left + n_gpus + SPARE - 1
+        bottom, right = self.top + n_cnns - 1, self.left + n_gpus - 1
         self.sheet.plan.scale = (self.top, self.left, bottom, right)
         self.sheet.plan.frozen = (self.top, self.left)
         self.sheet.plan.head_row, self.sheet.plan.many_pages = _HEADER, True
+
+
+def _fact_range(sheet: str, column: int) -> str:
+    letter = xl_col_to_name(column)
+    return f"{sheet}!${letter}${HEAD + 2}:${letter}${HEAD + 1 + SPARE_ROWS}"
 
 
 def _factor_above(letter: str, number: int) -> str:

@@ -5,12 +5,13 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.models.memory import INSTEAD
-from trainlaw.app.models.multi_gpu import ASSUMPTION
-from trainlaw.app.models.terms import terms_of
+from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.models.terms import Part, terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
 from trainlaw.app.text.tables import plain_text
 from trainlaw.app.workbook.model import (
     COUNTS,
+    FIRST_ALGORITHM,
     INPUTS,
     OF_INPUT,
     OF_LINK,
@@ -19,6 +20,7 @@ from trainlaw.app.workbook.model import (
     PEAK,
     PREFIX,
     ROUNDS,
+    ExchangeForm,
     Model,
     cell_name,
     cell_names,
@@ -32,7 +34,7 @@ from trainlaw.formulas.printers import split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _AGREEMENT = "1E-9"
-_WIDTHS = (58, 20, 20, 18, 18, 10, 90)
+_WIDTHS = (58, 20, 20, 18, 18, 10, 110)
 UNKNOWN = "not known"
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 
@@ -51,39 +53,80 @@ def write_formula(book: BookPlan, model: Model) -> SheetWriter:
     features = _symbols(sheet, model, symbols)
     known = _facts(sheet, model, facts)
     _terms(sheet, model, steps, [known, features])
+    sheet.plan.frozen = (2, 1)
     return sheet
 
 
 def _terms_end(model: Model) -> int:
-    return 4 + len(model.terms) + 2
+    return 4 + len(model.parts) + 3
 
 
 def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> None:
     """Write a line per term, the all-reduce, and the sum; steps of long terms follow from row `steps` on.
 
-    counts : cell formulas that are true where all base columns and features are known.
+    A term inside a maximum counts as 0 where another side is larger. counts : cell formulas that are true
+    where all base columns and features are known.
     """
     sheet.heads(2, ["term", "time, s", "share of the time", "meaning"])
     sheet.text(2, 3, "meaning", "head_unit")
-    first, names = 3, cell_names({*model.features, *model.numbers})
-    helpers: list[tuple[str, str, float]] = []
-    for row, (term, value) in enumerate(zip(model.terms, model.term_seconds, strict=True), start=first):
-        sheet.wrapped_text(row, 0, model.readable(term), _WIDTHS[0])
+    helpers = _Helpers(model)
+    first = 3
+    for row, (part, value) in enumerate(zip(model.parts, model.term_seconds, strict=True), start=first):
+        sheet.wrapped_text(row, 0, model.readable(part.expression), _WIDTHS[0])
         summed = model.term_cells[row - first : row - first + 1]
-        text = summed[0] if summed else _in_one_cell(term, names, model.values, helpers)
+        text = summed[0] if summed else helpers.counted(part)
         sheet.formula(row, 1, f'IFERROR({text},"{UNKNOWN}")', value, "seconds")
         _share(sheet, row, value / model.seconds)
-        sheet.text(row, 3, _description(model.formula, term), "unit")
-    last = first + len(model.terms) - 1
-    counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.terms)}"]
+        sheet.text(row, 3, _description(model.formula, part.expression), "unit")
+    last = first + len(model.parts) - 1
+    counts = [*counts, f"COUNT(B{first + 1}:B{last + 1})={len(model.parts)}"]
     _totals(sheet, model, last + 1, f"AND({','.join(filter(None, counts))})", first)
     sheet.plan.bars.append(Bars(2, first, last + 1))
-    if helpers:
-        sheet.text(steps, 0, "Steps of terms that are too long for one cell", "section")
-    for row, (name, text, value) in enumerate(helpers, start=steps + 1):
+    if helpers.lines:
+        sheet.text(steps, 0, "Sides of maxima, and steps of what is too long for one cell", "section")
+    for row, (name, text, value) in enumerate(helpers.lines, start=steps + 1):
         sheet.text(row, 0, name)
-        sheet.formula(row, 1, text, value)
+        sheet.formula(row, 1, text, value, "seconds")
         sheet.define(name, row, 1)
+
+
+class _Helpers:
+    """Cells behind the terms: each side of a maximum once, and the steps of long expressions."""
+
+    def __init__(self, model: Model) -> None:
+        self.lines: list[tuple[str, str, float]] = []
+        self.names = cell_names({*model.features, *model.numbers})
+        self.known = {name: np.array([value]) for name, value in model.values.items()}
+        self.sides: dict[Expression, str] = {}
+
+    def counted(self, part: Part) -> str:
+        """Return the cell formula of a term as it counts."""
+        wins = [
+            f"{self._side(own)}{'>' if larger else '>='}{self._side(other)}"
+            for own, other, larger in part.against
+        ]
+        text = self._in_one_cell(part.expression)
+        return f"IF(AND({','.join(wins)}),{text},0)" if wins else text
+
+    def _side(self, side: Expression) -> str:
+        """Return the name of the cell of a side of a maximum."""
+        if side not in self.sides:
+            name = f"{PREFIX}side_{len(self.sides) + 1}"
+            text = self._in_one_cell(side)
+            self.lines.append((name, text, self._value(side)))
+            self.sides[side] = name
+        return self.sides[side]
+
+    def _value(self, expression: Expression) -> float:
+        return float(values_of(expression, self.known)[0])
+
+    def _in_one_cell(self, expression: Expression) -> str:
+        """Return the cell formula of an expression; steps that one cell cannot hold become lines."""
+        start = len(self.lines)
+        cells = split_for_excel(expression, self.names, lambda index: f"{PREFIX}step_{start + index + 1}")
+        for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
+            self.lines.append((name, text, self._value(part)))
+        return cells.formula
 
 
 def _share(sheet: SheetWriter, row: int, value: float) -> None:
@@ -94,33 +137,28 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    all_reduce = split_for_excel(model.all_reduce, cell_names(model.base_columns), str).formula
-    sheet.text(row, 0, "all-reduce of the gradients, the part that is not hidden")
-    sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({all_reduce}),"{UNKNOWN}")', 0.0, "seconds")
+    exchange = ExchangeForm(model).filled(model.cells, f"{PREFIX}single_s")
+    sheet.text(row, 0, "what several GPUs add: the exchange of gradients")
+    sheet.formula(row, 1, f'IFERROR({exchange},"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}all_reduce_s", row, 1)
     _share(sheet, row, 0.0)
-    sheet.text(row, 3, ASSUMPTION if variables(model.all_reduce) else "included in the terms", "unit")
+    scaling = None if model.scaling is None else to_text(model.scaling.expression, 3)
+    by = (
+        f"by the scaling formula {scaling}; other algorithms: textbook"
+        if scaling
+        else "included in the terms"
+    )
+    sheet.text(row, 3, by, "unit")
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
     sheet.define(f"{PREFIX}single_s", row + 1, 1)
-
-
-def _in_one_cell(
-    term: Expression,
-    names: Mapping[str, str],
-    values: Mapping[str, float],
-    helpers: list[tuple[str, str, float]],
-) -> str:
-    """Return the cell formula of a term; steps that one cell cannot hold are added to `helpers`."""
-    start = len(helpers)
-    cells = split_for_excel(term, names, lambda index: f"{PREFIX}step_{start + index + 1}")
-    if cells.helpers:
-        known = {name: np.array([value]) for name, value in values.items()}
-        for (name, text), part in zip(cells.helpers, cells.expressions, strict=True):
-            helpers.append((name, text, float(values_of(part, known)[0])))
-    return cells.formula
+    covered = f"INDEX({PREFIX}options_scaled,MATCH({PREFIX}algorithm,{PREFIX}options_algorithm,0))"
+    sheet.text(row + 2, 0, "1: the scaling formula covers the algorithm; 0: textbook")
+    is_scaled = float(covers_algorithm(model.scaling, FIRST_ALGORITHM))
+    sheet.formula(row + 2, 1, f'IFERROR(IF({PREFIX}hidden=0,{covered},0),"{UNKNOWN}")', is_scaled)
+    sheet.define(f"{PREFIX}is_scaled", row + 2, 1)
 
 
 def _description(formula: Formula, term: Expression) -> str:
@@ -176,7 +214,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
         text = split_for_excel(form, names, str).formula
         sheet.formula(line, 1, f'IFERROR({text},"{UNKNOWN}")', value, style)
         sheet.text(line, 2, unit_text(spec.unit), "unit")
-        sheet.text(line, 6, meaning(spec, form), "unit")
+        sheet.wrapped_text(line, 6, meaning(spec, form), _WIDTHS[6])
         if name in model.derived:
             sheet.define(cell_name(name), line, 1)
         _range(sheet, line, model.formula.ranges.get(name), value, style)
@@ -270,7 +308,9 @@ def fact_formula(name: str) -> str:
 
 def _kept(name: str) -> str:
     """Return the cell formula of a memory count; a CNN that the user adds may lack it."""
-    found = f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    found = (
+        f'INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),MATCH("{{}}",{PREFIX}cnn_columns,0))'
+    )
     cells = [found.format(column) for column in (name, INSTEAD[name]) if column]
     return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
 
@@ -290,7 +330,7 @@ def _option(kind: str, column: str) -> str:
 
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
-    chosen = f"{PREFIX}link_used" if kind == "link" else f"{PREFIX}{kind}"
+    chosen = f"{PREFIX}{kind}_used" if kind in ("link", "cnn") else f"{PREFIX}{kind}"
     row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
     found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
     return f'IF({found}="","{UNKNOWN}",{found})'

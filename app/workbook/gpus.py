@@ -7,34 +7,48 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from trainlaw.app.models.errors import OWN_CLASS, intervals_of
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_formula, fits_word
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
+    ENTRIES,
+    FIRST_PRECISION,
     OF_LINK,
     PEAK,
     PREFIX,
     CellForm,
+    ExchangeForm,
     Model,
     cell_form,
-    cell_names,
     kind_of,
     values_of,
 )
-from trainlaw.app.workbook.tables import HEAD, NO_LINK, ORDERS, OWN_LINK, gpu_table_rows
+from trainlaw.app.workbook.tables import (
+    BY_COST,
+    HEAD,
+    NO_LINK,
+    OWN_LINK,
+    gpu_table_rows,
+    interval_class,
+    interval_factor,
+    is_known_generation,
+)
 from trainlaw.datasets import FEATURES
-from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas import variables
 from xlsxwriter.utility import xl_col_to_name
 
 NAME = "All GPUs"
 _WIDTHS = {"text": 30, "unit": 26, "amount": 26}  # by style; other columns hold short numbers
-FIRST_PRICE = 2.0
 FIRST_IMAGES = 1_281_167.0
-_IN_RANKING = ("gpu", "cost", "epoch", "time", "throughput", "fits", "outside", "price", "rank")
+_IN_RANKING = (
+    "gpu", "time", "low", "high", "throughput", "epoch", "cost", "price", "fits", "measured", "outside",
+    "below", "above", "rank",
+)  # fmt: skip
 
 
-SPARE = 36  # rows for GPUs that the user adds
+YES, NO = "yes", "no"
+SPARE = 24  # rows for GPUs that the user adds
 TOP = 4  # first row, counted from 0
 
 
@@ -56,11 +70,12 @@ class GpuTable:
 
     model: Model
     columns: list[GpuColumn] = field(default_factory=list)
+    letters: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[str, dict[str, object]]:
         """The specifications of the known GPUs."""
-        return gpu_table_rows()
+        return gpu_table_rows(self.model.formula)
 
     @property
     def count(self) -> int:
@@ -76,11 +91,12 @@ class GpuTable:
     def add(self, column: GpuColumn) -> None:
         """Add a column; the spare rows stay empty."""
         padded = [*column.values, *[""] * (self.count - len(column.values))]
+        self.letters[column.key] = str(xl_col_to_name(len(self.columns)))
         self.columns.append(replace(column, values=padded))
 
     def letter(self, key: str) -> str:
         """Return the letter of a column."""
-        return str(xl_col_to_name(next(n for n, column in enumerate(self.columns) if column.key == key)))
+        return self.letters[key]
 
     def cell(self, key: str, row: int) -> str:
         """Return the address of a column's cell in a row."""
@@ -110,7 +126,7 @@ class GpuTable:
 
     def has(self, key: str) -> bool:
         """Return whether there is such a column."""
-        return any(column.key == key for column in self.columns)
+        return key in self.letters
 
     def live(self, condition: str, formula: str) -> str:
         """Return a cell formula that stays empty where the condition does not hold."""
@@ -122,13 +138,9 @@ class GpuTable:
 
     def base_places(self, row: int) -> dict[str, str]:
         """Return the addresses of the base columns for a row: those of its GPU, else those of the choice."""
-        places = cell_names(self.model.base_columns)
-        for name in self.model.base_columns:
-            if self.has(name):
-                places[name] = self.cell(name, row)
-            elif kind_of(name) == "gpu":
-                places[name] = self.fact(name, row)
-        return places
+        own = {name: self.cell(name, row) for name in self.model.base_columns if self.has(name)}
+        facts = {name: self.fact(name, row) for name in self.model.gpu_columns if name not in own}
+        return {**self.model.cells, **facts, **own}
 
     def base_values(self) -> dict[str, np.ndarray]:
         """Return the base columns of the known GPUs for the first choice, each of shape (n_gpus,)."""
@@ -202,7 +214,7 @@ def _add_links(table: GpuTable, needed: Sequence[str]) -> None:
 
         return table.live(table.named(row), f'IFERROR({link_formula(name, look_up)},"")')
 
-    own_links = [str(facts["link"]) for facts in table.rows.values()]
+    own_links = [str(facts["link"]) or NO_LINK for facts in table.rows.values()]
     table.add(GpuColumn("link", "link between GPUs", "", "unit", link, own_links))
     for name in needed:
         unit = "s/B" if name == "link_s_per_byte" else str(FEATURES[name].spec.unit)
@@ -224,6 +236,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> GpuRanking:
     own, values = _add_features(table)
     _add_outside(table, own, values)
     _add_times(table, own, values)
+    _add_intervals(table)
     _add_speed_and_memory(table)
     _add_costs(table)
     sheet = SheetWriter(book, NAME, [_WIDTHS.get(column.style, 18) for column in table.columns])
@@ -245,27 +258,28 @@ def _add_features(table: GpuTable) -> tuple[list[str], dict[str, np.ndarray]]:
     base, features = table.base_values(), table.model.features
     values = {name: values_of(form, base) for name, form in features.items()}
     own = [name for name, form in features.items() if any(kind_of(part) == "gpu" for part in variables(form))]
+    places = {row: table.base_places(row) for row in range(TOP + 1, TOP + table.count + 1)}
 
-    def cell(form: Expression, row: int) -> str:
-        text = split_for_excel(form, table.base_places(row), str).formula
+    known = table.numbers("known") == 1.0
+
+    def cell(form: CellForm, row: int) -> str:
+        text = form.filled(-1, places[row], str)
         return table.live(f"{table.cell('known', row)}=1", f'IFERROR({text},"")')
 
     for name in own:
         spec = FEATURES[name].spec
         unit, title = "" if spec.unit.is_dimensionless else str(spec.unit), name.replace("_", " ")
-        formula = partial(cell, features[name])
-        table.add(GpuColumn(f"feature {name}", title, unit, "seconds", formula, shown(values[name])))
+        formula, found = partial(cell, cell_form(features[name])), np.where(known, values[name], math.nan)
+        table.add(GpuColumn(f"feature {name}", title, unit, "seconds", formula, shown(found)))
     return own, values
 
 
 def _add_outside(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray]) -> None:
     """Add how many features lie outside the training range; those of the workload count for every GPU."""
     features, ranges = list(table.model.features), table.model.formula.ranges
-    # A precision without training runs counts as one more feature outside.
-    untrained = f"(1-INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0)))"
 
     def formula(row: int) -> str:
-        flags = [untrained]
+        flags = ["0"]
         for name in features:
             if name not in own:
                 flags.append(f"INDEX({PREFIX}outside,{features.index(name) + 1})")
@@ -286,23 +300,26 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     """Add the time on one GPU, in steps where it is too long for one cell, the all-reduce, and the sum."""
     model, shape = table.model, np.zeros(len(table.rows))
     columns = {**values, **{name: shape + value for name, value in model.numbers.items()}}
-    form = cell_form(model.expression)
+    form, known = cell_form(model.expression), table.numbers("known") == 1.0
     for index, part in enumerate(form.meanings):
         step = partial(_step, table, own, form, index)
-        found = shown(values_of(part, columns) + shape)
+        found = shown(np.where(known, values_of(part, columns) + shape, math.nan))
         table.add(GpuColumn(f"step {index}", f"step {index + 1}", "", "general", step, found))
-    single = shown(values_of(model.expression, columns) + shape)
+    single = shown(np.where(known, values_of(model.expression, columns), math.nan))
     # The first choice is one GPU, which has nothing to reduce.
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
+    exchange = ExchangeForm(model)
+
     def all_reduce(row: int) -> str:
-        text = split_for_excel(model.all_reduce, table.base_places(row), str).formula
-        both = f'IFERROR((1-{PREFIX}hidden)*({text}),"")'
-        return table.live(f"ISNUMBER({table.cell('single', row)})", both)
+        single = table.cell("single", row)
+        text = exchange.filled(table.base_places(row), single)
+        return table.live(f"ISNUMBER({single})", f'IFERROR({text},"")')
 
     def total(row: int) -> str:
         parts = [table.cell("single", row), table.cell("all_reduce", row)]
-        return table.live(f"COUNT({','.join(parts)})=2", "+".join(parts))
+        usable = f'{PREFIX}entries="{ENTRIES}"'
+        return table.live(f"AND({usable},COUNT({','.join(parts)})=2)", "+".join(parts))
 
     for key, title, formula, found in (
         ("single", "time on one GPU", partial(_step, table, own, form, -1), single),
@@ -313,8 +330,8 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
 
 
 def _places(table: GpuTable, own: Sequence[str], row: int) -> dict[str, str]:
-    shared = cell_names({*table.model.features, *table.model.numbers})
-    return shared | {name: table.cell(f"feature {name}", row) for name in own}
+    shared = table.model.cells
+    return {**shared, **{name: table.cell(f"feature {name}", row) for name in own}}
 
 
 def _step(table: GpuTable, own: Sequence[str], form: CellForm, index: int, row: int) -> str:
@@ -332,6 +349,43 @@ def _where(table: GpuTable, key: str, text: Callable[[int], str]) -> Callable[[i
     return lambda row: table.live(f"ISNUMBER({table.cell(key, row)})", text(row))
 
 
+def _add_intervals(table: GpuTable) -> None:
+    """Add whether the GPU's generation has training runs, and the interval of its time."""
+    formula, times = table.model.formula, table.numbers("time")
+    layout = f"{PREFIX}layout" if "is_channels_last" in table.model.base_columns else ""
+    kind = interval_class(f"{PREFIX}precision", layout)
+    seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
+
+    def measured(row: int) -> str:
+        known = is_known_generation(formula, table.fact("generation", row))
+        return table.live(table.named(row), f'IF({known}=1,"{YES}","{NO}")')
+
+    def factor(row: int) -> str:
+        own = f'IF({table.fact("vendor", row)}="{OWN_CLASS}","{OWN_CLASS}",{kind})'
+        known = f'({table.cell("measured", row)}="{YES}")'
+        return table.live(table.named(row), interval_factor(own, known))
+
+    facts = [(str(row["vendor"]), str(row["generation"])) for row in table.rows.values()]
+    words: list[float | str] = [YES if seen is None or generation in seen else NO for _, generation in facts]
+    kinds = [OWN_CLASS if vendor == OWN_CLASS else FIRST_PRECISION for vendor, _ in facts]
+    factors = np.array([intervals.factor(own, facts[row][1]) for row, own in enumerate(kinds)])
+    table.add(GpuColumn("measured", "training runs of its generation", "", "unit", measured, words))
+    table.add(GpuColumn("factor", "interval factor", "", "factor", factor, np.nan_to_num(factors).tolist()))
+    for key, title, text, found in (
+        ("low", "interval from", "{time}/{factor}", times / factors),
+        ("high", "interval to", "{time}*{factor}", times * factors),
+        ("below", "interval below", "{time}-{time}/{factor}", times - times / factors),
+        ("above", "interval above", "{time}*{factor}-{time}", times * factors - times),
+    ):
+        end = partial(_interval_end, table, text)
+        table.add(GpuColumn(key, title, "s", "seconds", end, shown(found)))
+
+
+def _interval_end(table: GpuTable, text: str, row: int) -> str:
+    cells = {key: table.cell(key, row) for key in ("time", "factor")}
+    return table.live(f"AND(ISNUMBER({cells['time']}),N({cells['factor']})>0)", text.format(**cells))
+
+
 def _add_speed_and_memory(table: GpuTable) -> None:
     model, times = table.model, table.numbers("time")
     images = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus"
@@ -342,7 +396,7 @@ def _add_speed_and_memory(table: GpuTable) -> None:
 
     def fits(row: int) -> str:
         held = table.fact("memory_bytes", row)
-        word = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", held)
+        word = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", held)
         return table.live(table.named(row), word)
 
     answers = [fits_word(*needs, size) for size in table.facts("memory_bytes")]
@@ -358,26 +412,34 @@ def memory_needed(model: Model) -> tuple[float, float]:
 def _add_costs(table: GpuTable) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST_IMAGES / table.model.values["batch_per_gpu"])
-    hours = table.numbers("time") * steps / 3600.0
-    cost = hours * FIRST_PRICE
+    times = table.numbers("time")
+    hours = times * steps / 3600.0
 
     def price(row: int) -> str:
         own = table.fact("price_usd_per_hour", row)
-        return table.live(table.named(row), f"IF(ISNUMBER({own}),{own},{PREFIX}price)")
+        return f'IF(ISNUMBER({own}),{own},"")'
 
     def cell(key: str, row: int) -> str:
         return table.cell(key, row)
 
+    def key(row: int) -> str:
+        # GPUs without a price follow those with one, by time.
+        own, time = cell("cost", row), cell("time", row)
+        by_cost = f"IF(ISNUMBER({own}),{own},MAX({table.span('cost')})+{time})"
+        return f'IF({PREFIX}ranked_by="{BY_COST}",{by_cost},{time})'
+
+    def cost(row: int) -> str:
+        both = f"COUNT({cell('epoch', row)},{cell('price', row)})=2"
+        return table.live(both, f"{cell('epoch', row)}*{cell('price', row)}*{PREFIX}n_gpus")
+
     of_epoch = _where(table, "time", lambda row: f"{cell('time', row)}*{PREFIX}iterations/3600")
-    of_cost = _where(table, "epoch", lambda row: f"{cell('epoch', row)}*{cell('price', row)}*{PREFIX}n_gpus")
-    by_cost = f'{PREFIX}order="{ORDERS[0]}"'
-    key = _where(table, "time", lambda row: f"IF({by_cost},{cell('cost', row)},{cell('time', row)})")
+    nothing = [""] * len(table.rows)
     for column in (
         GpuColumn("epoch", "time per epoch", "h", "money", of_epoch, shown(hours)),
-        GpuColumn("price", "GPU price", "USD/h", "money", price, [FIRST_PRICE] * len(table.rows)),
-        GpuColumn("cost", "cost per epoch", "USD", "money", of_cost, shown(cost)),
-        GpuColumn("key", "ranking key", "", "seconds", key, shown(cost)),
-        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(cost)),
+        GpuColumn("price", "GPU price", "USD/h", "money", price, nothing),
+        GpuColumn("cost", "cost per epoch", "USD", "money", cost, nothing),
+        GpuColumn("key", "ranking key", "", "seconds", _where(table, "time", key), shown(times)),
+        GpuColumn("rank", "rank", "", "general", _where(table, "key", partial(_rank, table)), _ranks(times)),
     ):
         table.add(column)
 

@@ -1,14 +1,14 @@
 """A layer formula in the workbook: the layers of all CNNs as a table, and those of the chosen one, live."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, formula_rows
-from trainlaw.app.models.terms import plain_expression, terms_of, with_named_constants
+from trainlaw.app.models.terms import Part, plain_expression, terms_of, with_named_constants
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
 from trainlaw.app.workbook.formula import (
     UNKNOWN,
@@ -27,13 +27,13 @@ from trainlaw.app.workbook.model import (
     cell_names,
     first_choice,
     values_of,
+    with_groups_as_features,
 )
 from trainlaw.datasets import CNN_LAYER_FEATURES
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS, TRAINING_PASSES
 from trainlaw.datasets.measurements.formula_rows import RUN_FEATURE_NAMES, FormulaRows, zoo_layers
 from trainlaw.formulas import (
-    DIMENSIONLESS,
     Constant,
     Expression,
     FeatureSpec,
@@ -101,7 +101,7 @@ class LayerModel(Model):
         found = [np.broadcast_to(values_of(term, columns), len(self.counts)) for term in self.terms]
         return np.asarray(np.array(found) * self.counts)
 
-    @property
+    @cached_property
     def term_seconds(self) -> list[float]:
         """The terms for the first choice, in seconds."""
         return [float(value) for value in self.term_values.sum(axis=1)]
@@ -129,16 +129,15 @@ class LayerModel(Model):
 
 def layer_model(formula: Formula) -> LayerModel:
     """Return what the workbook of a layer formula computes."""
-    # As features the grouped constants stay in the expression, each in a cell.
-    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
+    ungrouped = with_groups_as_features(formula)
     expression, constants = with_named_constants(ungrouped)
     features = {
         spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
-    terms, all_reduce = tuple(terms_of(ungrouped, expression)), feature_expression(EXCHANGE)
-    return LayerModel(formula, expression, constants, terms, {}, all_reduce, features)
+    # A maximum is taken in each layer, so a term has no single larger side.
+    parts = tuple(map(Part, terms_of(ungrouped, expression)))
+    return LayerModel(formula, expression, constants, parts, {}, feature_expression(EXCHANGE), features)
 
 
 def _columns(model: LayerModel) -> list[str]:
@@ -248,11 +247,11 @@ class _Layers:
         first = list(cnn_rows()).index(_first_label())
         before = sum(len(zoo_layers(_key(cnn)).count) for cnn in list(cnn_rows().values())[:first])
         sheet.text(2, 0, "first row on sheet Layer facts, and number of rows", "note")
-        found = f'IFERROR(MATCH({PREFIX}cnn,{labels},0),"{UNKNOWN}")'
+        found = f'IFERROR(MATCH({PREFIX}cnn_used,{labels},0),"{UNKNOWN}")'
         self.start = float(before + 1)
         sheet.formula(2, 4, found, self.start)
         sheet.define(f"{PREFIX}layer_first", 2, 4)
-        sheet.formula(2, 5, f"SUMPRODUCT(1*({labels}={PREFIX}cnn))", float(self.first))
+        sheet.formula(2, 5, f"SUMPRODUCT(1*({labels}={PREFIX}cnn_used))", float(self.first))
         sheet.define(f"{PREFIX}layer_count", 2, 5)
 
     def _row(self, slot: int) -> None:

@@ -6,14 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
 from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
+from trainlaw.app.models.terms import (
+    NamedConstant,
+    Part,
+    parts_of,
+    plain_expression,
+    with_named_constants,
+)
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -34,6 +42,8 @@ FIRST_CNN = ("resnet50", 224, 1000)
 FIRST_GPU = "V100-SXM2-16GB"
 FIRST_BATCH = 64
 FIRST_PRECISION = "fp32"
+FIRST_ALGORITHM = "ring"
+ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
 
 # Base columns that the user enters, with the first choice.
 INPUTS: Mapping[str, float] = {
@@ -62,23 +72,52 @@ ROUNDS = "exchange_rounds"
 class Model:
     """A formula as the workbook computes it.
 
-    expression : over features, grouped constants and `constants`, which replace its numbers. terms : add up
-    to it. features : each over base columns. all_reduce : what several GPUs add, over base columns, 0 where
-    the formula covers several GPUs. values : of all these names for the first choice, in their units.
+    expression : over features, grouped constants and `constants`, which replace its numbers. parts : its
+    terms, those inside maxima one by one. features : each over base columns. all_reduce : what several GPUs
+    add by the textbook, over base columns, 0 where the formula covers several GPUs. values : of all these
+    names for the first choice, in their units.
     """
 
     formula: Formula
     expression: Expression
     constants: tuple[NamedConstant, ...]
-    terms: tuple[Expression, ...]
+    parts: tuple[Part, ...]
     features: Mapping[str, Expression]
     all_reduce: Expression
 
     @cached_property
+    def terms(self) -> tuple[Expression, ...]:
+        """The terms as they stand, inside or outside a maximum."""
+        return tuple(part.expression for part in self.parts)
+
+    @cached_property
+    def scaling(self) -> Formula | None:
+        """The built-in formula for several GPUs; None where the formula itself covers them."""
+        return None if handling(self.formula).covers_multi_gpu else formula_named(SCALING_FORMULA)
+
+    @cached_property
+    def scaled(self) -> Expression:
+        """The time on several GPUs by the scaling formula, over base columns and `SINGLE_GPU_TIME`."""
+        if self.scaling is None:
+            return Constant(0.0)
+        names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
+        return substitute(plain_expression(self.scaling), {name: feature_expression(name) for name in names})
+
+    @cached_property
     def base_columns(self) -> tuple[str, ...]:
-        """The base columns behind features, all-reduce and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, LEAST_NEED, USUAL_NEED)
-        return tuple(sorted({name for part in parts for name in variables(part)}))
+        """The base columns behind features, several GPUs and memory, sorted."""
+        parts = (*self.features.values(), self.all_reduce, self.scaled, LEAST_NEED, USUAL_NEED)
+        return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
+
+    @cached_property
+    def gpu_columns(self) -> tuple[str, ...]:
+        """The base columns that are facts of the GPU."""
+        return tuple(name for name in self.base_columns if kind_of(name) == "gpu")
+
+    @cached_property
+    def cells(self) -> dict[str, str]:
+        """The defined names of base columns, features and numbers."""
+        return cell_names({*self.base_columns, *self.features, *self.numbers})
 
     @cached_property
     def feature_base_columns(self) -> tuple[str, ...]:
@@ -106,11 +145,20 @@ class Model:
         features = {name: float(values_of(form, columns)[0]) for name, form in self.features.items()}
         return base | features | self.numbers
 
-    @property
+    @cached_property
     def term_seconds(self) -> list[float]:
-        """The terms for the first choice, in seconds."""
+        """The terms as they count for the first choice, in seconds: 0 where another side is larger."""
+
+        def value(expression: Expression) -> float:
+            return float(values_of(expression, known)[0])
+
         known = {name: np.array([value]) for name, value in self.values.items()}
-        return [float(values_of(term, known)[0]) for term in self.terms]
+        found: list[float] = []
+        for part in self.parts:
+            sides = [(value(own), value(other), larger) for own, other, larger in part.against]
+            counts = all(own > other if larger else own >= other for own, other, larger in sides)
+            found.append(value(part.expression) if counts else 0.0)
+        return found
 
     @property
     def seconds(self) -> float:
@@ -172,20 +220,24 @@ def cell_names(names: Iterable[str]) -> dict[str, str]:
     return {name: cell_name(name) for name in names}
 
 
+def with_groups_as_features(formula: Formula) -> Formula:
+    """Return a formula whose grouped constants are features, so that each stays in the expression."""
+    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
+    return replace(formula, features=(*formula.features, *grouped), grouped=())
+
+
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
     differ only in characters that no cell name may have.
     """
-    # As features the grouped constants stay in the expression, each in a cell.
-    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
+    ungrouped = with_groups_as_features(formula)
     expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
     model = Model(
-        formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, all_reduce
+        formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce
     )
     for name in model.base_columns:
         if kind_of(name) == "unknown":
@@ -210,6 +262,29 @@ def kind_of(name: str) -> str:
         return "cnn"
     chosen = (*INPUTS, *OF_INPUT, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
+
+
+class ExchangeForm:
+    """What several GPUs add to the time on one, as `trainlaw predict` has it, as a cell formula.
+
+    The scaling formula gives it for the algorithms that it covers, unless a hidden share is entered; else
+    the textbook.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """Raise InputError where a formula is too long for one cell."""
+        self.textbook, self.scaled = cell_form(model.all_reduce), cell_form(model.scaled)
+        self.is_scaled = model.scaling is not None
+        if self.textbook.meanings or self.scaled.meanings:
+            raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
+
+    def filled(self, places: Mapping[str, str], single: str) -> str:
+        """Return the cell formula; places : of the base columns, single : of the time on one GPU."""
+        textbook = f"(1-{PREFIX}hidden)*({self.textbook.filled(-1, places, str)})"
+        if not self.is_scaled:
+            return textbook
+        scaled = self.scaled.filled(-1, {**places, SINGLE_GPU_TIME: single}, str)
+        return f"IF({PREFIX}n_gpus=1,0,IF({PREFIX}is_scaled=1,MAX({scaled}-{single},0),{textbook}))"
 
 
 def cell_form(expression: Expression) -> "CellForm":

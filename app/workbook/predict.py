@@ -1,11 +1,10 @@
-"""The sheet Predict: choices, live prediction, checks, and every GPU ranked by cost or time."""
+"""The sheet Predict: choices, prediction, warnings, memory, cost, and every GPU ranked by time or cost."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from trainlaw.app.models.errors import LEVEL, held_out_kind, interval_of
+from trainlaw.app.models.errors import LEVEL, OWN_CLASS, held_out_kind, intervals_of
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.memory import (
     LEAST_MEANING,
@@ -15,66 +14,84 @@ from trainlaw.app.models.memory import (
     fits_formula,
     fits_word,
 )
-from trainlaw.app.models.multi_gpu import ASSUMPTION
-from trainlaw.app.models.scopes import handling
-from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
-from trainlaw.app.workbook.gpus import FIRST_IMAGES, FIRST_PRICE, GpuRanking, memory_needed
+from trainlaw.app.workbook.choices import FIRST_EPOCHS, write_choices
+from trainlaw.app.workbook.gpus import FIRST_IMAGES, GpuRanking, memory_needed
 from trainlaw.app.workbook.model import (
+    ENTRIES,
+    FAULTS,
     FIRST_BATCH,
     FIRST_CNN,
     FIRST_GPU,
     FIRST_PRECISION,
-    LAYOUTS,
     PREFIX,
     Model,
-    cell_name,
     cell_names,
-    values_of,
 )
-from trainlaw.app.workbook.tables import ANY_OTHER, NO_LINK, ORDERS, OWN_LINK, gpu_table_rows
+from trainlaw.app.workbook.tables import (
+    BY_COST,
+    BY_TIME,
+    HEAD,
+    NO_LINK,
+    ORDERS,
+    OWN_LINK,
+    SPARE_ROWS,
+    gpu_table_rows,
+    interval_class,
+    interval_factor,
+    is_known_generation,
+)
+from trainlaw.app.workbook.warnings import UNCLEAR, of_chosen_gpu, warnings_of
 from trainlaw.datasets.measurements.memory_fit import FITS
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.formulas.printers import excel_expression
+from xlsxwriter.utility import xl_col_to_name
 
-FIRST_EPOCHS = 90.0
-FIRST_NETWORK = "ethernet-10g"
-FIRST_ALGORITHM = "ring"
-_INPUT_STYLES: Mapping[str, str] = {"%": "input_share", "USD/h": "input_money", "us": "input_money"}
-_WIDTHS = (40, 42, 12, 64, 3, 6, 32, 12, 12, 12, 14, 12, 14, 12)
+_WIDTHS = (38, 46, 11, 66, 3)
 _RANKED = 5  # first column of the ranking, counted from 0
+_TOP = 3  # row of the heads, counted from 0
+_GB = 1e9
 ONE_GPU = (
     "A layer formula is computed for the chosen GPU only; for every GPU run trainlaw predict --all-gpus."
 )
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
-INSIDE = "inside the range of the training runs"
-OUTSIDE = " features outside the training range (sheet Formula): this time is unreliable"
-NO_MEMORY = "not known"
-HOST_DECIDES, GPU_DECIDES = "the host's launches decide", "the GPU's work decides"
+NO_PRICE = "enter a price on sheet GPUs"
 ON_LAYERS, ROUGH = (
     "from the layers of the CNN",
     "rough, from totals: sheet CNNs has no kept_elements for this CNN",
 )
-WHOLE, BROKEN = (
-    "whole numbers, GPUs a multiple of nodes",
-    "enter whole numbers; GPUs must be a multiple of nodes",
-)
-_RANKING_HEADS: Mapping[str, tuple[str, str, str]] = {
-    "rank": ("#", "", "general"),
-    "gpu": ("GPU", "", "unit"),
-    "cost": ("cost per epoch", "USD", "money"),
-    "epoch": ("time per epoch", "h", "money"),
-    "time": ("iteration time", "s", "seconds"),
-    "throughput": ("throughput, all GPUs", "images/s", "decimal"),
-    "fits": ("fits in memory", "", "unit"),
-    "outside": ("features outside training", "count", "general"),
-    "price": ("GPU price", "USD/h", "money"),
+
+
+class _Head(NamedTuple):
+    """A column of the ranking: its title, unit, style, width, and what its cells are multiplied by."""
+
+    title: str
+    unit: str
+    style: str
+    width: float
+    scale: str = ""
+
+
+_HEADS: Mapping[str, _Head] = {
+    "rank": _Head("#", "", "general", 5),
+    "gpu": _Head("GPU", "", "unit", 32),
+    "time": _Head("iteration time", "ms", "decimal", 12, "1000*"),
+    "low": _Head("interval from", "ms", "decimal", 12, "1000*"),
+    "high": _Head("interval to", "ms", "decimal", 12, "1000*"),
+    "throughput": _Head("throughput, all GPUs", "images/s", "decimal", 14),
+    "epoch": _Head("time per epoch", "h", "money", 11),
+    "cost": _Head("cost per epoch", "USD", "money", 11),
+    "price": _Head("GPU price", "USD/h", "money", 9),
+    "fits": _Head("fits in memory", "", "unit", 13),
+    "measured": _Head("training runs of its generation", "", "unit", 15),
+    "outside": _Head("features out of range", "", "general", 11),
+    "below": _Head("interval, below", "ms", "faint", 9, "1000*"),
+    "above": _Head("interval, above", "ms", "faint", 9, "1000*"),
 }
 
 
 class _Result(NamedTuple):
-    """One line of the prediction; `name` is empty where no other cell refers to it."""
+    """One line; `name` is empty where no other cell refers to it, `expected` where nothing is wrong."""
 
     name: str
     title: str
@@ -83,6 +100,7 @@ class _Result(NamedTuple):
     unit: str
     style: str
     note: str = ""
+    expected: str = ""
 
 
 def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) -> None:
@@ -92,172 +110,177 @@ def write_predict(sheet: SheetWriter, model: Model, ranking: GpuRanking | None) 
     """
     sheet.title(
         "Time and cost of training a CNN",
-        "Choose in the yellow cells; everything else is computed from them.",
+        "Choose in the yellow cells; everything else is computed from them. What is red is a warning.",
     )
-    row = write_choices(sheet, model) + 1
-    row = _results(sheet, row, "Prediction", [*_times(model), *_costs(model)])
-    row = _results(sheet, row + 1, "Checks", _checks(model)) + 1
+    sheet.text(_TOP, 0, "Choose", "section")
+    row, valid = write_choices(sheet, model, _TOP + 1)
+    entries = _text("entries", f'IF({valid},"{ENTRIES}","{FAULTS}")', ENTRIES, "entries", ENTRIES)
+    warned = [_text(line.title, line.formula, line.value, "", line.expected) for line in warnings_of(model)]
+    row = _results(sheet, row + 1, "Prediction", _times(model))
+    row = _results(sheet, row + 1, "Warnings", [entries, *warned, *_check()])
+    row = _results(sheet, row + 1, "Memory of each GPU", _memory(model))
+    row = _results(sheet, row + 1, "Training", _costs(model, ranking)) + 1
+    sheet.plan.frozen = (_TOP + 1, 0)
     if ranking is None:
         sheet.text(row, 0, ONE_GPU, "note")
         return
-    labels, values = _RANKED + 1, _RANKED + 2
+    columns = list(_HEADS)
+    labels, values, *ends = (_RANKED + columns.index(key) for key in ("gpu", "time", "below", "above"))
     first = _ranking(sheet, ranking)
-    title = f"The {_CHARTED} best GPUs: cost per epoch, USD"
-    chart = Chart(row, 0, title, "USD", labels, values, first, first + _CHARTED - 1, (1000, 620))
+    title = f"Iteration time of the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
+    last, size = first + _CHARTED - 1, (1000, 620)
+    chart = Chart(row, 0, title, "ms", labels, values, first, last, size, (ends[0], ends[1]))
     sheet.plan.charts.append(chart)
 
 
 def new_predict(book: BookPlan) -> SheetWriter:
     """Add the sheet, still empty, so that it is the first one of the workbook."""
-    return SheetWriter(book, "Predict", _WIDTHS)
+    return SheetWriter(book, "Predict", (*_WIDTHS, *(head.width for head in _HEADS.values())))
+
+
+def _text(title: str, formula: str, value: str, name: str = "", expected: str = "") -> _Result:
+    return _Result(name, title, formula, value, "", "result_text", "", expected)
 
 
 def _live(formula: str) -> str:
     return f'IF(ISNUMBER({PREFIX}time_s),{formula},"")'
 
 
-def _of_chosen_gpu(column: str) -> str:
-    return (
-        f'INDEX({PREFIX}gpu_table,MATCH({PREFIX}gpu,{PREFIX}gpus,0),MATCH("{column}",{PREFIX}gpu_columns,0))'
-    )
-
-
 def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
-    both = f"COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2"
-    total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"not known")'
-    assumed = "the formula covers several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
-    lines = [
-        _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
-        _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
-    ]
-    if interval_of(model.formula):
-        low, high = _interval(model, "interval", time, seconds, ("s", "result"))
-        kind = held_out_kind(model.formula)
-        note = f"{100 * LEVEL:g} % interval, from single-GPU runs on held-out {kind}s"
-        lines += [low._replace(note=note), high]
-    rate, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus/{time}", FIRST_BATCH / seconds
+    both = f'AND({PREFIX}entries="{ENTRIES}",COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2)'
+    total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"{UNCLEAR}")'
+    images, speed = f"{PREFIX}batch_per_gpu*{PREFIX}n_gpus", FIRST_BATCH / seconds
     alone, note = f"{PREFIX}single_s/{time}", "time on one GPU divided by this time"
     return [
-        *lines,
-        _Result("", "throughput, all GPUs", _live(rate), speed, "images/s", "result_short"),
+        _Result("time_s", "iteration time", total, seconds, "s", "result", "the sum of sheet Formula"),
+        _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
+        *_interval(model),
+        _Result("", "throughput, all GPUs", _live(f"{images}/{time}"), speed, "images/s", "result_short"),
         _Result("", "efficiency", _live(alone), 1.0, "", "result_share", note),
-        _link_used(),
+        _link_used(model),
+        _cnn_used(),
     ]
 
 
-def _interval(model: Model, title: str, name: str, value: float, shown: tuple[str, str]) -> list[_Result]:
-    """Return both ends of the interval of a time or cost `name`; shown : unit and style."""
-    factor, of_interval = interval_of(model.formula) or 1.0, f"{PREFIX}interval_factor"
+def _interval(model: Model) -> list[_Result]:
+    """Return the factor of the interval for the class of the run, and both ends of it."""
+    layout = f"{PREFIX}layout" if "is_channels_last" in model.base_columns else ""
+    vendor = of_chosen_gpu("vendor")
+    kind = f'IF({vendor}="{OWN_CLASS}","{OWN_CLASS}",{interval_class(f"{PREFIX}precision", layout)})'
+    known = is_known_generation(model.formula, of_chosen_gpu("generation"))
+    gpu = gpu_rows()[FIRST_GPU]
+    value = intervals_of(model.formula).factor(FIRST_PRECISION, str(gpu["generation"]))
+    value, seconds = 0.0 if math.isnan(value) else value, model.seconds
+    factor = f"{PREFIX}interval_factor"
+    ends = f"AND(ISNUMBER({PREFIX}time_s),N({factor})>0)"
+    note = f"{100 * LEVEL:g} % interval, from single-GPU runs on held-out {held_out_kind(model.formula)}s"
+    by_class = "by precision, layout and generation: sheet Errors; 0: no interval"
+    text = f"IFERROR({interval_factor(kind, known)},0)"
+    lines = [
+        ("interval from", f"1000*{PREFIX}time_s/{factor}", 1000 * seconds / value if value else ""),
+        ("interval to", f"1000*{PREFIX}time_s*{factor}", 1000 * seconds * value if value else ""),
+    ]
     return [
-        _Result("", f"{title} from", _live(f"{name}/{of_interval}"), value / factor, *shown),
-        _Result("", f"{title} to", _live(f"{name}*{of_interval}"), value * factor, *shown),
+        *(
+            _Result("", title, f'IF({ends},{end},"")', shown, "ms", "result_short", note)
+            for title, end, shown in lines
+        ),
+        _Result("interval_factor", "interval factor", text, value, "", "result_factor", by_class),
     ]
 
 
-def _link_used() -> _Result:
-    own = _of_chosen_gpu("link")
+def _link_used(model: Model) -> _Result:
+    own = of_chosen_gpu("link")
     link = f'IF({PREFIX}link="{OWN_LINK}",IF({own}="","{NO_LINK}",{own}),{PREFIX}link)'
-    first, note = str(gpu_table_rows()[FIRST_GPU]["link"]), "applies to two or more GPUs in a node"
-    return _Result("link_used", "link in use", link, first, "", "result_text", note)
+    first = str(gpu_table_rows(model.formula)[FIRST_GPU]["link"])
+    note = "applies to two or more GPUs in a node"
+    return _Result("link_used", "link in use", f'IFERROR({link},"{UNCLEAR}")', first, "", "result_text", note)
 
 
-def _costs(model: Model) -> list[_Result]:
+def _cnn_used() -> _Result:
+    """Return the row of sheet CNNs: that of the chosen CNN, or of the same CNN at the size entered."""
+
+    def fact(name: str) -> str:
+        place = f'MATCH("{name}",{PREFIX}cnn_columns,0)'
+        return f"INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{place})"
+
+    sized = f'{fact("cnn")}&", "&{PREFIX}pixels&" px, "&{fact("n_classes")}&" classes"'
+    text = f'IFERROR(IF({PREFIX}pixels="",{PREFIX}cnn,{sized}),"{UNCLEAR}")'
+    return _Result("cnn_used", "row of sheet CNNs in use", text, cnn_label(*FIRST_CNN), "", "result_text")
+
+
+def _costs(model: Model, ranking: GpuRanking | None) -> list[_Result]:
     steps = float(math.ceil(FIRST_IMAGES / FIRST_BATCH))
     hours = model.seconds * steps / 3600.0
-    total = hours * FIRST_PRICE * FIRST_EPOCHS
-    count = f"ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0)"
-    own = _of_chosen_gpu("price_usd_per_hour")
-    price = f"IF(ISNUMBER({own}),{own},{PREFIX}price)"
-    epoch = _live(f"{PREFIX}time_s*{PREFIX}iterations/3600")
-    per_epoch = _live(f"{PREFIX}epoch_h*{PREFIX}n_gpus*{PREFIX}price_used")
-    lines = [
+    count = f'IFERROR(ROUNDUP({PREFIX}images/({PREFIX}batch_per_gpu*{PREFIX}n_gpus),0),"")'
+    own = of_chosen_gpu("price_usd_per_hour")
+    price = f'IFERROR(IF(ISNUMBER({own}),{own},"{NO_PRICE}"),"{UNCLEAR}")'
+    priced = f"{PREFIX}price_used"
+    per_epoch = f"{PREFIX}epoch_h*{PREFIX}n_gpus*{priced}"
+    prices = f"GPUs!$B${HEAD + 2}:$B${HEAD + 1 + SPARE_ROWS}"
+    by = f'IF(AND({PREFIX}order="{ORDERS[0]}",COUNT({prices})>0),"{BY_COST}","{BY_TIME}")'
+    factor = f"{PREFIX}interval_factor"
+    both = f"AND(ISNUMBER({PREFIX}time_s),ISNUMBER({priced}))"
+    with_interval = f"AND(ISNUMBER({PREFIX}cost),N({factor})>0)"
+    return [
         _Result("iterations", "iterations per epoch", count, steps, "", "result_count"),
-        _amount("epoch_h", "time per epoch", epoch, hours, "h"),
-        _amount("total_h", "total time", _all_epochs("epoch_h"), hours * FIRST_EPOCHS, "h"),
-        _amount("price_used", "GPU price in use", price, FIRST_PRICE, "USD/h"),
-        _amount("epoch_cost", "cost per epoch", per_epoch, hours * FIRST_PRICE, "USD"),
-        _amount("cost", "total cost", _all_epochs("epoch_cost"), total, "USD"),
+        _amount("epoch_h", "time per epoch", _live(f"{PREFIX}time_s*{PREFIX}iterations/3600"), hours, "h"),
+        _amount("", "total time", _live(f"{PREFIX}epoch_h*{PREFIX}epochs"), hours * FIRST_EPOCHS, "h"),
+        _amount("price_used", "GPU price", price, NO_PRICE, "USD/h"),
+        _amount("", "cost per epoch", f'IF({both},{per_epoch},"")', "", "USD"),
+        _amount("cost", "total cost", f'IF({both},{per_epoch}*{PREFIX}epochs,"")', "", "USD"),
+        _amount("", "total cost from", f'IF({with_interval},{PREFIX}cost/{factor},"")', "", "USD"),
+        _amount("", "total cost to", f'IF({with_interval},{PREFIX}cost*{factor},"")', "", "USD"),
+        *([_text("GPUs are ranked by", by, BY_TIME, "ranked_by")] if ranking else []),
     ]
-    if interval_of(model.formula):
-        shown = ("USD", "result_money")
-        lines += _interval(model, "total cost", f"{PREFIX}cost", total, shown)
-    return lines
 
 
-def _amount(name: str, title: str, formula: str, value: float, unit: str) -> _Result:
+def _amount(name: str, title: str, formula: str, value: float | str, unit: str) -> _Result:
     return _Result(name, title, formula, value, unit, "result_money")
 
 
-def _all_epochs(name: str) -> str:
-    return _live(f"{PREFIX}{name}*{PREFIX}epochs")
+def _check() -> list[_Result]:
+    title = "self-check: same result as trainlaw"
+    return [_Result("", title, f"{PREFIX}self_check", True, "", "result_text")]
 
 
-def _checks(model: Model) -> list[_Result]:
-    trained = f"INDEX({PREFIX}options_trained,MATCH({PREFIX}precision,{PREFIX}options_precision,0))"
-    count = f"(SUM({PREFIX}outside)+1-{trained})"
-    inside = f'IF({count}=0,"{INSIDE}",{count}&"{OUTSIDE}")'
-    first = f"{model.outside_first}{OUTSIDE}" if model.outside_first else INSIDE
-    memory = _of_chosen_gpu("memory_bytes")
-    held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
-    n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
-    whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
-    return [
-        _Result("", "training range", inside, first, "", "result_text"),
-        *_host(model),
-        *_memory(model, memory, held),
-        _Result("", "GPUs and nodes", f'IF({whole},"{WHOLE}","{BROKEN}")', WHOLE, "", "result_text"),
-        _Result("", "self-check: same result as trainlaw", f"{PREFIX}self_check", True, "", "result_text"),
-    ]
-
-
-def _host(model: Model) -> list[_Result]:
-    """Return the line on who decides, the host or the GPU; none where the formula does not compare them."""
-    margin = host_margin(model.formula, model.expression)
-    if margin is None:
-        return []
-    text = split_for_excel(margin, cell_names(variables(margin)), str)
-    if text.helpers:
-        return []
-    value = float(values_of(margin, {name: np.array([value]) for name, value in model.values.items()})[0])
-    formula = f'IFERROR(IF({text.formula}>0,"{HOST_DECIDES}","{GPU_DECIDES}"),"{NO_MEMORY}")'
-    first = HOST_DECIDES if value > 0 else GPU_DECIDES
-    return [_Result("", "host or GPU", formula, first, "", "result_text")]
-
-
-def _memory(model: Model, memory: str, held: float) -> list[_Result]:
-    """Return the lines on memory; memory : its cell formula for the GPU, held : its first value in bytes."""
+def _memory(model: Model) -> list[_Result]:
+    """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
     least, usual = memory_needed(model)
+    held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     kept = f'MATCH("kept_elements",{PREFIX}cnn_columns,0)'
-    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn,{PREFIX}cnns,0),{kept}))=1"
-    fits = fits_formula(f"{PREFIX}memory_least", f"{PREFIX}memory_usual", memory)
-    how = f'IF({counted},"{ON_LAYERS}","{ROUGH}")'
-    sold = f'IF({memory}="","{NO_MEMORY}",{memory})'
+    counted = f"COUNT(INDEX({PREFIX}cnn_table,MATCH({PREFIX}cnn_used,{PREFIX}cnns,0),{kept}))=1"
+    sold = of_chosen_gpu("memory_bytes")
+    fits = fits_formula(f"({PREFIX}memory_least*1E9)", f"({PREFIX}memory_usual*1E9)", sold)
+    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
+    shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
+    word = fits_word(least, usual, held)
     return [
         _need("memory_least", "minimum memory", LEAST_NEED, least, LEAST_MEANING),
         _need("memory_usual", "total memory", USUAL_NEED, usual, USUAL_MEANING),
-        _Result("", "basis of this estimate", how, ON_LAYERS, "", "result_text"),
-        _Result("", "GPU memory", sold, held, "B", "result_count", "as sold: 1 GB is 1e9 bytes"),
-        _Result("", "fits in memory", fits, fits_word(least, usual, held), "", "result_text"),
+        _Result("", "GPU memory", shown, held / _GB, "GB", "result_short", "as sold: 1 GB is 1e9 bytes"),
+        _text("fits in memory", f'IFERROR({fits},"{UNCLEAR}")', word, "", FITS),
+        _text("basis of this estimate", how, ON_LAYERS),
     ]
 
 
 def _need(name: str, title: str, form: Expression, value: float, note: str) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
-    return _Result(name, title, text, value, "B", "result_count", note)
+    shown = f'IFERROR(({text})/1E9,"{UNCLEAR}")'
+    return _Result(name, title, shown, value / _GB, "GB", "result_short", note)
 
 
-def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> int:
+def _results(sheet: SheetWriter, row: int, title: str, lines: Sequence[_Result]) -> int:
     """Write lines below a title; return the next free row."""
     sheet.text(row, 0, title, "section")
-    expected = {"training range": INSIDE, "fits in memory": FITS, "GPUs and nodes": WHOLE}
     for number, line in enumerate(lines, start=row + 1):
         sheet.text(number, 0, line.title)
         sheet.formula(number, 1, line.formula, line.value, line.style)
         sheet.text(number, 2, line.unit, "unit")
         sheet.text(number, 3, line.note, "note")
-        if line.title in expected:
-            sheet.plan.expected[number, 1] = expected[line.title]
+        if line.expected:
+            sheet.plan.expected[number, 1] = line.expected
         if line.name:
             sheet.define(PREFIX + line.name, number, 1)
     return row + 1 + len(lines)
@@ -265,99 +288,26 @@ def _results(sheet: SheetWriter, row: int, title: str, lines: list[_Result]) -> 
 
 def _ranking(sheet: SheetWriter, ranking: GpuRanking) -> int:
     """Write the table of all GPUs, best first, to the right of the choices; return its first row."""
-    sheet.text(2, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section")
-    for column, (title, unit, style) in enumerate(_RANKING_HEADS.values(), start=_RANKED):
-        text = f"{title}, {unit}" if unit else title
-        sheet.text(3, column, text, "head_unit" if style == "unit" else "head_right")
-    sheet.plan.heights[3] = 48
-    first = 4
-    rank = ranking.places["rank"]
+    sheet.text(
+        _TOP - 1, _RANKED, "Every GPU, best first, for the same workload and number of GPUs", "section"
+    )
+    for column, head in enumerate(_HEADS.values(), start=_RANKED):
+        text = f"{head.title}, {head.unit}" if head.unit else head.title
+        sheet.text(_TOP, column, text, "head_unit" if head.style == "unit" else "head_right")
+    sheet.plan.heights[_TOP] = 48
+    first, letter, rank = _TOP + 1, xl_col_to_name(_RANKED), ranking.places["rank"]
     for row in range(first, first + ranking.rows):
-        place = f"$F${first + 1}:$F{row + 1}"
+        place = f"ROWS(${letter}${first + 1}:${letter}{row + 1})"
         number = row - first
         known = number < len(ranking.values["gpu"])
-        for column, (key, (_, _, style)) in enumerate(_RANKING_HEADS.items(), start=_RANKED):
-            text = f'IF(ROWS({place})<=MAX({rank}),ROWS({place}),"")'
-            if key != "rank":
-                text = f'IF($F{row + 1}="","",INDEX({ranking.places[key]},MATCH($F{row + 1},{rank},0)))'
-            sheet.formula(row, column, text, ranking.values[key][number] if known else "", style)
+        for column, (key, head) in enumerate(_HEADS.items(), start=_RANKED):
+            found = f"INDEX({ranking.places[key]},MATCH(${letter}{row + 1},{rank},0))"
+            if head.scale:
+                found = f'IFERROR({head.scale}{found},"")'
+            text = f'IF(${letter}{row + 1}="","",{found})'
+            if key == "rank":
+                text = f'IF({place}<=MAX({rank}),{place},"")'
+            value = ranking.values[key][number] if known else ""
+            shown = 1000 * value if head.scale and isinstance(value, float) else value
+            sheet.formula(row, column, text, shown, head.style)
     return first
-
-
-class _Choice(NamedTuple):
-    """One yellow cell; `listed` names the range of its drop-down, empty for a number."""
-
-    name: str
-    title: str
-    value: str | float
-    note: str = ""
-    unit: str = ""
-    listed: str = ""
-
-
-def write_choices(sheet: SheetWriter, model: Model) -> int:
-    """Write the yellow cells from row 4 on; return the next free row."""
-    sheet.text(3, 0, "Choose", "section")
-    row = 4
-    for choice in (*_named_choices(model), *_numbers(model)):
-        sheet.text(row, 0, choice.title)
-        if isinstance(choice.value, str):
-            sheet.text(row, 1, choice.value, "input")
-            sheet.drop_down(row, 1, PREFIX + choice.listed)
-        else:
-            sheet.number(row, 1, choice.value, _INPUT_STYLES.get(choice.unit, "input_count"))
-        sheet.text(row, 2, choice.unit, "unit")
-        sheet.text(row, 3, choice.note, "note")
-        sheet.define(cell_name(choice.name), row, 1)
-        row += 1
-    return row
-
-
-def _named_choices(model: Model) -> list[_Choice]:
-    groups: dict[str, str] = {}
-    for constant in model.formula.grouped:
-        groups.setdefault(constant.key, f"options_group_{constant.name}")
-    custom = "add custom ones as rows of sheet {}".format
-    rows = (
-        ("cnn", "CNN", cnn_label(*FIRST_CNN), custom("CNNs"), "cnns_listed"),
-        ("gpu", "GPU", FIRST_GPU, custom("GPUs"), "gpus_listed"),
-        ("precision", "precision", FIRST_PRECISION,
-         "number format; PyTorch's default: column default_precision of sheet GPUs", "options_precision"),
-        *((("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory",
-            "options_layout"),) if "is_channels_last" in model.base_columns else ()),
-        ("link", "link within a node", OWN_LINK, custom("Links"), "links_listed"),
-        ("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "networks_listed"),
-        ("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs", "options_algorithm"),
-        *((f"label_{key}", key, ANY_OTHER, "selects constants of sheet Options",
-           cell_name(name).removeprefix(PREFIX)) for key, name in groups.items()),
-        ("order", "rank GPUs by", ORDERS[0], "order of the table to the right", "options_order"),
-    )  # fmt: skip
-    return [_Choice(name, title, value, note, listed=listed) for name, title, value, note, listed in rows]
-
-
-def _numbers(model: Model) -> list[_Choice]:
-    rows = [
-        _Choice("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
-        _Choice("n_gpus", "number of GPUs", 1.0, "", "GPUs"),
-        _Choice("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes"),
-        _Choice("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update", "1 or 0"),
-        _Choice("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU", "1 or 0"),
-        _Choice("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels", "1 or 0"),
-        _Choice(
-            "host_launch_us",
-            "host launch time per layer",
-            1e6 * HOST_LAUNCH_S,
-            "measured by trainlaw profile; 150 where it was not",
-            "us",
-        ),
-        _Choice("hidden", "all-reduce hidden behind computation", 0.0, "0 %: the two do not overlap", "%"),
-        _Choice("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
-        _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
-        _Choice(
-            "price", "GPU price", FIRST_PRICE, "an example; prices on sheet GPUs take precedence", "USD/h"
-        ),
-    ]
-    # Only formulas with a term for it depend on one of these.
-    needed = {row.name: row.name for row in rows if row.unit == "1 or 0"}
-    needed["host_launch_us"] = "host_launch_s"
-    return [row for row in rows if row.name not in needed or needed[row.name] in model.base_columns]

@@ -1,24 +1,27 @@
 """The sheets that hold tables: GPUs, CNNs, Links, Options, Errors."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from trainlaw.app.models.errors import (
     BY_CNN,
     BY_GPU,
+    CHANNELS_LAST,
     LEVEL,
     METRIC_TITLES,
     OURS,
     error_lines,
     estimators,
     held_out_kind,
-    interval_of,
+    intervals_of,
     overall_error,
 )
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, cell_name
-from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.datasets import Gpu, built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Formula
 from trainlaw.validate.bootstrap import mean_interval
@@ -29,7 +32,15 @@ HEAD = 3  # row of the header of each table
 OWN_LINK = "the GPU's own link"
 NO_LINK = "pcie3-x16"  # for a GPU without a known link, as in `trainlaw.datasets.configuration`
 ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
-ORDERS = ("cost per epoch", "iteration time")
+ORDERS = ("cost where prices are entered, else time", "iteration time")
+BY_COST, BY_TIME = "cost per epoch", "iteration time"
+#: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
+HEADING = "\u2014 "
+MEASURED, NEVER_MEASURED, PROCESSORS = (
+    f"{HEADING}GPUs of generations with training runs",
+    f"{HEADING}GPUs of generations without any",
+    f"{HEADING}CPUs and Xeon Phi",
+)
 SHOWN = ("iteration time, ms", "throughput, images/s")
 NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 _NUMBER_WIDTH = 18  # characters of the longest number with separators
@@ -51,22 +62,65 @@ _UNITS: Mapping[str, str] = {
 }
 
 
-def gpu_table_rows() -> dict[str, dict[str, object]]:
-    """Return the rows of sheet GPUs by GPU: the price that the user enters, its link, its specifications."""
-    own = {gpu.gpu: gpu.gpu_link or gpu.host_link or "pcie3-x16" for gpu in built_in_gpus().gpus}
-    return {
-        name: {"price_usd_per_hour": math.nan, "link": own[name], **row} for name, row in gpu_rows().items()
-    }
+def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
+    """Return the rows of sheet GPUs by GPU: the price that the user enters, its link, its specifications.
+
+    They are sorted by name, below a heading for each group: generations with training runs of the formula,
+    without, and CPUs.
+    """
+    gpus, specifications = built_in_gpus().gpus, gpu_rows()
+    seen = formula.provenance.get("generations")
+    groups: dict[str, list[Gpu]] = {MEASURED: [], NEVER_MEASURED: [], PROCESSORS: []}
+    for gpu in sorted(gpus, key=lambda gpu: _natural(gpu.gpu)):
+        measured = seen is None or gpu.generation in seen
+        group = PROCESSORS if gpu.device != "GPU" else MEASURED if measured else NEVER_MEASURED
+        if gpu.gpu in specifications:
+            groups[group].append(gpu)
+    rows: dict[str, dict[str, object]] = {}
+    for heading, members in groups.items():
+        known = {gpu.gpu: _with_link(gpu, specifications[gpu.gpu]) for gpu in members}
+        empty = next(iter(known.values()), {})
+        if known:
+            rows[heading] = {
+                name: "" if isinstance(value, str) else math.nan for name, value in empty.items()
+            }
+        rows |= known
+    return rows
 
 
-def write_gpus(book: BookPlan) -> None:
+def _with_link(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
+    link = gpu.gpu_link or gpu.host_link or NO_LINK
+    return {"price_usd_per_hour": math.nan, "link": link, **specifications}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names by value: K80 before K100.
+
+    >>> sorted(["RTX 4070", "RTX 980"], key=_natural)
+    ['RTX 980', 'RTX 4070']
+    """
+    return [
+        (int(part or 0), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name.lower())
+    ]
+
+
+def cnn_table_rows() -> dict[str, dict[str, str | float]]:
+    """Return the rows of sheet CNNs by label, sorted by name and size."""
+    return dict(sorted(cnn_rows().items(), key=lambda item: _natural(item[0])))
+
+
+def write_gpus(book: BookPlan, formula: Formula) -> None:
     """Write the sheet GPUs: one row per GPU."""
-    note = f"GPU specifications from the makers' data sheets. {_ADD} Enter your prices in price_usd_per_hour."
+    note = f"GPU specifications from the makers' data sheets. {_ADD} Enter prices in the yellow column."
     sheet = SheetWriter(book, "GPUs", ())
     sheet.title("GPUs", note)
-    _look_up_table(sheet, "gpu", gpu_table_rows())
-    for row in range(HEAD + 1, HEAD + 1 + len(gpu_table_rows())):
-        sheet.number(row, 1, math.nan, "constant")
+    table = gpu_table_rows(formula)
+    _look_up_table(sheet, "gpu", table)
+    for row, name in enumerate(table, start=HEAD + 1):
+        if name.startswith(HEADING):
+            sheet.text(row, 0, name, "section")
+        else:
+            sheet.number(row, 1, math.nan, "input_money")
 
 
 def write_cnns(book: BookPlan) -> None:
@@ -74,7 +128,7 @@ def write_cnns(book: BookPlan) -> None:
     note = "Counts per image and forward pass; MACs are multiply-accumulates, elements are layer outputs."
     sheet = SheetWriter(book, "CNNs", ())
     sheet.title("CNNs", f"{note} {_ADD}")
-    _look_up_table(sheet, "cnn", cnn_rows())
+    _look_up_table(sheet, "cnn", cnn_table_rows())
 
 
 def write_links(book: BookPlan) -> None:
@@ -151,38 +205,47 @@ def _define_look_up(sheet: SheetWriter, kind: str, left: int, width: int) -> Non
     names[f"{PREFIX}{kind}s_listed"] = f"{sheet.name}!${first}${top}:INDEX({labels},COUNTA({labels}))"
 
 
-def write_options(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Options: precisions, all-reduce algorithms, groups of grouped constants."""
-    sheet = SheetWriter(book, "Options", [30, 24, 22, 26, 22, 22, 22, 22, 22])
+def write_options(book: BookPlan, model: Model) -> None:
+    """Write the sheet Options: precisions, all-reduce algorithms, kinds of GPUs, grouped constants."""
+    sheet, formula = SheetWriter(book, "Options", [42, 24, 24, 26, 26, 32, 22, 22, 22]), model.formula
     sheet.title("Options", "What the choices on sheet Predict mean for the formula.")
-    trained = formula.provenance.get("precisions", ["fp32"])
-    rows = [[name, *row.values(), float(name in trained)] for name, row in precision_rows().items()]
-    row = _named_table(sheet, 3, ["precision", *next(iter(precision_rows().values())), "trained"], rows)
-    times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
-    ways = [
-        [name, *(float(feature == own) for own in times)] for name, feature in FEATURE_OF_ALGORITHM.items()
+    sheet.plan.frozen = (2, 1)
+    trained = formula.provenance.get("precisions")
+    rows = [
+        [name, *row.values(), float(trained is None or name in trained)]
+        for name, row in precision_rows().items()
     ]
-    row = _named_table(
-        sheet, row + 1, ["algorithm", *(algorithm_indicator(feature) for feature in times)], ways
-    )
-    sheet.text(
-        row,
-        0,
-        "mpi: a ring staged through host memory; it uses the closed form of the ring",
-        "note",
-    )
-    row = _named_table(sheet, row + 2, ["order"], [[order] for order in ORDERS]) + 1
-    row = _named_table(sheet, row, ["shown"], [[shown] for shown in SHOWN]) + 1
-    row = _named_table(sheet, row, ["layout"], [[layout] for layout in LAYOUTS]) + 1
+    row = _named_table(sheet, 3, ["precision", *next(iter(precision_rows().values())), "trained"], rows)
+    row = _algorithms(sheet, model, row + 1)
+    for title, items in (("order", ORDERS), ("shown", SHOWN), ("layout", LAYOUTS)):
+        row = _named_table(sheet, row + 1, [title], [[item] for item in items])
+    for kind in ("generation", "vendor"):
+        seen = formula.provenance.get(f"{kind}s")
+        if seen:
+            sheet.text(row + 1, 0, f"GPUs of the training runs, by {kind}", "note")
+            row = _named_table(sheet, row + 2, [kind], [[name] for name in seen])
     for constant in formula.grouped:
-        sheet.text(row, 0, f"{constant.name}: one constant per {constant.key}", "section")
+        sheet.text(row + 1, 0, f"{constant.name}: one constant per {constant.key}", "section")
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        row = (
-            _named_table(
-                sheet, row + 1, [f"group_{constant.name}", f"of_{constant.name}"], groups, "constant"
-            )
-            + 1
-        )
+        heads = [f"group_{constant.name}", f"of_{constant.name}"]
+        row = _named_table(sheet, row + 2, heads, groups, "constant")
+
+
+def _algorithms(sheet: SheetWriter, model: Model, row: int) -> int:
+    """Write which algorithm has which textbook form, and whether the scaling formula covers it."""
+    times = list(dict.fromkeys(FEATURE_OF_ALGORITHM.values()))
+    rows = [
+        [
+            name,
+            *(float(feature == own) for own in times),
+            float(covers_algorithm(model.scaling, name)),
+        ]
+        for name, feature in FEATURE_OF_ALGORITHM.items()
+    ]
+    heads = ["algorithm", *(algorithm_indicator(feature) for feature in times), "scaled"]
+    row = _named_table(sheet, row, heads, rows)
+    sheet.text(row, 0, "mpi: a ring staged through host memory; it has the closed form of the ring", "note")
+    return row + 1
 
 
 def _named_table(
@@ -200,32 +263,68 @@ def _named_table(
     return end
 
 
-def write_errors(book: BookPlan, formula: Formula) -> None:
-    """Write the sheet Errors: the held-out errors of the formula and of the baselines."""
+def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
+    """Write the sheet Errors: the interval's factors, the held-out errors of the formula and the baselines.
+
+    formula : the one whose errors are listed. model : whose times the interval is for.
+    """
     sheet, kind = SheetWriter(book, "Errors", [58, *[17] * 12]), held_out_kind(formula)
     protocol = formula.errors.get("protocol", "this formula carries no held-out errors")
     sheet.title(f"Prediction error on held-out {kind}s", f"Absolute percentage errors; {protocol}.")
-    sheet.text(2, 0, f"interval factor, {100 * LEVEL:g} %")
-    sheet.number(2, 1, interval_of(formula) or math.nan, "seconds")
-    sheet.text(
-        2, 2, f"a run on a new {kind} is expected between prediction / factor and prediction x factor", "unit"
-    )
-    sheet.book.names[f"{PREFIX}interval_factor"] = sheet.place(2, 1)
-    names = estimators(formula)
+    start, names = _intervals(sheet, model.formula), estimators(formula)
     overall = [
         [title, *(overall_error(formula, name, metric) for name in names)]
         for metric, title in METRIC_TITLES.items()
     ]
-    row = sheet.table(4, ["overall, %", *names], overall, "percent") + 1
+    row = sheet.table(start, ["overall, %", *names], overall, "percent") + 1
     row = _mean_intervals(sheet, formula, row)
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
         lines = error_lines(formula, level)
-        rows = [
-            [_label(line.name, line.members), line.rows, line.low, line.high, *line.errors.values()]
-            for line in lines
-        ]
-        heads = [title, "runs", "90 % from, %", "90 % to, %", *(f"{name}, %" for name in names)]
-        row = sheet.table(row, heads, rows, "percent") + 1
+        rows = [[_label(line.name, line.members), line.rows, *line.errors.values()] for line in lines]
+        row = sheet.table(row, [title, "runs", *(f"{name}, %" for name in names)], rows, "percent") + 1
+
+
+def _intervals(sheet: SheetWriter, formula: Formula) -> int:
+    """Write the factors of the interval by class of runs, and their names; return the next free row."""
+    heads = [f"interval factor, {100 * LEVEL:g} %", "known generation", "new generation"]
+    lines = intervals_of(formula).lines()
+    end = sheet.table(3, heads, [list(line) for line in lines], "factor")
+    kind = held_out_kind(formula)
+    sheet.text(
+        2,
+        0,
+        f"A run on a new {kind} is expected between prediction / factor and prediction x factor.",
+        "note",
+    )
+    sheet.book.names[f"{PREFIX}interval_class"] = f"{sheet.name}!$A$5:$A${end}"
+    sheet.book.names[f"{PREFIX}interval_factors"] = f"{sheet.name}!$B$5:$C${end}"
+    sheet.plan.frozen = (4, 1)
+    return end + 1
+
+
+def interval_class(precision: str, layout: str) -> str:
+    """Return the cell formula of the class of a run on a GPU of any vendor but AMD; see `run_classes`.
+
+    precision, layout : cell formulas; an empty layout is the default one.
+    """
+    return f'{precision}&IF({layout}="{LAYOUTS[1]}","{CHANNELS_LAST}","")' if layout else precision
+
+
+def interval_factor(kind: str, known: str) -> str:
+    """Return the cell formula of an interval's factor, 0 where there is none.
+
+    kind : cell formula of the class. known : of 1 for a generation with training runs, else 0.
+    """
+    row = f"IFERROR(MATCH({kind},{PREFIX}interval_class,0),ROWS({PREFIX}interval_class))"
+    return f"N(INDEX({PREFIX}interval_factors,{row},2-{known}))"
+
+
+def is_known_generation(formula: Formula, generation: str) -> str:
+    """Return the cell formula of 1 for a generation with training runs, else 0; 1 where it is not said."""
+    seen = formula.provenance.get("generations")
+    if not seen:
+        return "1" if seen is None else "0"
+    return f"IF(ISNUMBER(MATCH({generation},{PREFIX}options_generation,0)),1,0)"
 
 
 def _label(name: str, members: Sequence[str]) -> str:

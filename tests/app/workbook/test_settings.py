@@ -5,7 +5,7 @@ from trainlaw.app.models.settings import host_margin
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.model import LAYOUTS, first_choice, workbook_model
-from trainlaw.app.workbook.predict import GPU_DECIDES, HOST_DECIDES
+from trainlaw.app.workbook.warnings import GPU_DECIDES, HOST_DECIDES
 from trainlaw.datasets import TARGET, configuration, feature_specs
 from trainlaw.formulas import Formula, parse_text, variables
 

@@ -38,7 +38,7 @@ def test_runs_without_a_commit_by_source_and_gpu():
     assert f"{len(lost[0]) + len(lost[1]):,} of the {len(one) + len(several):,} runs" in TEXT
     for source, gpu in {*zip(lost[0]["source"], lost[0]["gpu"], strict=True)}:
         counts = [int(((frame["source"] == source) & (frame["gpu"] == gpu)).sum()) for frame in lost]
-        assert f"| {source} | {gpu} | {counts[0]} | {counts[1]} |" in TEXT
+        assert f"| {source} | {gpu} | {counts[0]} | {counts[1]} | " in TEXT
     assert set(lost[1]["gpu"]) <= set(lost[0]["gpu"])
 
 

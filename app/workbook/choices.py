@@ -1,0 +1,190 @@
+"""The yellow cells of sheet Predict, and what is said where an entry cannot be used."""
+
+import math
+from typing import NamedTuple
+
+from trainlaw.app.models.lookup_tables import cnn_label
+from trainlaw.app.sheets.plan import SheetWriter
+from trainlaw.app.workbook.gpus import FIRST_IMAGES
+from trainlaw.app.workbook.model import (
+    FIRST_ALGORITHM,
+    FIRST_BATCH,
+    FIRST_CNN,
+    FIRST_GPU,
+    FIRST_PRECISION,
+    LAYOUTS,
+    PREFIX,
+    Model,
+    cell_name,
+)
+from trainlaw.app.workbook.tables import ANY_OTHER, HEADING, ORDERS, OWN_LINK
+from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
+
+FIRST_EPOCHS = 90.0
+FIRST_NETWORK = "ethernet-10g"
+MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
+_STYLES = {"%": "input_share"}
+_WHOLE, _SHARE, _FLAG, _POSITIVE = "whole", "share", "flag", "positive"
+
+
+_LIMITS = {
+    _WHOLE: ("integer", 1, MOST),
+    _SHARE: ("decimal", 0, 1),
+    _FLAG: ("integer", 0, 1),
+    _POSITIVE: ("decimal", 0, 1e12),
+}
+
+
+class Choice(NamedTuple):
+    """One yellow cell.
+
+    listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 on, a share
+    from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be used. fault :
+    what is said where it cannot.
+    """
+
+    name: str
+    title: str
+    value: str | float
+    note: str
+    valid: str
+    fault: str
+    unit: str = ""
+    listed: str = ""
+    kind: str = ""
+
+
+def write_choices(sheet: SheetWriter, model: Model, row: int) -> tuple[int, str]:
+    """Write the yellow cells from a row on.
+
+    Returns the next free row, and the cell formula that is true where every entry can be used.
+    """
+    choices = _choices(model)
+    for choice in choices:
+        sheet.text(row, 0, choice.title)
+        _entry(sheet, row, choice)
+        sheet.text(row, 2, choice.unit, "unit")
+        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}","{choice.fault}")', choice.note, "note")
+        sheet.plan.expected[row, 3] = choice.note
+        sheet.define(cell_name(choice.name), row, 1)
+        row += 1
+    return row, f"AND({','.join(choice.valid for choice in choices)})"
+
+
+def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
+    if isinstance(choice.value, str):
+        sheet.text(row, 1, choice.value, "input")
+        sheet.drop_down(row, 1, PREFIX + choice.listed)
+        return
+    sheet.number(
+        row, 1, choice.value, _STYLES.get(choice.unit, "input_count" if choice.name == "images" else "input")
+    )
+    sheet.plan.limits[row, 1] = _LIMITS[choice.kind]
+
+
+def _choices(model: Model) -> list[Choice]:
+    """Return the yellow cells that the formula needs, in their order."""
+    needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us"}
+    base = {"layout": "is_channels_last", "host_launch_us": "host_launch_s"}
+    rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
+    return [
+        row for row in rows if row.name not in needed or base.get(row.name, row.name) in model.base_columns
+    ]
+
+
+def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
+    """Return a choice among names; table : sheet whose rows they are, empty for a list of sheet Options."""
+    cell, names = cell_name(name), f"{name}s" if table else f"options_{name}"
+    known = f'AND(ISNUMBER(MATCH({cell},{PREFIX}{names},0)),LEFT({cell},1)<>"{HEADING[0]}")'
+    fault = (
+        f"unknown: choose from the list, or add a row to sheet {table}" if table else "choose from the list"
+    )
+    return Choice(name, title, value, note, known, fault, listed=f"{names}_listed" if table else names)
+
+
+def _whole(name: str, title: str, value: float, note: str, unit: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),AND({cell}=INT({cell}),{cell}>=1,{cell}<={MOST}),FALSE)"
+    return Choice(
+        name, title, value, note, valid, f"enter a whole number from 1 to {MOST:,}", unit, "", _WHOLE
+    )
+
+
+def _flag(name: str, title: str, value: float, note: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),OR({cell}=0,{cell}=1),FALSE)"
+    return Choice(name, title, value, note, valid, "enter 1 or 0", "1 or 0", "", _FLAG)
+
+
+def _positive(name: str, title: str, value: float, note: str, unit: str) -> Choice:
+    cell = cell_name(name)
+    valid = f"IF(ISNUMBER({cell}),{cell}>0,FALSE)"
+    return Choice(name, title, value, note, valid, "enter a number above 0", unit, "", _POSITIVE)
+
+
+def _of_cnn() -> list[Choice]:
+    exact = "leave empty for the size of the CNN above"
+    fault = "sheet CNNs has no row of this CNN with images of this size"
+    size, title = f"{PREFIX}pixels", "height and width of an image"
+    counted = f'OR({size}="",ISNUMBER(MATCH({PREFIX}cnn_used,{PREFIX}cnns,0)))'
+    return [
+        _listed("cnn", "CNN", cnn_label(*FIRST_CNN), "add custom ones as rows of sheet CNNs", "CNNs"),
+        Choice("pixels", title, math.nan, exact, counted, fault, "pixels", "", _WHOLE),
+        _whole("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
+    ]
+
+
+def _of_gpu() -> list[Choice]:
+    note = "PyTorch's default: column default_precision of sheet GPUs"
+    return [
+        _listed("gpu", "GPU", FIRST_GPU, "add custom ones as rows of sheet GPUs", "GPUs"),
+        _listed("precision", "precision", FIRST_PRECISION, note),
+        _listed("layout", "layout of activations", LAYOUTS[0], "order of their dimensions in memory"),
+    ]
+
+
+def _of_several_gpus() -> list[Choice]:
+    n, nodes, hidden = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "hidden"))
+    several = _whole("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
+    spread = _whole("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes")
+    divides = f"IF(AND({spread.valid},{several.valid}),MOD({n},{nodes})=0,FALSE)"
+    fault = "enter a whole number of which the number of GPUs is a multiple"
+    share = f"IF(ISNUMBER({hidden}),AND({hidden}>=0,{hidden}<=1),FALSE)"
+    title, note = "exchange hidden behind computation", "0 %: as measured; else by the textbook"
+    return [
+        several,
+        spread._replace(valid=divides, fault=fault),
+        _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "Links"),
+        _listed("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "Links"),
+        _listed("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
+        Choice("hidden", title, 0.0, note, share, "enter a share from 0 to 100 %", "%", "", _SHARE),
+    ]
+
+
+def _of_timing() -> list[Choice]:
+    launch, title = "measured by trainlaw profile; 150 where it was not", "host launch time per layer"
+    return [
+        _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
+        _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),
+        _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels"),
+        _positive("host_launch_us", title, 1e6 * HOST_LAUNCH_S, launch, "us"),
+    ]
+
+
+def _of_groups(model: Model) -> list[Choice]:
+    """Return a choice per key of grouped constants; a group that is not listed has the default."""
+    found: dict[str, Choice] = {}
+    for constant in model.formula.grouped:
+        listed = cell_name(f"options_group_{constant.name}").removeprefix(PREFIX)
+        name, note = f"label_{constant.key}", "selects constants of sheet Options"
+        choice = Choice(name, constant.key, ANY_OTHER, note, "TRUE", "", listed=listed)
+        found.setdefault(constant.key, choice)
+    return list(found.values())
+
+
+def _of_training() -> list[Choice]:
+    return [
+        _whole("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
+        _positive("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
+        _listed("order", "rank GPUs by", ORDERS[0], "enter prices in the yellow column of sheet GPUs"),
+    ]
