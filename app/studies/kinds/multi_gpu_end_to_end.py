@@ -16,13 +16,8 @@ import pandas as pd
 from trainlaw.app.inputs.tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
 from trainlaw.app.studies.kinds.kind import StudyRows
-from trainlaw.app.studies.kinds.multi_gpu import (
-    MULTI,
-    OF_MANY_GPUS,
-    SCALING_TERMS,
-    ScalingSearch,
-    several_gpu_rows,
-)
+from trainlaw.app.studies.kinds.multi_gpu import MULTI, OF_MANY_GPUS, several_gpu_rows
+from trainlaw.app.studies.scaling_skeleton import SCALING_TERMS, ScalingSearch
 from trainlaw.app.studies.search import evolved, predicted_seconds
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
