@@ -35,12 +35,9 @@ def _bracket(hole: str, required: tuple[tuple[str, float], ...], *optional: tupl
 
 
 _BRACKETS = (
-    _bracket(
-        "hole_exposed",
-        (("bucket_wait_s", 0.1),),
-        ("bucket_node_s", 0.2),
-        ("bucket_network_s", 0.2),
-        ("bucket_staged_s", 0.2),
+    replace(
+        _bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2))),
+        deviation=0.3,
     ),
     # The runs alone would make it the whole time: then nothing overlaps, and transfers look faster than links.
     replace(_bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),)), deviation=0.1),

@@ -83,6 +83,12 @@ _BUCKETS: tuple[Feature, ...] = (
         "in_buckets * (1 - peer_access) * node_bytes / 4e9",
     ),
     _seconds(
+        "bucket_transfer_s",
+        "x_b",
+        "all transfers of buckets",
+        "bucket_node_s + bucket_network_s + bucket_staged_s",
+    ),
+    _seconds(
         "bucket_latency_s",
         "a_b",
         "latencies of a ring for each bucket",
