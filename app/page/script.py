@@ -34,8 +34,8 @@ from trainlaw.validate.applicability import KEY
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {"is_tuned", "is_channels_last", HOST_LAUNCH}
-    | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
+    | {"is_tuned", "is_channels_last", "is_bucketed", HOST_LAUNCH}
+    | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
@@ -45,6 +45,7 @@ _OPTIONAL: Mapping[str, str] = {
     "has_optimizer": "has_optimizer",
     "has_input_copy": "has_input_copy",
     "is_tuned": "is_tuned",
+    "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
     HOST_LAUNCH: "host-launch",
 }
@@ -58,6 +59,7 @@ _FIRST = {
     "batch": "64",
     "gpus": "1",
     "nodes": "1",
+    "largest": "0",
     "link": "own",
     "network": "ethernet-10g",
     "algorithm": "ring",

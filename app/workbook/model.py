@@ -41,6 +41,7 @@ INPUTS: Mapping[str, float] = {
     "has_optimizer": 1.0,
     "has_input_copy": 0.0,
     "is_tuned": 0.0,
+    "is_bucketed": 1.0,
 }
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: column of the sheet Options.
@@ -54,6 +55,7 @@ LAYOUTS = ("nchw", "channels last")
 OF_INPUT: Mapping[str, str] = {
     "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
     "host_launch_s": f"{PREFIX}host_launch_us/1000000",
+    "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
 }
 ROUNDS = "exchange_rounds"
 

@@ -201,7 +201,9 @@ def _checks(model: Model) -> list[_Result]:
     memory = _of_chosen_gpu("memory_bytes")
     held = float(gpu_rows()[FIRST_GPU]["memory_bytes"])
     n, nodes = f"{PREFIX}n_gpus", f"{PREFIX}n_nodes"
-    whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),MOD({n},{nodes})=0)"
+    most = f"{PREFIX}largest_node"
+    spread = f"IF({most}>0,AND({most}*{nodes}>={n},{most}+{nodes}-1<={n}),MOD({n},{nodes})=0)"
+    whole = f"AND({nodes}>=1,{n}>=1,{nodes}=INT({nodes}),{n}=INT({n}),{most}=INT({most}),{spread})"
     return [
         _Result("", "training range", inside, first, "", "result_text"),
         *_host(model),
@@ -339,10 +341,12 @@ def _numbers(model: Model) -> list[_Choice]:
     rows = [
         _Choice("batch_per_gpu", "batch per GPU", float(FIRST_BATCH), "per iteration on one GPU", "images"),
         _Choice("n_gpus", "number of GPUs", 1.0, "", "GPUs"),
-        _Choice("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes"),
+        _Choice("n_nodes", "number of nodes", 1.0, "", "nodes"),
+        _Choice("largest_node", "GPUs of the largest node", 0.0, "0: the GPUs are spread evenly", "GPUs"),
         _Choice("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update", "1 or 0"),
         _Choice("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU", "1 or 0"),
         _Choice("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels", "1 or 0"),
+        _Choice("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone", "1 or 0"),
         _Choice(
             "host_launch_us",
             "host launch time per layer",
