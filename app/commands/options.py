@@ -35,7 +35,8 @@ Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default
 Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
 Allocation = Annotated[
-    str | None, typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces their numbers.")
+    str | None,
+    typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces their numbers."),
 ]
 Unbucketed = Annotated[
     bool,

@@ -5,9 +5,9 @@ travel during the backward pass; tensor by tensor; through parameter servers; or
 copies the CNN from one GPU of a node to the others in each iteration. They have the precision of the run: on
 the same GPUs half-precision runs transfer them in half the time. One GPU communicates nothing: 0 s.
 
-The ring is that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
-JPDC 69(2), 2009. Buckets of 25 MB are the default of torch's DistributedDataParallel. Where GPUs cannot
-access each other's memory, data pass through that of the host, at about 4 GB/s whatever the link.
+The ring is that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+workstations", JPDC 69(2), 2009. Buckets of 25 MB are the default of torch's DistributedDataParallel. Where
+GPUs cannot access each other's memory, data pass through that of the host, at about 4 GB/s whatever the link.
 """
 
 from trainlaw.datasets.features.feature import Feature, column_feature, derived_feature
@@ -44,14 +44,14 @@ _AMOUNTS: tuple[Feature, ...] = (
     ),
     derived_feature(
         "gradient_buckets",
-        "n_k",
+        "n_kb",
         "1",
         "buckets of 25 MB that the gradients fill, at most one per tensor",
         "min(gradient_tensors, 1 + exchange_bytes / 25e6)",
     ),
     derived_feature(
         "in_buckets",
-        "z_b",
+        "z_bk",
         "1",
         "1 where gradients are reduced in buckets by an all-reduce",
         "is_bucketed * (1 - is_data_parallel) * (1 - is_parameter_server)",
@@ -145,13 +145,13 @@ _SERVERS: tuple[Feature, ...] = (
 _REPLICAS: tuple[Feature, ...] = (
     _seconds(
         "replica_transfer_s",
-        "x_r",
+        "x_dp",
         "DataParallel: parameters to the GPUs of a node, and gradients back",
         "is_data_parallel * (2 * exchange_bytes * link_s_per_byte)",
     ),
     _seconds(
         "replica_host_s",
-        "h_r",
+        "h_dp",
         "DataParallel: one host launches the layers of all GPUs of a node",
         "is_data_parallel * gpus_per_node * n_layers * host_launch_s",
     ),

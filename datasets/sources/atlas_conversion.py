@@ -115,8 +115,9 @@ def _shipped(file: str) -> pd.DataFrame:
 def _bucketed(runs: pd.DataFrame) -> pd.Series:
     """Return 1 for frameworks that reduce gradients in buckets, 0 for others; int, (n_runs,).
 
-    NVIDIA's containers of TensorFlow and MXNet train with Horovod. tf_cnn_benchmarks and MXNet's own key-value
-    store reduce each tensor alone, as does DataParallel; of MindSpore and PaddlePaddle it is not known.
+    NVIDIA's containers of TensorFlow and MXNet train with Horovod. tf_cnn_benchmarks and MXNet's own
+    key-value store reduce each tensor alone, as does DataParallel; of MindSpore and PaddlePaddle it is not
+    known.
     """
     words = runs["framework"].str.lower() + " " + runs["framework_version"].astype(str).str.lower()
     named = words.str.contains("pytorch|horovod|oneflow|ngc") | (
