@@ -17,13 +17,14 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
-from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
+from trainlaw.app.models.multi_gpu import SCALED, added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
@@ -74,8 +75,9 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
+    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
+    needed -= {SINGLE_GPU_TIME}
     tables = _tables(needed - _CHOSEN - _OF_LINKS)
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(needed - _CHOSEN - _OF_LINKS - known)
@@ -152,7 +154,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
     terms = [_function(part.counted) for part in parts_of(formula, formula.expression)]
-    used = {name for form in expressions.values() for name in variables(form)}
+    used = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     facts = {
         "intervals": _intervals(formula),
         "generations": formula.provenance.get("generations"),
@@ -170,9 +172,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         ],
         "optional": list(_OPTIONAL.values()),
         "known": [field for name, field in _OPTIONAL.items() if name in used],
-        "assumption": ""
-        if handling(formula).covers_multi_gpu
-        else f"{ASSUMPTION}; its error was not measured",
+        "assumption": "" if handling(formula).covers_multi_gpu else f"{SCALED}; the interval is for one GPU",
         "errorOfCnn": {
             line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
         },

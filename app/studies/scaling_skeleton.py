@@ -2,8 +2,8 @@
 
     time = max(time on one GPU + exposed, forward + buckets) + tensors + servers + max(replicas, host)
 
-Buckets of gradients travel while the backward pass computes the next ones, so their transfers count where they
-take longer than it; a part stays exposed. Tensors that are reduced one by one and parameter servers hide
+Buckets of gradients travel while the backward pass computes the next ones, so their transfers count where
+they take longer than it; a part stays exposed. Tensors that are reduced one by one and parameter servers hide
 nothing. DataParallel copies the CNN to all GPUs of a node while one host launches for all of them.
 
 Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
@@ -39,7 +39,7 @@ _BRACKETS = (
         _bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2))),
         deviation=0.3,
     ),
-    # The runs alone would make it the whole time: then nothing overlaps, and transfers look faster than links.
+    # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
     replace(_bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),)), deviation=0.1),
     _bracket(
         "hole_buckets",

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.models.memory import INSTEAD
-from trainlaw.app.models.multi_gpu import ASSUMPTION
+from trainlaw.app.models.multi_gpu import SCALED
 from trainlaw.app.models.terms import terms_of
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
 from trainlaw.app.text.tables import plain_text
@@ -17,9 +17,11 @@ from trainlaw.app.workbook.model import (
     OF_NETWORK,
     OF_PRECISION,
     PEAK,
+    PEER,
     PREFIX,
     ROUNDS,
     Model,
+    all_reduce_cell,
     cell_name,
     cell_names,
     first_choice,
@@ -94,12 +96,14 @@ def _share(sheet: SheetWriter, row: int, value: float) -> None:
 
 
 def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int) -> None:
-    all_reduce = split_for_excel(model.all_reduce, cell_names(model.base_columns), str).formula
-    sheet.text(row, 0, "all-reduce of the gradients, the part that is not hidden")
-    sheet.formula(row, 1, f'IFERROR((1-{PREFIX}hidden)*({all_reduce}),"{UNKNOWN}")', 0.0, "seconds")
+    # The time on one GPU is the sum of the terms above; its own cell follows and contains this one.
+    one = f"SUM(B{first + 1}:B{row})"
+    all_reduce = all_reduce_cell(model, cell_names(model.base_columns), one)
+    sheet.text(row, 0, "what several GPUs add: the part of the all-reduce that is not hidden")
+    sheet.formula(row, 1, f'IFERROR({all_reduce},"{UNKNOWN}")', 0.0, "seconds")
     sheet.define(f"{PREFIX}all_reduce_s", row, 1)
     _share(sheet, row, 0.0)
-    sheet.text(row, 3, ASSUMPTION if variables(model.all_reduce) else "included in the terms", "unit")
+    sheet.text(row, 3, SCALED if variables(model.added) else "included in the terms", "unit")
     sheet.text(row + 1, 0, "time of one iteration on one GPU, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
     sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
@@ -293,7 +297,8 @@ def _look_up(kind: str, column: str) -> str:
     chosen = f"{PREFIX}link_used" if kind == "link" else f"{PREFIX}{kind}"
     row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
     found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
-    return f'IF({found}="","{UNKNOWN}",{found})'
+    unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
+    return f'IF({found}="",{unknown},{found})'
 
 
 def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:

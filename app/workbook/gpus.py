@@ -13,9 +13,11 @@ from trainlaw.app.workbook.formula import link_formula
 from trainlaw.app.workbook.model import (
     OF_LINK,
     PEAK,
+    PEER,
     PREFIX,
     CellForm,
     Model,
+    all_reduce_cell,
     cell_form,
     cell_names,
     kind_of,
@@ -128,6 +130,9 @@ class GpuTable:
                 places[name] = self.cell(name, row)
             elif kind_of(name) == "gpu":
                 places[name] = self.fact(name, row)
+        if PEER in places:
+            # As trainlaw reads a GPU without this column.
+            places[PEER] = f'IF({places[PEER]}="",1,{places[PEER]})'
         return places
 
     def base_values(self) -> dict[str, np.ndarray]:
@@ -296,9 +301,9 @@ def _add_times(table: GpuTable, own: Sequence[str], values: dict[str, np.ndarray
     none = [0.0 if isinstance(value, float) else "" for value in single]
 
     def all_reduce(row: int) -> str:
-        text = split_for_excel(model.all_reduce, table.base_places(row), str).formula
-        both = f'IFERROR((1-{PREFIX}hidden)*({text}),"")'
-        return table.live(f"ISNUMBER({table.cell('single', row)})", both)
+        single = table.cell("single", row)
+        both = f'IFERROR({all_reduce_cell(model, table.base_places(row), single)},"")'
+        return table.live(f"ISNUMBER({single})", both)
 
     def total(row: int) -> str:
         parts = [table.cell("single", row), table.cell("all_reduce", row)]

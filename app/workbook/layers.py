@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 import numpy as np
 from trainlaw.app.models.lookup_tables import cnn_rows
-from trainlaw.app.models.multi_gpu import EXCHANGE
 from trainlaw.app.models.scopes import feature_expression, formula_rows
 from trainlaw.app.models.terms import plain_expression, terms_of, with_named_constants
 from trainlaw.app.sheets.plan import Bars, BookPlan, SheetWriter
@@ -22,6 +21,7 @@ from trainlaw.app.workbook.model import (
     FIRST_CNN,
     PREFIX,
     Model,
+    all_reduces,
     cell_form,
     cell_name,
     cell_names,
@@ -137,8 +137,8 @@ def layer_model(formula: Formula) -> LayerModel:
         spec.name: substitute(feature_expression(spec.name, LAYER), _OF_RUNS)
         for spec in formula.used_features
     }
-    terms, all_reduce = tuple(terms_of(ungrouped, expression)), feature_expression(EXCHANGE)
-    return LayerModel(formula, expression, constants, terms, {}, all_reduce, features)
+    terms = tuple(terms_of(ungrouped, expression))
+    return LayerModel(formula, expression, constants, terms, {}, *all_reduces(formula), features)
 
 
 def _columns(model: LayerModel) -> list[str]:

@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 from trainlaw.app.models.memory import LEAST_NEED, OF_MEMORY, USUAL_NEED, memory_columns
 from trainlaw.app.models.memory import OF_PRECISION as MEMORY_OF_PRECISION
-from trainlaw.app.models.multi_gpu import EXCHANGE
+from trainlaw.app.models.multi_gpu import EXCHANGE, added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.terms import NamedConstant, terms_of, with_named_constants
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -50,6 +51,7 @@ OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
+PEER = "peer_access"
 LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
@@ -65,8 +67,10 @@ class Model:
     """A formula as the workbook computes it.
 
     expression : over features, grouped constants and `constants`, which replace its numbers. terms : add up
-    to it. features : each over base columns. all_reduce : what several GPUs add, over base columns, 0 where
-    the formula covers several GPUs. values : of all these names for the first choice, in their units.
+    to it. features : each over base columns. added : what several GPUs add, over base columns and the time on
+    one, by the scaling formula; all_reduce : the same by the textbook, of which a share may be hidden. Both
+    are 0 where the formula covers several GPUs. values : of all these names for the first choice, in their
+    units.
     """
 
     formula: Formula
@@ -75,12 +79,13 @@ class Model:
     terms: tuple[Expression, ...]
     features: Mapping[str, Expression]
     all_reduce: Expression
+    added: Expression
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, all-reduce and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, LEAST_NEED, USUAL_NEED)
-        return tuple(sorted({name for part in parts for name in variables(part)}))
+        parts = (*self.features.values(), self.all_reduce, self.added, LEAST_NEED, USUAL_NEED)
+        return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
     def feature_base_columns(self) -> tuple[str, ...]:
@@ -140,6 +145,25 @@ class Model:
         return substitute(expression, dict(self.features))
 
 
+def all_reduces(formula: Formula) -> tuple[Expression, Expression]:
+    """Return what several GPUs add to a formula by the textbook and by the scaling formula; see `Model`."""
+    if handling(formula).covers_multi_gpu:
+        return Constant(0.0), Constant(0.0)
+    return feature_expression(EXCHANGE), added_time()
+
+
+def all_reduce_cell(model: Model, places: Mapping[str, str], single: str) -> str:
+    """Return the cell formula of what several GPUs add, without a fallback for what is not known.
+
+    places : of the base columns. single : of the time on one GPU. As `trainlaw scaling`: by the scaling
+    formula, or by the textbook where a share of it is hidden.
+    """
+    textbook = split_for_excel(model.all_reduce, places, str).formula
+    evolved = split_for_excel(model.added, {**places, SINGLE_GPU_TIME: single}, str).formula
+    hidden = f"{PREFIX}hidden"
+    return f"IF({PREFIX}n_gpus=1,0,IF({hidden}>0,(1-{hidden})*({textbook}),{evolved}))"
+
+
 def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
     names = variables(expression)
@@ -185,10 +209,8 @@ def workbook_model(formula: Formula) -> Model:
     ungrouped = replace(formula, features=(*formula.features, *grouped), grouped=())
     expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    model = Model(
-        formula, expression, constants, tuple(terms_of(ungrouped, expression)), features, all_reduce
-    )
+    terms = tuple(terms_of(ungrouped, expression))
+    model = Model(formula, expression, constants, terms, features, *all_reduces(formula))
     for name in model.base_columns:
         if kind_of(name) == "unknown":
             raise InputError(

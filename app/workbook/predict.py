@@ -15,7 +15,7 @@ from trainlaw.app.models.memory import (
     fits_formula,
     fits_word,
 )
-from trainlaw.app.models.multi_gpu import ASSUMPTION
+from trainlaw.app.models.multi_gpu import SCALED
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.sheets.plan import BookPlan, Chart, SheetWriter
@@ -126,7 +126,7 @@ def _times(model: Model) -> list[_Result]:
     seconds, time = model.seconds, f"{PREFIX}time_s"
     both = f"COUNT({PREFIX}single_s,{PREFIX}all_reduce_s)=2"
     total = f'IF({both},{PREFIX}single_s+{PREFIX}all_reduce_s,"not known")'
-    assumed = "the formula covers several GPUs" if handling(model.formula).covers_multi_gpu else ASSUMPTION
+    assumed = "the formula covers several GPUs" if handling(model.formula).covers_multi_gpu else SCALED
     lines = [
         _Result("time_s", "iteration time", total, seconds, "s", "result", assumed),
         _Result("", "iteration time", _live(f"1000*{time}"), 1000 * seconds, "ms", "result_short"),
@@ -354,7 +354,13 @@ def _numbers(model: Model) -> list[_Choice]:
             "measured by trainlaw profile; 150 where it was not",
             "us",
         ),
-        _Choice("hidden", "all-reduce hidden behind computation", 0.0, "0 %: the two do not overlap", "%"),
+        _Choice(
+            "hidden",
+            "textbook all-reduce hidden behind computation",
+            0.0,
+            "0 %: the scaling formula in place of the textbook",
+            "%",
+        ),
         _Choice("images", "images per epoch", FIRST_IMAGES, "ImageNet-1k has 1,281,167", "images"),
         _Choice("epochs", "epochs", FIRST_EPOCHS, "", "epochs"),
         _Choice(

@@ -188,8 +188,10 @@ class RunJoin:
 
 
 def _peer_access(rows: GpuJoin) -> np.ndarray:
+    # Most GPUs access each other's memory; a table of GPUs may leave it out.
+    usual = np.nan_to_num(rows.gpu_number("peer_access"), nan=1.0)
     stated = rows.number("peer_access")
-    return np.where(np.isnan(stated), rows.gpu_number("peer_access"), stated)
+    return np.where(np.isnan(stated), usual, stated)
 
 
 def _gpus_per_node(rows: GpuJoin) -> np.ndarray:

@@ -11,7 +11,7 @@ from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import Individual, vary
-from trainlaw.evolve.settings import WEIGHT_DEVIATION, EXPONENTIAL
+from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
     DIMENSIONLESS,
     SECOND,

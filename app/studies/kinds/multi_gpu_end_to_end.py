@@ -58,7 +58,7 @@ class TwoStageSearch:
         return self
 
     def _single(self, X: pd.DataFrame) -> SkeletonSearch | FormulaRegressor:
-        """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton if it is known there."""
+        """Return the search for a formula of one GPU on X, (n_runs, k): in the skeleton where it fits."""
         if fits_skeleton(X):
             return SkeletonSearch(self.settings)
         return evolved(feature_specs(STUDY_FEATURES), TARGET, self.settings)

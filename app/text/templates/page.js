@@ -70,8 +70,9 @@ const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
   const constants = groupConstants(choice);
   const features = Object.fromEntries([...constants, ...FORMULA.features.map((feature) => [feature.name, feature.compute(columns)])]);
-  const allReduce = FORMULA.allReduce(columns);
-  return { columns, features, allReduce, seconds: FORMULA.predict(features) + allReduce };
+  const single = FORMULA.predict(features);
+  const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
+  return { columns, features, allReduce, seconds: single + allReduce };
 };
 
 // As `interval_factors` of trainlaw: by precision, layout, vendor, and whether a training run is on the generation.
