@@ -6,6 +6,7 @@ from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.errors import (
     BY_CNN,
     LEVEL,
@@ -17,7 +18,13 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
-from trainlaw.app.models.multi_gpu import SCALED, added_time
+from trainlaw.app.models.multi_gpu import (
+    ASSUMPTION,
+    SCALED,
+    SINGLE_GPU_INTERVAL,
+    added_time,
+    covers_algorithm,
+)
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.models.terms import parts_of
@@ -172,7 +179,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         ],
         "optional": list(_OPTIONAL.values()),
         "known": [field for name, field in _OPTIONAL.items() if name in used],
-        "assumption": "" if handling(formula).covers_multi_gpu else f"{SCALED}; the interval is for one GPU",
+        "assumptions": {} if handling(formula).covers_multi_gpu else _assumptions(),
         "errorOfCnn": {
             line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
         },
@@ -185,6 +192,15 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"
+
+
+def _assumptions() -> dict[str, str]:
+    """Return by collective algorithm what is assumed of several GPUs, as `trainlaw predict` warns."""
+    scaling = BUILT_IN_FORMULAS[SCALING_FORMULA]()
+    return {
+        name: f"{SCALED if covers_algorithm(scaling, name) else ASSUMPTION}; {SINGLE_GPU_INTERVAL}"
+        for name in ALGORITHMS[1:]
+    }
 
 
 def _intervals(formula: Formula) -> dict[str, dict[str, dict[str, list[float | None]]]]:

@@ -112,7 +112,7 @@ const warningsOf = (choice, { columns, features, seconds }) => {
     ...generationWarning(choice.gpu),
     ...(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0 ? [`the host's launches decide (batch ${choice.batch}), at ${duration(columns.host_launch_s)} per layer`] : []),
     ...memoryWarning(memoryOf(columns)),
-    ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
+    ...(choice.gpus > 1 && FORMULA.assumptions[choice.algorithm] ? [FORMULA.assumptions[choice.algorithm]] : []),
     ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a specification of this GPU is unknown"]),
   ];
 };
@@ -168,7 +168,7 @@ const readAddress = () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const id of CHOICES) {
     const value = wanted.get(id) ?? initial(id);
-    const known = id in NUMBERS ? /^\d{1,9}$/.test(value) : id === "host-launch" ? /^\d{1,7}(\.\d{1,9})?$/.test(value) : [...field(id).options].some((option) => option.value === value);
+    const known = id in NUMBERS || id === "largest" ? /^\d{1,9}$/.test(value) : id === "host-launch" ? /^\d{1,7}(\.\d{1,9})?$/.test(value) : [...field(id).options].some((option) => option.value === value);
     field(id).value = known ? value : initial(id);
   }
   for (const id of TICKS) field(id).checked = (wanted.get(id) ?? String(initial(id))) === "true";
