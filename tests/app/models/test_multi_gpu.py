@@ -111,7 +111,7 @@ def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     page = page_html(law)
     assert f'"name":"{SINGLE_GPU_TIME}"' not in page
     assert page == page_html(with_built_in_single_gpu_formula(law))
-    assert "11.0 %" not in page
+    assert "10.3 %" not in page
 
 
 def test_the_built_in_law_was_found_and_evaluated(law):
