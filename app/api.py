@@ -106,6 +106,8 @@ def predict(
     precision: str | None = None,
     n_gpus: int = 1,
     n_nodes: int = 1,
+    allocation: str | None = None,
+    bucketed: bool = True,
     layout: str = "nchw",
     compilation: str = "eager",
     tuned: bool = False,
@@ -129,6 +131,10 @@ def predict(
         of the result then say.
     n_gpus, n_nodes : int
         GPUs in all, and nodes that hold them; several are predicted by the built-in scaling formula.
+    allocation : str or None
+        GPUs of each node where nodes differ, such as "4,2,1", in place of both numbers.
+    bucketed : bool
+        Whether gradients are reduced in buckets, as PyTorch does; otherwise tensor by tensor.
     layout, compilation : str
         "nchw" or "channels_last"; "eager", "xla" or "inductor". A warning says which the formula ignores.
     tuned : bool
@@ -156,7 +162,7 @@ def predict(
     True
     """
     setup = Setup(
-        precision, n_gpus, n_nodes,
+        precision, n_gpus, n_nodes, allocation=allocation, bucketed=bucketed,
         layout=layout, compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
     )  # fmt: skip
     chosen = formula if isinstance(formula, Formula) else load_formula(formula or "built-in")

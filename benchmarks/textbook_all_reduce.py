@@ -11,7 +11,7 @@ _SINGLE = "single_gpu_time_s"
 
 def main() -> None:
     """Print the mean errors of perfect scaling and of the textbook all-reduce; nothing is fitted."""
-    runs = load("multi")
+    runs = load("atlas-multi")
     single = runs.frame[_SINGLE].to_numpy(dtype=float)
     communication = runs.matrix(["communication_s"])[:, 0]
     algorithms = runs.frame["algorithm"].to_numpy(dtype=str)

@@ -22,8 +22,8 @@ from trainlaw.evolve.settings import POWER, Bracket, Factor
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 
-# Standard deviation of the prior of a weight, as a share of its expected value, and of an exponent.
-WEIGHT_DEVIATION, EXPONENT_DEVIATION = 1.5, 0.3
+# Standard deviation of the prior of an exponent.
+EXPONENT_DEVIATION = 0.3
 # Least weight of a required term over the expected one.
 LEAST_SHARE = 0.1
 # Share of the factors of a bracket that a random first tree uses.
@@ -99,7 +99,7 @@ def bracket_types(
             raise unknown_name(f"feature of the bracket {bracket.hole!r}", name, places)
     total, factor = (type(f"{bracket.hole} {part}", (), {}) for part in ("sum", "factor"))
     terms = tuple(
-        _term(name, expected, places[name], total, prior_weight, least=_least(bracket, name, expected))
+        _term(name, expected, places[name], total, _rule(bracket, name, expected, prior_weight))
         for name, expected in bracket.terms
     )
     powers = tuple(
@@ -124,14 +124,14 @@ def _feature(power: Sequence[Node]) -> str:
     return next(node.feature for node in power if isinstance(node, Leaf) and node.feature)
 
 
-def _least(bracket: Bracket, name: str, expected: float) -> float:
-    """Return the least weight of a term: work that is required never comes for nothing."""
-    return LEAST_SHARE * expected if name in bracket.required else 0.0
+def _rule(bracket: Bracket, name: str, expected: float, prior_weight: float) -> Rule:
+    """Return bounds and prior of a weight; work that is required never comes for nothing."""
+    least = LEAST_SHARE * expected if name in bracket.required else 0.0
+    pull = prior_weight / (bracket.deviation * expected) ** 2
+    return Rule(least, np.inf, scaling=True, pull=pull, centre=expected)
 
 
-def _term(name: str, expected: float, place: int, total: type, prior_weight: float, *, least: float) -> Leaf:
-    deviation = WEIGHT_DEVIATION * expected
-    rule = Rule(least, np.inf, scaling=True, pull=prior_weight / deviation**2, centre=expected)
+def _term(name: str, expected: float, place: int, total: type, rule: Rule) -> Leaf:
     label = f"weighted_{name}"
     return Leaf(WEIGHTED + 256 * place, total, name, label, constant=expected, rule=rule, start=expected)
 

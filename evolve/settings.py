@@ -67,6 +67,10 @@ class Constraint:
             raise unknown_name("kind of constraint", self.kind, CONSTRAINT_KINDS)
 
 
+#: Standard deviation of the prior of a weight, as a share of its expected value.
+WEIGHT_DEVIATION = 1.5
+
+
 @dataclass(frozen=True)
 class Factor:
     """A factor of a bracket: feature ** c, or exp(c * feature), of a pure number.
@@ -126,13 +130,15 @@ class Bracket:
         Factors that may multiply the sum or parts of it.
     required : tuple of str
         Features of terms and factors that every formula keeps, because work that exists costs time.
+    deviation : float
+        Standard deviation of the prior of a weight, as a share of its expected value.
 
     Raises
     ------
     UnknownNameError
         If a required feature is neither that of a term nor that of a factor.
     InputError
-        If there is no term, or an expected weight is not positive.
+        If there is no term, or an expected weight or the deviation is not positive.
 
     Examples
     --------
@@ -144,11 +150,14 @@ class Bracket:
     terms: tuple[tuple[str, float], ...]
     factors: tuple[Factor, ...] = ()
     required: tuple[str, ...] = ()
+    deviation: float = WEIGHT_DEVIATION
 
     def __post_init__(self) -> None:
         """Check what a search would otherwise ignore or divide by."""
         if not self.terms:
             raise InputError(f"expected at least one term in the bracket {self.hole!r}, got none")
+        if not 0.0 < self.deviation < math.inf:
+            raise InputError(f"expected a deviation above 0 in {self.hole!r}, got {self.deviation}")
         for name, expected in self.terms:
             if not 0.0 < expected < math.inf:
                 raise InputError(f"expected a weight above 0 for {name} in {self.hole!r}, got {expected}")

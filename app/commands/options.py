@@ -40,6 +40,14 @@ Precision = Annotated[
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
 Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
+Allocation = Annotated[
+    str | None,
+    typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces their numbers."),
+]
+Unbucketed = Annotated[
+    bool,
+    typer.Option("--unbucketed", help="Reduce each gradient tensor alone, not in buckets as PyTorch does."),
+]
 HostLaunch = Annotated[
     str | None,
     typer.Option(help="Time that the host needs to launch a layer's kernels, such as 40us; default: 150us."),
@@ -107,6 +115,8 @@ def setup_of(host_launch: str | None, **parts: Any) -> "Setup":
     from trainlaw.app.inputs.requests import Setup, host_launch_of
 
     given = {name: value for name, value in parts.items() if value}
+    # An option that is a flag can only differ from the default.
+    given["bucketed"] = False if given.pop("unbucketed", False) else None
     return Setup(**given, host_launch_s=None if host_launch is None else host_launch_of(host_launch))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import (
+    Allocation,
     Compilation,
     Fabric,
     Format,
@@ -21,6 +22,7 @@ from trainlaw.app.commands.options import (
     Precision,
     ScalingFormula,
     Tuned,
+    Unbucketed,
     check_new_files,
     chosen_format,
     print_or_write,
@@ -60,11 +62,13 @@ def predict_command(
         int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
     ] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = None,
+    allocation: Allocation = None,
     link: Link = None,
     fabric: Fabric = None,
     algorithm: Annotated[
         str | None, typer.Option(help="Collective algorithm: ring, tree, ...; default: ring.")
     ] = None,
+    unbucketed: Unbucketed = False,
     scaling_formula: ScalingFormula = None,
     single_gpu_seconds: Annotated[
         float | None,
@@ -110,6 +114,7 @@ def predict_command(
     Examples:
       trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
       trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
+      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --allocation 4,2,1
       trainlaw predict --cnn vgg16 --gpu V100-SXM2-16GB --batch 32 --gpus 8 --single-gpu-seconds 0.142
       trainlaw predict --cnn vgg16 --batch 32,64 --all-gpus --vendor NVIDIA --min-memory 16GB --out all.csv
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
@@ -124,6 +129,7 @@ def predict_command(
 
     check_new_files([out])
     parts = {"n_gpus": gpus, "n_nodes": nodes, "link": link, "fabric": fabric, "algorithm": algorithm}
+    parts |= {"allocation": allocation, "unbucketed": unbucketed}
     setup = setup_of(
         host_launch, precision=precision, layout=layout, compilation=compilation, tuned=tuned, **parts
     )
@@ -251,6 +257,7 @@ def scaling_command(
     algorithm: Annotated[
         str, typer.Option(help="ring, tree, butterfly, parameter_server, hierarchical_ring, ...")
     ] = "ring",
+    unbucketed: Unbucketed = False,
     gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
     most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
     scaling_formula: ScalingFormula = None,
@@ -298,7 +305,8 @@ def scaling_command(
     gpus = known_gpus(gpu_file)
     counts, target = named_cnn(cnn, pixels), wanted_gpu(gpu, gpus)
     parts = {"precision": precision, "layout": layout, "compilation": compilation, "tuned": tuned}
-    setup = setup_of(host_launch, link=link, fabric=fabric, algorithm=algorithm, **parts)
+    parts |= {"link": link, "fabric": fabric, "algorithm": algorithm, "unbucketed": unbucketed}
+    setup = setup_of(host_launch, **parts)
     points = scaling_curve(
         choice.formula, counts, target, batch, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden,
         scaling=choice.scaling, setup=setup,

@@ -17,7 +17,7 @@ _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s")),
     ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),
     ("memory", re.compile(r"bandwidth_byte_per_s")),
-    ("all-reduce", re.compile(r"(link|network)_\w+")),
+    ("all-reduce", re.compile(r"(link|network)_\w+|peer_access")),
     ("single-GPU", re.compile(SINGLE_GPU_TIME)),
 )
 _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")

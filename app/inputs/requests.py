@@ -8,6 +8,7 @@ from pathlib import Path
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
+from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
 from trainlaw.datasets.measurements.runs import configuration_row, unmeasured_runs
@@ -25,8 +26,8 @@ class Setup:
 
     precision : such as "fp32". n_gpus, n_nodes : GPUs, and nodes that they are spread over. link : within a
     node. fabric : between nodes. algorithm : of the all-reduce. timed_parts : what the time covers.
-    layout, compilation, tuned, host_launch_s : as for `configuration`. Without a precision PyTorch's default
-    on the GPU holds.
+    layout, compilation, tuned, host_launch_s, allocation, bucketed : as for `configuration`. Without a
+    precision PyTorch's default on the GPU holds.
     """
 
     precision: str | None = None
@@ -40,6 +41,8 @@ class Setup:
     compilation: str | None = None
     tuned: bool | None = None
     host_launch_s: float | None = None
+    allocation: str | None = None
+    bucketed: bool | None = None
 
 
 DEFAULT_SETUP = Setup()
@@ -71,7 +74,8 @@ def check_request(request: RunRequest, single_gpu_s: float | None = None) -> Non
     single_gpu_s : measured time of an iteration on one GPU, None where it is not given.
     """
     setup = request.setup
-    n_gpus, n_nodes = setup.n_gpus or 1, setup.n_nodes or 1
+    parts = gpus_of_nodes(setup.allocation) if setup.allocation else ()
+    n_gpus, n_nodes = sum(parts) or setup.n_gpus or 1, len(parts) or setup.n_nodes or 1
     if setup.link and n_gpus == n_nodes:
         raise InputError("--link connects the GPUs of one node: use more --gpus than --nodes")
     if setup.fabric and n_nodes == 1:
@@ -168,9 +172,10 @@ def runs_of_csv(
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned and host_launch_s may follow; other columns are ignored. gpus :
-    known GPUs, None for the built-in ones. on : names of GPUs for a file without the column gpu: each row on
-    each of them. precision : of rows without one; None for PyTorch's default on their GPU.
+    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow; other columns
+    are ignored. gpus : known GPUs, None for the built-in ones. on : names of GPUs for a file without the
+    column gpu: each row on each of them. precision : of rows without one; None for PyTorch's default on
+    their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -238,6 +243,8 @@ def _row_run(
         compilation=_stated(row, "compilation"),
         tuned=_flag(row, "tuned"),
         host_launch_s=_seconds(row, "host_launch_s"),
+        allocation=_stated(row, "allocation"),
+        bucketed=_flag(row, "bucketed"),
     )
     return configured_row(cnns[key], named_gpus[gpu], batch, setup)
 

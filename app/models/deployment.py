@@ -105,6 +105,7 @@ _RUN_BOX: Mapping[str, Ends] = {
     "host_launch_s": (1e-5, 1e-3),
     "n_gpus": (1.0, 1024.0),
     "n_nodes": (1.0, 128.0),
+    "gpus_per_node": (1.0, 1024.0),
     "single_gpu_time_s": (1e-4, 1e3),
     **{f"{link}_byte_per_s": (1e8, 1e12) for link in ("link", "network")},
     **{f"{link}_s_per_byte": (0.0, 1e-8) for link in ("link", "network")},

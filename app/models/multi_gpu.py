@@ -11,14 +11,27 @@ Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU 
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
-from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.scopes import check_scope, formula_rows, handling
+from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SCALING_FORMULA
+from trainlaw.app.models.scopes import check_scope, feature_expression, formula_rows, handling
+from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
-from trainlaw.formulas import Formula, load_formula, substitute
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.formulas import (
+    Apply,
+    Constant,
+    Expression,
+    Formula,
+    Variable,
+    load_formula,
+    substitute,
+    variables,
+)
 from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
+from trainlaw.formulas.tidying import fold_constants
 
 EXCHANGE = "communication_s"  # the feature with the closed form of a run's own algorithm
 ASSUMPTION = "several GPUs: time on one + textbook all-reduce, not overlapped"
@@ -82,6 +95,28 @@ def exchange_seconds(
     single = formula_rows(formula, runs).predict(formula) if measured is None else measured
     # A scaling formula may fall below the time on one GPU by its error; an all-reduce takes no negative time.
     return np.where(covered, np.maximum(scaled_seconds(scaling, runs, single) - single, 0.0), textbook)
+
+
+@cache
+def added_time() -> Expression:
+    """Return what several GPUs add to the time on one, as an expression of base columns and that time.
+
+    As `exchange_seconds` with the built-in scaling formula; `single_gpu_time_s` is the time on one GPU.
+    """
+    scaling = BUILT_IN_FORMULAS[SCALING_FORMULA]()
+    whole = plain_expression(scaling)
+    written = substitute(whole, {name: feature_expression(name, MULTI_GPU) for name in variables(whole)})
+    single = Variable(SINGLE_GPU_TIME)
+    added = Apply("max", (Apply("sub", (written, single)), Constant(0.0)))
+    covered = [
+        algorithm_indicator(feature)
+        for feature in dict.fromkeys(FEATURE_OF_ALGORITHM[name] for name in scaling.provenance[ALGORITHMS])
+    ]
+    is_covered: Expression = Variable(covered[0])
+    for name in covered[1:]:
+        is_covered = Apply("add", (is_covered, Variable(name)))
+    others = substitute(feature_expression(EXCHANGE), dict.fromkeys(covered, Constant(0.0)))
+    return Apply("add", (Apply("mul", (is_covered, added)), fold_constants(others)))
 
 
 def multi_gpu_seconds(

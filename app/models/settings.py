@@ -6,6 +6,7 @@ import numpy as np
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.terms import plain_expression
 from trainlaw.datasets import RunTable
+from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.formulas import Apply, Expression, Formula, evaluate, variables
 
 HOST_LAUNCH = "host_launch_s"
@@ -57,10 +58,12 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
     >>> to_text(_margin(parse_text("max(3 * a, 2 * host_s) + b"), {"host_s"}))
     '2 * host_s - 3 * a'
     """
+    # What several GPUs add is not compared with the GPU's own work.
+    added = {feature.spec.name for feature in SCALING_FEATURES}
     host = {
         spec.name
         for spec in formula.used_features
-        if HOST_LAUNCH in variables(feature_expression(spec.name, formula.scope))
+        if spec.name not in added and HOST_LAUNCH in variables(feature_expression(spec.name, formula.scope))
     }
     whole = plain_expression(formula) if expression is None else expression
     return _margin(whole, host) if host else None
@@ -69,15 +72,15 @@ def host_margin(formula: Formula, expression: Expression | None = None) -> Expre
 def _margin(expression: Expression, host: set[str]) -> Expression | None:
     if not isinstance(expression, Apply):
         return None
-    if expression.operator != "max":
-        found = [margin for part in expression.arguments if (margin := _margin(part, host)) is not None]
-        return _largest(found) if found else None
     sides: dict[bool, list[Expression]] = {True: [], False: []}
     for part in _arguments(expression):
         sides[bool(host.intersection(variables(part)))].append(part)
-    if not sides[True] or not sides[False]:
-        return None
-    return Apply("sub", (_largest(sides[True]), _largest(sides[False])))
+    if expression.operator == "max" and sides[True] and sides[False]:
+        return Apply("sub", (_largest(sides[True]), _largest(sides[False])))
+    # On several GPUs the time on one may occur on both sides of a maximum: once is enough.
+    found = dict.fromkeys(_margin(part, host) for part in expression.arguments)
+    margins = [margin for margin in found if margin is not None]
+    return _largest(margins) if margins else None
 
 
 def _arguments(expression: Expression) -> list[Expression]:

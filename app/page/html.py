@@ -12,7 +12,7 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.app.models.multi_gpu import ASSUMPTION, with_built_in_single_gpu_formula
+from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import script_of
@@ -95,7 +95,7 @@ def _terms(formula: Formula) -> list[_Term]:
         for index, (term, words) in enumerate(described)
     ]
     if not handling(formula).covers_multi_gpu:
-        terms.append(_Term("all-reduce", "all-reduce time", f"{ASSUMPTION}."))
+        terms.append(_Term("all-reduce", "all-reduce time", f"{SCALED}."))
     return terms
 
 

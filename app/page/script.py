@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.errors import (
     BY_CNN,
     LEVEL,
@@ -14,13 +15,20 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_rows, gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.memory import LEAST_NEED, NEEDED, USUAL_NEED
-from trainlaw.app.models.multi_gpu import ASSUMPTION, EXCHANGE
+from trainlaw.app.models.multi_gpu import (
+    ASSUMPTION,
+    SCALED,
+    SINGLE_GPU_INTERVAL,
+    added_time,
+    covers_algorithm,
+)
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.cnns.memory import MARGIN
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.memory_fit import HELD_PER_SOLD
 from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
@@ -31,8 +39,8 @@ from trainlaw.validate.applicability import KEY
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {"is_tuned", "is_channels_last", HOST_LAUNCH}
-    | {"peak_flop_per_s", "n_gpus", "n_nodes", "exchange_rounds"}
+    | {"is_tuned", "is_channels_last", "is_bucketed", HOST_LAUNCH}
+    | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )
 _LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
@@ -42,6 +50,7 @@ _OPTIONAL: Mapping[str, str] = {
     "has_optimizer": "has_optimizer",
     "has_input_copy": "has_input_copy",
     "is_tuned": "is_tuned",
+    "is_bucketed": "is_bucketed",
     "is_channels_last": "layout",
     HOST_LAUNCH: "host-launch",
 }
@@ -55,6 +64,7 @@ _FIRST = {
     "batch": "64",
     "gpus": "1",
     "nodes": "1",
+    "largest": "0",
     "link": "own",
     "network": "ethernet-10g",
     "algorithm": "ring",
@@ -69,8 +79,9 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature cannot be computed from what the page offers to choose.
     """
     expressions = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
-    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
+    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else added_time()
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
+    needed -= {SINGLE_GPU_TIME}
     tables = _tables(needed - _CHOSEN - _OF_LINKS)
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(needed - _CHOSEN - _OF_LINKS - known)
@@ -147,7 +158,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         fixed = literal({"name": spec.name, "unit": unit, "low": low, "high": high})
         features.append(f"{{...{fixed},compute:{_function(expressions[spec.name])}}}")
     terms = [_function(part.counted) for part in parts_of(formula, formula.expression)]
-    used = {name for form in expressions.values() for name in variables(form)}
+    used = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     facts = {
         "intervals": interval_rows(formula),
         "generations": formula.provenance.get("generations"),
@@ -165,9 +176,7 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         ],
         "optional": list(_OPTIONAL.values()),
         "known": [field for name, field in _OPTIONAL.items() if name in used],
-        "assumption": ""
-        if handling(formula).covers_multi_gpu
-        else f"{ASSUMPTION}; its error was not measured",
+        "assumptions": {} if handling(formula).covers_multi_gpu else _assumptions(),
         "errorOfCnn": {
             line.name: line.errors[OURS] for line in error_lines(formula, BY_CNN) if OURS in line.errors
         },
@@ -180,6 +189,15 @@ def _formula_object(formula: Formula, expressions: Mapping[str, Expression], all
         f"memory:{{least:{_function(LEAST_NEED)},usual:{_function(USUAL_NEED)}}}"
     )
     return f"{{...{literal(facts)},{functions}}}"
+
+
+def _assumptions() -> dict[str, str]:
+    """Return by collective algorithm what is assumed of several GPUs, as `trainlaw predict` warns."""
+    scaling = BUILT_IN_FORMULAS[SCALING_FORMULA]()
+    return {
+        name: f"{SCALED if covers_algorithm(scaling, name) else ASSUMPTION}; {SINGLE_GPU_INTERVAL}"
+        for name in ALGORITHMS[1:]
+    }
 
 
 def _function(expression: Expression) -> str:

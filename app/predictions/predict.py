@@ -43,7 +43,8 @@ class Prediction:
     """One predicted configuration; times in s; `low_s` and `high_s` bound the interval, None without one.
 
     `memory_least_bytes`, `memory_usual_bytes` and `fits_in_memory` are those of `memory_needs`. `time_s`
-    contains `exchange_s`: the all-reduce of gradients among `n_gpus` GPUs on `n_nodes` nodes. `host_launch_s`
+    contains `exchange_s`: the all-reduce of gradients among `n_gpus` GPUs on `n_nodes` nodes, which have the
+    same number of GPUs unless `allocation` lists them. `host_launch_s`
     is None where it is not known; `notes` say which defaults were used.
     """
 
@@ -60,6 +61,8 @@ class Prediction:
     compilation: str
     tuned: bool
     host_launch_s: float | None
+    allocation: str
+    bucketed: bool
     time_s: float
     exchange_s: float
     low_s: float | None
@@ -116,7 +119,7 @@ class Prediction:
     def interval_text(self, level: float) -> str:
         """Return the interval as text; `level` is its probability.
 
-        >>> machine = ("fp32", 1, 1, "none", "none", "none", "nchw", "eager", False, None)
+        >>> machine = ("fp32", 1, 1, "none", "none", "none", "nchw", "eager", False, None, "even", True)
         >>> rest = (10**9, 2 * 10**9, "fits", (), ())
         >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *rest).interval_text(0.9)
         '90 % interval 80 ms to 125 ms'
@@ -197,6 +200,8 @@ _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
     "compilation": str,
     "tuned": bool,
     HOST_LAUNCH: lambda value: None if isnan(value) else float(value),
+    "allocation": str,
+    "bucketed": bool,
 }
 
 

@@ -22,7 +22,8 @@ from trainlaw.formulas.scopes import MULTI_GPU_RUN, RUN
 
 #: Columns without which an all-reduce has no latency.
 _LATENCIES = ("link_latency_s", "network_latency_s")
-_CALLS = ("exchange_launch_s",)  # what is latency in a scaling formula
+# What is latency in a scaling formula: calls, latencies of links, and waiting for hosts.
+_CALLS = ("bucket_latency_s", "bucket_wait_s", "tensor_launch_s", "replica_host_s")
 MOST_GPUS = 65_536
 
 

@@ -14,6 +14,7 @@ from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import finite_json, null_for_nan, text_table
 from trainlaw.datasets import Gpu
+from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.memory_fit import FITS, gigabytes
 from trainlaw.formulas import Formula
 
@@ -136,12 +137,14 @@ def _hours_text(hours: dict[str, float | None]) -> str:
 
 
 def _settings(of: Prediction | Setup) -> str:
-    """Return the layout, compilation, tuning and host launch time that differ from the default."""
+    """Return the settings that differ from the default: layout, compilation, host, allocation, ..."""
     parts = (
         f"layout {of.layout}" if of.layout not in (None, "nchw") else "",
         f"compilation {of.compilation}" if of.compilation not in (None, "eager") else "",
         "vendor-tuned" if of.tuned else "",
         f"host launch {show_seconds(of.host_launch_s)} per layer" if of.host_launch_s is not None else "",
+        f"{of.allocation} GPUs per node" if of.allocation not in (None, EVEN) else "",
+        "gradients not in buckets" if of.bucketed is False else "",
     )
     return ", ".join(filter(None, parts))
 

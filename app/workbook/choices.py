@@ -24,11 +24,12 @@ FIRST_EPOCHS = 90.0
 FIRST_NETWORK = "ethernet-10g"
 MOST = 10_000_000  # of a batch, or a number of GPUs or nodes, as `configuration` has it
 _STYLES = {"%": "input_share"}
-_WHOLE, _SHARE, _FLAG, _POSITIVE = "whole", "share", "flag", "positive"
+_WHOLE, _COUNT, _SHARE, _FLAG, _POSITIVE = "whole", "count", "share", "flag", "positive"
 
 
 _LIMITS = {
     _WHOLE: ("integer", 1, MOST),
+    _COUNT: ("integer", 0, MOST),
     _SHARE: ("decimal", 0, 1),
     _FLAG: ("integer", 0, 1),
     _POSITIVE: ("decimal", 0, 1e12),
@@ -38,9 +39,9 @@ _LIMITS = {
 class Choice(NamedTuple):
     """One yellow cell.
 
-    listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 on, a share
-    from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be used. fault :
-    what is said where it cannot.
+    listed : names the list of its drop-down, empty for a number. kind : of a number: whole from 1 or from 0
+    on, a share from 0 to 1, 0 or 1, or positive. valid : cell formula that is true where the entry can be
+    used. fault : what is said where it cannot.
     """
 
     name: str
@@ -84,7 +85,7 @@ def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 
 def _choices(model: Model) -> list[Choice]:
     """Return the yellow cells that the formula needs, in their order."""
-    needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us"}
+    needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us", "is_bucketed"}
     base = {"layout": "is_channels_last", "host_launch_us": "host_launch_s"}
     rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
     return [
@@ -144,19 +145,33 @@ def _of_gpu() -> list[Choice]:
 
 
 def _of_several_gpus() -> list[Choice]:
-    n, nodes, hidden = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "hidden"))
+    n, nodes, hidden, most = (f"{PREFIX}{name}" for name in ("n_gpus", "n_nodes", "hidden", "largest_node"))
     several = _whole("n_gpus", "number of GPUs", 1.0, "each with its own batch", "GPUs")
     spread = _whole("n_nodes", "number of nodes", 1.0, "the GPUs are spread evenly", "nodes")
-    divides = f"IF(AND({spread.valid},{several.valid}),MOD({n},{nodes})=0,FALSE)"
+    divides = f"IF(AND({spread.valid},{several.valid}),OR({most}<>0,MOD({n},{nodes})=0),FALSE)"
     fault = "enter a whole number of which the number of GPUs is a multiple"
+    # The others hold at least one GPU each, and none more than the largest.
+    held = f"OR({most}=0,AND({most}=INT({most}),{most}*{nodes}>={n},{most}+{nodes}-1<={n}))"
+    largest = f"IF(AND(ISNUMBER({most}),{spread.valid},{several.valid}),{held},FALSE)"
     share = f"IF(ISNUMBER({hidden}),AND({hidden}>=0,{hidden}<=1),FALSE)"
     title, note = "exchange hidden behind computation", "0 %: as measured; else by the textbook"
     return [
         several,
         spread._replace(valid=divides, fault=fault),
+        Choice(
+            "largest_node",
+            "GPUs of the largest node",
+            0.0,
+            "0: as many on each node",
+            largest,
+            "enter 0, or a number that fits GPUs and nodes",
+            "GPUs",
+            kind=_COUNT,
+        ),
         _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "Links"),
         _listed("network", "fabric between nodes", FIRST_NETWORK, "for two or more nodes", "Links"),
         _listed("algorithm", "all-reduce algorithm", FIRST_ALGORITHM, "for two or more GPUs"),
+        _flag("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone"),
         Choice("hidden", title, 0.0, note, share, "enter a share from 0 to 100 %", "%", "", _SHARE),
     ]
 

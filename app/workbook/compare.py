@@ -22,6 +22,7 @@ from trainlaw.app.workbook.model import (
     values_of,
 )
 from trainlaw.app.workbook.tables import HEAD, SHOWN, SPARE_ROWS, cnn_table_rows, gpu_table_rows
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import Apply, Constant, Expression, Variable, variables
 from trainlaw.formulas.expression import fold
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
@@ -41,7 +42,10 @@ FIRST_GPUS = (
 _BATCH, _PRECISION, _SHOWN = "$B$4", "$B$5", "$B$6"
 _HEADER = 9  # row of the names of the GPUs, counted from 0
 # Compare is about one GPU, whatever sheet Predict says; its other choices are those of sheet Predict.
-_ONE_GPU: Mapping[str, str] = {"n_gpus": "1", "n_nodes": "1"}
+_ONE_GPU: Mapping[str, str] = {
+    **dict.fromkeys(("n_gpus", "n_nodes", "gpus_per_node"), "1"),
+    **{algorithm_indicator(feature): "0" for feature in FEATURE_OF_ALGORITHM.values()},
+}
 
 
 ROW, COLUMN, SHARED = "row", "column", "shared"

@@ -18,6 +18,7 @@ from trainlaw.app.workbook.model import (
     OF_NETWORK,
     OF_PRECISION,
     PEAK,
+    PEER,
     PREFIX,
     ROUNDS,
     ExchangeForm,
@@ -333,7 +334,8 @@ def _look_up(kind: str, column: str) -> str:
     chosen = f"{PREFIX}{kind}_used" if kind in ("link", "cnn") else f"{PREFIX}{kind}"
     row = f"MATCH({chosen},{PREFIX}{kind}s,0)"
     found = f"INDEX({PREFIX}{kind}_table,{row},MATCH({column},{PREFIX}{kind}_columns,0))"
-    return f'IF({found}="","{UNKNOWN}",{found})'
+    unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
+    return f'IF({found}="",{unknown},{found})'
 
 
 def provenance_sheet(book: BookPlan, formula: Formula, value_width: int = 90) -> tuple[SheetWriter, int]:

@@ -16,6 +16,7 @@ from trainlaw.app.workbook.model import (
     FIRST_PRECISION,
     OF_LINK,
     PEAK,
+    PEER,
     PREFIX,
     CellForm,
     ExchangeForm,
@@ -140,7 +141,11 @@ class GpuTable:
         """Return the addresses of the base columns for a row: those of its GPU, else those of the choice."""
         own = {name: self.cell(name, row) for name in self.model.base_columns if self.has(name)}
         facts = {name: self.fact(name, row) for name in self.model.gpu_columns if name not in own}
-        return {**self.model.cells, **facts, **own}
+        places = {**self.model.cells, **facts, **own}
+        if PEER in places:
+            # As trainlaw reads a GPU without this column.
+            places[PEER] = f'IF({places[PEER]}="",1,{places[PEER]})'
+        return places
 
     def base_values(self) -> dict[str, np.ndarray]:
         """Return the base columns of the known GPUs for the first choice, each of shape (n_gpus,)."""

@@ -51,6 +51,7 @@ INPUTS: Mapping[str, float] = {
     "has_optimizer": 1.0,
     "has_input_copy": 0.0,
     "is_tuned": 0.0,
+    "is_bucketed": 1.0,
 }
 COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: column of the sheet Options.
@@ -59,11 +60,13 @@ OF_PRECISION = ("bytes_per_element", "is_tensor_precision", *MEMORY_OF_PRECISION
 OF_LINK = ("link_byte_per_s", "link_s_per_byte", "link_latency_s")
 OF_NETWORK = ("network_byte_per_s", "network_s_per_byte", "network_latency_s")
 PEAK = "peak_flop_per_s"
+PEER = "peer_access"
 LAYOUTS = ("nchw", "channels last")
 # Base columns that follow from an input of another kind or unit: its cell formula.
 OF_INPUT: Mapping[str, str] = {
     "is_channels_last": f'IF({PREFIX}layout="{LAYOUTS[1]}",1,0)',
     "host_launch_s": f"{PREFIX}host_launch_us/1000000",
+    "gpus_per_node": f"IF({PREFIX}largest_node>0,{PREFIX}largest_node,{PREFIX}n_gpus/{PREFIX}n_nodes)",
 }
 ROUNDS = "exchange_rounds"
 

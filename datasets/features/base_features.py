@@ -26,6 +26,14 @@ RUN_FEATURES: tuple[Feature, ...] = (
     ),
     column_feature("n_gpus", "n", "1", "number of GPUs", low=1),
     column_feature("n_nodes", "N", "1", "number of nodes", low=1),
+    column_feature("gpus_per_node", "g", "1", "GPUs of the node that has the most", low=1),
+    column_feature(
+        "is_bucketed",
+        "z_k",
+        "1",
+        "1 where gradients are reduced in buckets of about 25 MB, not each tensor alone",
+        high=1,
+    ),
 )
 
 GPU_FEATURES: tuple[Feature, ...] = (
@@ -218,7 +226,6 @@ LINK_FEATURES: tuple[Feature, ...] = (
     column_feature(
         "peer_access", "p", "1", "1 where GPUs copy to each other directly, 0.5 where only in pairs", high=1
     ),
-    derived_feature("gpus_per_node", "g", "1", "GPUs per node", "n_gpus / n_nodes", low=1),
     derived_feature(
         "log2_gpus",
         "lg_g",

@@ -1,7 +1,10 @@
-"""Collective algorithms (ring, tree, ...) and the feature that models the time of each."""
+"""Collective algorithms (ring, tree, ...), the feature that models each, and GPUs spread over nodes."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from trainlaw.formulas.errors import InputError, shown
 
 FEATURE_OF_ALGORITHM: Mapping[str, str] = MappingProxyType(
     {
@@ -26,3 +29,28 @@ def algorithm_indicator(feature: str) -> str:
     'is_hierarchical_ring'
     """
     return "is_" + feature.removesuffix("_s")
+
+
+#: Text of an allocation where all nodes have the same number of GPUs.
+EVEN = "even"
+_ALLOCATION = re.compile(r"[1-9]\d{0,4}([,+ ] ?[1-9]\d{0,4}){0,1023}", re.ASCII)
+
+
+def gpus_of_nodes(allocation: str) -> tuple[int, ...]:
+    """Return the number of GPUs of each node of an allocation.
+
+    Raises InputError for a text that lists no numbers.
+
+    >>> gpus_of_nodes("4,2,1"), gpus_of_nodes("4+2+1")
+    ((4, 2, 1), (4, 2, 1))
+    """
+    if not _ALLOCATION.fullmatch(allocation.strip()):
+        raise InputError(
+            f"expected an allocation as the GPUs of each node, such as 4,2,1, got {shown(allocation)}"
+        )
+    return tuple(int(number) for number in re.findall(r"\d+", allocation))
+
+
+def most_gpus_of_node(allocation: str) -> float:
+    """Return the GPUs of the largest node of an allocation; nan for an even one, which does not say."""
+    return float("nan") if allocation == EVEN else float(max(gpus_of_nodes(allocation)))

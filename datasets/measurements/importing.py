@@ -12,6 +12,7 @@ from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame,
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
 from trainlaw.datasets.files.mapping import absence_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
+from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
@@ -126,8 +127,10 @@ def _own_at(facts: CnnCounts, input_size_px: int | None, n_classes: int | None) 
 def _contradictions(runs: pd.DataFrame) -> list[Fault]:
     """Return a fault per cell that contradicts another column of its row."""
     many, several = runs["n_gpus"] > runs["n_nodes"], runs["n_nodes"] > 1
+    even = runs["allocation"] == EVEN
     rules = (
-        ("n_gpus", runs["n_gpus"] % runs["n_nodes"] != 0, "a multiple of n_nodes"),
+        ("n_gpus", even & (runs["n_gpus"] % runs["n_nodes"] != 0), "a multiple of n_nodes, or an allocation"),
+        ("allocation", ~_is_allocated(runs), "the GPUs of each node, such as 4+2+1: n_gpus in all"),
         ("link", many & (runs["link"] == "none"), "a link where a node has several GPUs"),
         ("network", several & (runs["network"] == "none"), "a fabric where there are several nodes"),
         ("algorithm", (runs["n_gpus"] > 1) & (runs["algorithm"] == "none"), "an algorithm for several GPUs"),
@@ -139,6 +142,22 @@ def _contradictions(runs: pd.DataFrame) -> list[Fault]:
         for column, wrong, expected in rules
         for row in np.flatnonzero(wrong.to_numpy(dtype=bool))[:MAX_FAULTS]
     ]
+
+
+def _is_allocated(runs: pd.DataFrame) -> pd.Series:
+    """Return whether each run's allocation is even or lists its GPUs and nodes; bool, (n_runs,)."""
+
+    def fits(text: object, n_gpus: float, n_nodes: float) -> bool:
+        if text == EVEN:
+            return True
+        try:
+            parts = gpus_of_nodes(str(text))
+        except InputError:
+            return False
+        return (sum(parts), len(parts)) == (n_gpus, n_nodes)
+
+    cells = zip(runs["allocation"], runs["n_gpus"], runs["n_nodes"], strict=True)
+    return pd.Series([fits(*row) for row in cells], index=runs.index, dtype=bool)
 
 
 _LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")

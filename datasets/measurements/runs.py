@@ -12,7 +12,7 @@ from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.features.run_features import feature_frame
 from trainlaw.datasets.files.columns import shipped_schema
-from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.links import find_link, links
@@ -139,6 +139,8 @@ def configuration(
     link: str | None = None,
     network: str | None = None,
     algorithm: str | None = None,
+    allocation: str | None = None,
+    bucketed: bool = True,
     timed_parts: str = "forward+backward+optimizer",
     layout: str = "nchw",
     compilation: str = "eager",
@@ -167,6 +169,10 @@ def configuration(
         ("nvlink2" on a V100); fabric between nodes, by default 10 Gbit/s Ethernet.
     algorithm : str, optional
         Collective algorithm; a ring by default.
+    allocation : str, optional
+        GPUs of each node, such as "4,2,1", in place of `n_gpus` and `n_nodes`.
+    bucketed : bool
+        Whether gradients are reduced in buckets of about 25 MB, as PyTorch does; otherwise tensor by tensor.
     timed_parts : str
         Phases that the time includes, one of `TIMED_PARTS`.
     layout, compilation : str
@@ -200,8 +206,9 @@ def configuration(
     known = _counted(cnn, input_size_px, n_classes)
     row = configuration_row(
         known, chosen, batch_per_gpu, precision=precision, n_gpus=n_gpus, n_nodes=n_nodes, link=link,
-        network=network, algorithm=algorithm, timed_parts=timed_parts, layout=layout,
-        compilation=compilation, tuned=tuned, host_launch_s=host_launch_s,
+        network=network, algorithm=algorithm, allocation=allocation, bucketed=bucketed,
+        timed_parts=timed_parts, layout=layout, compilation=compilation, tuned=tuned,
+        host_launch_s=host_launch_s,
     )  # fmt: skip
     return unmeasured_runs("configuration", [row], Facts(catalog.with_gpu(chosen), (known,)))
 
@@ -222,6 +229,8 @@ def configuration_row(
     link: str | None = None,
     network: str | None = None,
     algorithm: str | None = None,
+    allocation: str | None = None,
+    bucketed: bool = True,
     timed_parts: str = "forward+backward+optimizer",
     layout: str = "nchw",
     compilation: str = "eager",
@@ -229,7 +238,8 @@ def configuration_row(
     host_launch_s: float | None = None,
 ) -> dict[str, object]:
     """Return the row of one unmeasured configuration by column; arguments and errors as `configuration`."""
-    _check_counts(batch_per_gpu, n_gpus, n_nodes)
+    n_gpus, n_nodes, spread = _spread(n_gpus, n_nodes, allocation)
+    _check_counts(batch_per_gpu, n_gpus, n_nodes, spread)
     used_precision = precision or gpu.default_precision
     check_name("precision", used_precision, PRECISIONS)
     check_name("algorithm", algorithm or "ring", ALGORITHMS)
@@ -250,6 +260,8 @@ def configuration_row(
         "link": find_link(used_link).link,
         "network": find_link(used_network).link,
         "algorithm": "none" if n_gpus == 1 else algorithm or "ring",
+        "allocation": spread,
+        "bucketed": int(bucketed),
         "precision_stated": precision or BY_DEFAULT,
         "precision": used_precision,
         "timed_parts": timed_parts,
@@ -283,9 +295,29 @@ def _check_host_launch(seconds: float | None) -> None:
         raise InputError(f"expected host_launch_s as {column.expected}, got {shown(seconds)}")
 
 
-def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int) -> None:
+def _spread(n_gpus: int, n_nodes: int, allocation: str | None) -> tuple[int, int, str]:
+    """Return the numbers of GPUs and nodes, and the allocation as the column has it.
+
+    Raises InputError where the numbers contradict the allocation.
+    """
+    if allocation is None or allocation == EVEN:
+        return n_gpus, n_nodes, EVEN
+    parts = gpus_of_nodes(allocation)
+    for what, given, found in (("GPUs", n_gpus, sum(parts)), ("nodes", n_nodes, len(parts))):
+        if given not in (1, found):
+            raise InputError(
+                f"the allocation {allocation} has {found} {what}, got {given}; leave the number out"
+            )
+    spread = EVEN if len(set(parts)) == 1 else "+".join(map(str, parts))
+    return sum(parts), len(parts), spread
+
+
+def _check_counts(batch_per_gpu: int, n_gpus: int, n_nodes: int, allocation: str) -> None:
     for name, value in (("batch_per_gpu", batch_per_gpu), ("n_gpus", n_gpus), ("n_nodes", n_nodes)):
         if not isinstance(value, int) or not 1 <= value <= 10_000_000:
             raise InputError(f"expected {name} as a whole number of at least 1, got {shown(value)}")
-    if n_gpus % n_nodes:
-        raise InputError(f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes")
+    if allocation == EVEN and n_gpus % n_nodes:
+        raise InputError(
+            f"expected n_gpus as a multiple of n_nodes, got {n_gpus} GPUs on {n_nodes} nodes; an allocation "
+            "such as 4,2,1 names the GPUs of each node"
+        )

@@ -18,7 +18,7 @@ from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import find_gpu
-from trainlaw.datasets.measurements.runs import RUN_COLUMNS, with_defaults
+from trainlaw.datasets.measurements.runs import OPTIONAL_COLUMNS, RUN_COLUMNS, with_defaults
 from trainlaw.formulas.errors import TrainlawError
 
 Row = dict[str, object]
@@ -30,6 +30,7 @@ THREE_DIMENSIONS = "three-dimensional convolutions"
 SLOW_FP16 = "fp16 on a GPU without fast fp16 kernels"
 LOADER_BOUND = "limited by the data loader"
 HOST_BOUND = "limited by the host"
+_OF_SEVERAL_GPUS = ("allocation", "bucketed")
 # Equal to one part in a thousand: the same figure, printed by two sources.
 _SAME_TIME = 1e-3
 
@@ -109,6 +110,22 @@ def _shipped(file: str) -> pd.DataFrame:
     runs.loc[(vendor & (runs["precision"] == "amp")) | paddle, "layout"] = "channels_last"
     runs.loc[runs["pool"] == 0, "pool_reason"] = LOADER_BOUND + ": the time hardly depends on the batch"
     return runs
+
+
+def _bucketed(runs: pd.DataFrame) -> pd.Series:
+    """Return 1 for frameworks that reduce gradients in buckets, 0 for others; int, (n_runs,).
+
+    NVIDIA's containers of TensorFlow and MXNet train with Horovod. tf_cnn_benchmarks and MXNet's own
+    key-value store reduce each tensor alone, as does DataParallel; of MindSpore and PaddlePaddle it is not
+    known.
+    """
+    words = runs["framework"].str.lower() + " " + runs["framework_version"].astype(str).str.lower()
+    named = words.str.contains("pytorch|horovod|oneflow|ngc") | (
+        runs["source"] == "nvidia-deeplearningexamples"
+    )
+    alone = runs["algorithm"].isin(["data_parallel", "parameter_server"])
+    # On one GPU there is nothing to reduce: such rows keep the default.
+    return ((named & ~alone) | (runs["n_gpus"] == 1)).astype(int)
 
 
 def _table(path: Path) -> list[dict[str, str]]:
@@ -462,12 +479,16 @@ def convert(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _finished(shipped: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
-    return _marked(_with_names(_without_duplicates(pd.concat([shipped, added], ignore_index=True))))
+    runs = _marked(_with_names(_without_duplicates(pd.concat([shipped, added], ignore_index=True))))
+    return runs.assign(bucketed=_bucketed(runs))
 
 
 def _written(runs: pd.DataFrame) -> bytes:
     integers = [column.name for column in RUN_COLUMNS if column.kind == "integer"]
     runs = runs.assign(**{name: runs[name].astype("Int64") for name in integers})
+    # Columns of several GPUs are written only where a run differs from the default.
+    unused = [name for name in _OF_SEVERAL_GPUS if (runs[name] == OPTIONAL_COLUMNS[name]).all()]
+    runs = runs.drop(columns=unused)
     text = io.StringIO()
     runs.to_csv(text, index=False, lineterminator="\n")
     # No time stamp: the same rows are the same bytes.

@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, keyed_cnn_counts
-from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.collectives import (
+    ALGORITHMS,
+    FEATURE_OF_ALGORITHM,
+    algorithm_indicator,
+    most_gpus_of_node,
+)
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.hardware.precisions import PRECISIONS
@@ -183,8 +188,16 @@ class RunJoin:
 
 
 def _peer_access(rows: GpuJoin) -> np.ndarray:
+    # Most GPUs access each other's memory; a table of GPUs may leave it out.
+    usual = np.nan_to_num(rows.gpu_number("peer_access"), nan=1.0)
     stated = rows.number("peer_access")
-    return np.where(np.isnan(stated), rows.gpu_number("peer_access"), stated)
+    return np.where(np.isnan(stated), usual, stated)
+
+
+def _gpus_per_node(rows: GpuJoin) -> np.ndarray:
+    """GPUs of the largest node: its ring is the slowest, and all nodes wait for it."""
+    most = rows.looked_up("allocation", most_gpus_of_node)
+    return np.where(np.isnan(most), rows.number("n_gpus") / rows.number("n_nodes"), most)
 
 
 def _link_number(column: str, name: str) -> Callable[[GpuJoin], np.ndarray]:
@@ -221,6 +234,8 @@ _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "is_tensor_precision": _is_tensor_precision,
     "is_channels_last": lambda rows: rows.looked_up("layout", lambda text: text == "channels_last"),
     "is_tuned": lambda rows: rows.number("tuned"),
+    "is_bucketed": lambda rows: rows.number("bucketed"),
+    "gpus_per_node": _gpus_per_node,
     "host_launch_s": _host_launch,
     **{algorithm_indicator(feature): _has_algorithm(feature) for feature in FEATURE_OF_ALGORITHM.values()},
     "exchange_rounds": lambda rows: np.ceil(np.log2(rows.number("n_gpus"))),

@@ -34,8 +34,8 @@ MOST_WAITING = 2
 SHARE_OF_ANYONE = 0.5
 # During the search, a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
-# After this many generations without a new structure the search space counts as exhausted.
-MOST_BARREN = 200
+# After this many children in succession without a new structure the search space counts as exhausted.
+MOST_BARREN = 1_000
 # Retries for a child that violates the required structure.
 MOST_ATTEMPTS = 8
 # An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
@@ -48,7 +48,7 @@ class Island:
 
     archive : the best individual of each complexity, by score and by loss. tried : how often each structure
     was fitted. random_state : of Python's generator, for variation. generator : numpy's, for selection.
-    barren : consecutive generations without a new structure.
+    barren : children in succession without a new structure, counted by whole generations.
     """
 
     population: list[Individual]
@@ -123,7 +123,7 @@ def step(island: Island, problem: Problem) -> None:
         island.generation += 1
         if island.generation % problem.settings.simplify_interval == 0:
             _admit(island, problem, iter([_simpler_front(island, problem)]))
-    island.barren = island.barren + 1 if island.evaluations == before else 0
+    island.barren = island.barren + len(picks) // 2 if island.evaluations == before else 0
 
 
 @contextmanager

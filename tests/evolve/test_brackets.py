@@ -4,14 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import Bracket, Factor, FormulaRegressor, SearchSettings
-from trainlaw.evolve.brackets import EXPONENT_DEVIATION, WEIGHT_DEVIATION, bracket_types, check_holes, repeats
+from trainlaw.evolve.brackets import EXPONENT_DEVIATION, bracket_types, check_holes, repeats
 from trainlaw.evolve.leaves import Leaf
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import Individual, vary
-from trainlaw.evolve.settings import EXPONENTIAL
+from trainlaw.evolve.settings import EXPONENTIAL, WEIGHT_DEVIATION
 from trainlaw.formulas import (
     DIMENSIONLESS,
     SECOND,

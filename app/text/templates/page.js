@@ -1,9 +1,10 @@
 "use strict";
 // GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS and FORMULA are defined above this script; nothing is fetched.
 const field = (id) => document.getElementById(id);
-const CHOICES = ["cnn", "precision", "layout", "host-launch", "batch", "gpu", "gpus", "nodes", "link", "network", "algorithm", "peak", "bandwidth", ...FORMULA.grouped.map((_, index) => `group-${index}`)];
+const CHOICES = ["cnn", "precision", "layout", "host-launch", "batch", "gpu", "gpus", "nodes", "largest", "link", "network", "algorithm", "peak", "bandwidth", ...FORMULA.grouped.map((_, index) => `group-${index}`)];
 const NUMBERS = { batch: 1e6, gpus: 65536, nodes: 65536 };
-const TICKS = ["has_optimizer", "has_input_copy", "is_tuned"];
+const TICKS = ["has_optimizer", "has_input_copy", "is_tuned", "is_bucketed"];
+const TICKED = ["has_optimizer", "is_bucketed"]; // at first
 const LAUNCH = { least: 0.1, most: 1e6 }; // us per layer
 const FEW = 15;
 
@@ -51,10 +52,12 @@ const columnsOf = (gpu, choice) => {
     has_optimizer: choice.has_optimizer ? 1 : 0,
     has_input_copy: choice.has_input_copy ? 1 : 0,
     is_tuned: choice.is_tuned ? 1 : 0,
+    is_bucketed: choice.is_bucketed ? 1 : 0,
     is_channels_last: choice.layout === "channels_last" ? 1 : 0,
     host_launch_s: choice["host-launch"] / 1e6,
     n_gpus: choice.gpus,
     n_nodes: choice.nodes,
+    gpus_per_node: choice.largest > 0 ? choice.largest : choice.gpus / choice.nodes,
     exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
   };
 };
@@ -67,8 +70,9 @@ const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
   const constants = groupConstants(choice);
   const features = Object.fromEntries([...constants, ...FORMULA.features.map((feature) => [feature.name, feature.compute(columns)])]);
-  const allReduce = FORMULA.allReduce(columns);
-  return { columns, features, allReduce, seconds: FORMULA.predict(features) + allReduce };
+  const single = FORMULA.predict(features);
+  const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
+  return { columns, features, allReduce, seconds: single + allReduce };
 };
 
 // As `interval_factors` of trainlaw: by precision, layout, vendor, and whether a training run is on the generation.
@@ -108,7 +112,7 @@ const warningsOf = (choice, { columns, features, seconds }) => {
     ...generationWarning(choice.gpu),
     ...(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0 ? [`the host's launches decide (batch ${choice.batch}), at ${duration(columns.host_launch_s)} per layer`] : []),
     ...memoryWarning(memoryOf(columns)),
-    ...(choice.gpus > 1 && FORMULA.assumption ? [FORMULA.assumption] : []),
+    ...(choice.gpus > 1 && FORMULA.assumptions[choice.algorithm] ? [FORMULA.assumptions[choice.algorithm]] : []),
     ...(Number.isFinite(seconds) ? [] : ["the formula is not defined here: a specification of this GPU is unknown"]),
   ];
 };
@@ -137,7 +141,7 @@ const bar = (share, low, high) => {
 // The form, and the address that repeats it.
 const choiceOfForm = () => {
   const texts = Object.fromEntries(CHOICES.map((id) => [id, field(id).value]));
-  const numbers = ["batch", "gpus", "nodes", "peak", "bandwidth", "host-launch"].map((id) => [id, Number(texts[id])]);
+  const numbers = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "host-launch"].map((id) => [id, Number(texts[id])]);
   return { ...texts, ...Object.fromEntries(numbers), ...Object.fromEntries(TICKS.map((id) => [id, field(id).checked])) };
 };
 const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
@@ -149,20 +153,22 @@ const faultOf = (choice) => {
   const launches = choice["host-launch"] >= LAUNCH.least && choice["host-launch"] <= LAUNCH.most;
   field("host-launch").setAttribute("aria-invalid", String(!launches));
   if (!launches) return `Expected a number of µs from ${LAUNCH.least} to ${LAUNCH.most.toLocaleString("en")} for “${field("host-launch").labels[0].textContent.trim()}”.`;
-  const spread = choice.gpus % choice.nodes === 0;
+  const { gpus, nodes, largest } = choice;
+  const spread = largest > 0 ? Number.isInteger(largest) && largest * nodes >= gpus && largest + nodes - 1 <= gpus : gpus % nodes === 0;
   field("nodes").setAttribute("aria-invalid", String(!spread));
+  if (!spread && largest > 0) return `Expected GPUs of the largest node that fit ${gpus} GPUs on ${nodes} nodes; got ${largest}.`;
   return spread ? "" : `Expected the GPUs to be spread evenly over the nodes; got ${choice.gpus} GPUs on ${choice.nodes} nodes.`;
 };
 const addressOf = (choice) => {
   const differing = [...CHOICES, ...TICKS].filter((id) => ["cnn", "gpu", "batch"].includes(id) || String(choice[id]) !== String(initial(id)));
   return `#${new URLSearchParams(differing.map((id) => [id, String(choice[id])]))}`;
 };
-const initial = (id) => (TICKS.includes(id) ? id === "has_optimizer" : FORMULA.first[id] ?? "");
+const initial = (id) => (TICKS.includes(id) ? TICKED.includes(id) : FORMULA.first[id] ?? "");
 const readAddress = () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const id of CHOICES) {
     const value = wanted.get(id) ?? initial(id);
-    const known = id in NUMBERS ? /^\d{1,9}$/.test(value) : id === "host-launch" ? /^\d{1,7}(\.\d{1,9})?$/.test(value) : [...field(id).options].some((option) => option.value === value);
+    const known = id in NUMBERS || id === "largest" ? /^\d{1,9}$/.test(value) : id === "host-launch" ? /^\d{1,7}(\.\d{1,9})?$/.test(value) : [...field(id).options].some((option) => option.value === value);
     field(id).value = known ? value : initial(id);
   }
   for (const id of TICKS) field(id).checked = (wanted.get(id) ?? String(initial(id))) === "true";
@@ -257,7 +263,7 @@ const show = () => {
   field("fault").textContent = fault;
   field("result").classList.toggle("stale", fault !== "");
   const several = choice.gpus > 1;
-  for (const [id, there] of [["nodes", several], ["algorithm", several], ["link", several && choice.gpus > choice.nodes], ["network", choice.nodes > 1]])
+  for (const [id, there] of [["nodes", several], ["algorithm", several], ["link", several && choice.gpus > choice.nodes], ["network", choice.nodes > 1], ["largest", choice.nodes > 1]])
     field(id).closest(".field").hidden = !there;
   field("link").options[0].text = `the GPU's own (${GPUS[choice.gpu].own_link})`;
   field("default-precision").textContent = `PyTorch's default for convolutions on this GPU: ${GPUS[choice.gpu].default_precision}`;

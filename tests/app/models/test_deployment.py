@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.deployment import AMOUNTS, PARTS, deployment_box, over_amounts, proved_properties
 from trainlaw.datasets import FEATURES, TARGET, cnn_table, feature_specs, find_gpu, gpu_table
 from trainlaw.formulas import (
@@ -71,11 +71,15 @@ def test_all_is_proved_of_the_built_in_formula():
 
 
 def test_links_of_several_gpus():
-    text = "single_gpu_time_s + 3 * network_transfer_s + 1.5 * exchange_transfer_s"
-    law = Formula(parse_text(text), feature_specs(variables(parse_text(text))), TARGET, scope="multi_gpu")
-    rows = {row.statement: row.proved for row in proved_properties(law)}
-    assert rows["the time never falls with single_gpu_time_s"]
-    assert rows["the time never rises with network_byte_per_s"]
+    found = proved_properties(formula_named("multi"))
+    assert all(row.proved for row in found), found
+    known = {row.statement for row in found}
+    assert "the time never falls with single_gpu_time_s" in known
+    for link in ("network", "link"):
+        assert f"the time never rises with {link}_byte_per_s" in known
+    text = "max(single_gpu_time_s, 2 * single_gpu_time_s - tensor_node_s)"
+    hidden = Formula(parse_text(text), feature_specs(variables(parse_text(text))), TARGET, scope="multi_gpu")
+    assert not all(row.proved for row in proved_properties(hidden))
 
 
 def test_features_without_a_range_are_refused():

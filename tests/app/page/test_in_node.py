@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from trainlaw.app.inputs.requests import Setup, one_run
-from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.page.html import page_html
 from trainlaw.app.page.script import script_of
@@ -26,6 +26,7 @@ FIRST = {
     "cnn": cnn_label("mobilenet_v2", 224, 1000), "gpu": "T4", "batch": 8, "precision": "fp32",
     "layout": "nchw", "host-launch": 150, "gpus": 1, "nodes": 1, "link": "own", "network": "ethernet-10g",
     "algorithm": "ring", "peak": 1, "bandwidth": 1, "has_optimizer": True, "is_tuned": False,
+    "is_bucketed": True, "largest": 0,
 }  # fmt: skip
 CHANGES = [
     ({}, {}),
@@ -112,8 +113,41 @@ def test_the_built_in_formula_has_time_interval_and_warnings_of_predict():
     assert len(factors) >= 5
 
 
+SEVERAL = [
+    ({"gpus": 8}, {"n_gpus": 8}),
+    ({"gpus": 16, "nodes": 2, "is_bucketed": False}, {"n_gpus": 16, "n_nodes": 2, "bucketed": False}),
+    ({"gpus": 7, "nodes": 3, "largest": 4}, {"allocation": "4,2,1"}),
+    (
+        {"gpus": 4, "nodes": 2, "algorithm": "parameter_server"},
+        {"n_gpus": 4, "n_nodes": 2, "algorithm": "parameter_server"},
+    ),
+    ({"gpus": 4, "algorithm": "data_parallel"}, {"n_gpus": 4, "algorithm": "data_parallel"}),
+    ({"gpus": 8, "nodes": 4, "algorithm": "tree"}, {"n_gpus": 8, "n_nodes": 4, "algorithm": "tree"}),
+]
+
+
+def test_several_gpus_are_computed_as_predict_does():
+    built_in, scaling = load_formula(BUILT_IN), formula_named("multi")
+    found = shown(built_in, [FIRST | change for change, _ in SEVERAL])
+    for (change, setup), page in zip(SEVERAL, found, strict=True):
+        run = one_run("mobilenet_v2", "T4", 8, None, Setup("fp32", **setup))
+        (expected,) = predict_runs(built_in, run, scaling)
+        assert page["seconds"] == pytest.approx(expected.time_s, rel=1e-9), change
+        assert expected.exchange_s > 0
+        stated = [
+            [text for text in texts if text.startswith("several GPUs:")]
+            for texts in (page["warnings"], expected.warnings)
+        ]
+        assert stated[0] == stated[1] and stated[0], change
+
+
 def test_inputs_are_shown_only_where_the_formula_uses_them(law, formula):
-    for each, known in ((law, '"known":["is_tuned","layout","host-launch"]'), (formula, '"known":[]')):
+    # What several GPUs add depends on the buckets and on the host.
+    of_law, of_plain = (
+        '"known":["is_tuned","is_bucketed","layout","host-launch"]',
+        '"known":["is_bucketed","host-launch"]',
+    )
+    for each, known in ((law, of_law), (formula, of_plain)):
         assert known in script_of(each).replace('"has_optimizer",', "").replace('"has_optimizer"', "")
     text = page_html(law)
     assert all(f'id="{name}"' in text for name in ("layout", "is_tuned", "host-launch", "default-precision"))

@@ -1,6 +1,7 @@
 """Yellow cells for layout, tuning and the host's launch time: only where used, and as `predict` computes."""
 
 import pytest
+from trainlaw.app.models.builtin import formula_named
 from trainlaw.app.models.settings import host_margin
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.xlsx import xlsx_bytes
@@ -36,7 +37,8 @@ def law():
 @pytest.mark.usefixtures("few_networks")
 def test_cells_exist_only_where_the_formula_uses_them(law, formula):
     assert set(CELLS) <= set(workbook_plan(law).names)
-    assert not {*CELLS, "tl_host_launch_s", "tl_is_amd"} & set(workbook_plan(formula).names)
+    # What several GPUs add depends on the host for every formula.
+    assert not {*CELLS[:2], "tl_is_amd"} & set(workbook_plan(formula).names)
 
 
 def test_the_first_choice_is_that_of_predict(law):
@@ -54,6 +56,42 @@ CHOICES = [
     ({"tl_host_launch_us": 40.0, "tl_gpu": "Instinct MI50"}, {"host_launch_s": 4e-5, "gpu": "Instinct MI50"}),
     ({"tl_host_launch_us": 2000.0, "tl_precision": "amp"}, {"host_launch_s": 2e-3, "precision": "amp"}),
 ]
+
+
+SEVERAL = [
+    ({"tl_n_gpus": 8.0}, {"n_gpus": 8}),
+    (
+        {"tl_n_gpus": 16.0, "tl_n_nodes": 2.0, "tl_is_bucketed": 0.0},
+        {"n_gpus": 16, "n_nodes": 2, "bucketed": False},
+    ),
+    (
+        {"tl_n_gpus": 7.0, "tl_n_nodes": 3.0, "tl_largest_node": 4.0, "tl_gpu": "T4"},
+        {"allocation": "4,2,1", "gpu": "T4"},
+    ),
+    ({"tl_n_gpus": 4.0, "tl_algorithm": "data_parallel"}, {"n_gpus": 4, "algorithm": "data_parallel"}),
+    (
+        {"tl_n_gpus": 4.0, "tl_n_nodes": 4.0, "tl_algorithm": "tree"},
+        {"n_gpus": 4, "n_nodes": 4, "algorithm": "tree"},
+    ),
+]
+
+
+@needs_libreoffice
+def test_several_gpus_are_computed_as_predict_does(law, tmp_path):
+    plan, scaling = small_plan(law), formula_named("multi")
+    files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(SEVERAL)}
+    hidden = {"tl_n_gpus": 8.0, "tl_hidden": 0.5}
+    books = recalculated(files | {"hidden.xlsx": xlsx_bytes(with_values(plan, hidden))}, tmp_path)
+    base = {"cnn": "resnet50", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
+    for number, (_, settings) in enumerate(SEVERAL):
+        (expected,) = predict_runs(law, configuration(**(base | settings)), scaling)
+        book = books[f"{number}.xlsx"]
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), settings
+        assert all_gpus(book)[expected.gpu]["iteration time"] == pytest.approx(expected.time_s, rel=1e-9)
+    # A hidden share is one of the textbook's all-reduce.
+    (whole,) = predict_runs(law, configuration(**base, n_gpus=8))
+    half = whole.time_s - 0.5 * whole.exchange_s
+    assert named_value(books["hidden.xlsx"], plan, "tl_time_s") == pytest.approx(half, rel=1e-9)
 
 
 @needs_libreoffice

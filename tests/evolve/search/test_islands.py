@@ -183,7 +183,7 @@ def test_a_generation_without_new_structures_is_barren(typed_problem):
     known, island.tried = island.tried, Everything()
     step(island, typed_problem)
     step(island, typed_problem)
-    assert island.barren == 2
+    assert island.barren == 2 * typed_problem.settings.population
     island.tried = known
     step(island, typed_problem)
     assert island.barren == 0

@@ -1,0 +1,103 @@
+"""The skeleton of a scaling formula: the time on one GPU, and what each way to reduce gradients adds.
+
+    time = max(time on one GPU + exposed, forward + buckets) + tensors + servers + max(replicas, host)
+
+Buckets of gradients travel while the backward pass computes the next ones, so their transfers count where
+they take longer than it; a part stays exposed. Tensors that are reduced one by one and parameter servers hide
+nothing. DataParallel copies the CNN to all GPUs of a node while one host launches for all of them.
+
+Nothing is subtracted, so no prediction is shorter than the time on one GPU, and more bytes or a slower link
+never shorten it. Expected constants are round figures: 1 for a ring at the links' rates; 2 between nodes, 4
+behind a backward pass that shares adapters and processors with it; a third of an iteration for the forward
+pass; 30 us per call. What was tuned on which runs is said in docs/decisions/0008-what-was-tuned-on-what.md.
+"""
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.evolve import Bracket, SearchSettings
+from trainlaw.formulas.scopes import MULTI_GPU
+from trainlaw.formulas.text import parse_text
+
+_TEMPLATE = parse_text(
+    f"max({SINGLE_GPU_TIME} + hole_exposed, hole_forward + hole_buckets) + hole_tensors + hole_servers"
+    " + max(hole_replicas, hole_host)"
+)
+
+
+def _bracket(hole: str, required: tuple[tuple[str, float], ...], *optional: tuple[str, float]) -> Bracket:
+    return Bracket(hole, (*required, *optional), required=tuple(name for name, _ in required))
+
+
+_BRACKETS = (
+    replace(
+        _bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2))),
+        deviation=0.3,
+    ),
+    # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
+    replace(_bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),)), deviation=0.1),
+    _bracket(
+        "hole_buckets",
+        (
+            ("bucket_node_s", 1.0),
+            ("bucket_network_s", 4.0),
+            ("bucket_staged_s", 1.0),
+            ("bucket_latency_s", 1.0),
+        ),
+    ),
+    _bracket(
+        "hole_tensors",
+        (
+            ("tensor_node_s", 1.0),
+            ("tensor_network_s", 2.0),
+            ("tensor_staged_s", 1.0),
+            ("tensor_launch_s", 3.0),
+        ),
+    ),
+    _bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
+    _bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
+    _bracket("hole_host", (("replica_host_s", 0.6),)),
+)
+SCALING_TERMS: tuple[str, ...] = tuple(
+    dict.fromkeys([SINGLE_GPU_TIME, *(name for bracket in _BRACKETS for name, _ in bracket.terms)])
+)
+#: Formulas tried by a search: nearly all that may occur is required, so few differ.
+SCALING_EVALUATIONS = 200
+
+
+class ScalingSearch:
+    """Evolves a scaling formula within the skeleton.
+
+    settings : of the search; budget and random seed are kept, the rest is set here. After `fit`: `formula_`,
+    `front_`.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings."""
+        self.settings = settings
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+        settings = replace(
+            self.settings,
+            template=_TEMPLATE,
+            brackets=_BRACKETS,
+            islands=1,
+            population=50,
+            max_nodes=100,
+            max_constants=30,
+            choice="one_standard_error",
+        )
+        search = evolved(feature_specs(SCALING_TERMS), TARGET, settings, MULTI_GPU)
+        search.fit(X[list(SCALING_TERMS)], y, groups)
+        self.formula_, self.front_ = search.formula_, search.front_
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return predicted_seconds(self.formula_, X)
