@@ -45,9 +45,14 @@ _DIGITS_OF_CONSTANTS = 6
 
 @dataclass(frozen=True)
 class TimeFactors:
-    """Factors on the times of a formula by feature, and `common`, which those of the GPU contain.
+    """Factors on the times of a formula.
 
-    A formula without times has only the common factor, on the whole.
+    Attributes
+    ----------
+    common : float
+        Factor that those of the GPU's times contain; of a formula without times, on the whole.
+    by_time : mapping of str to float
+        Factor by feature.
     """
 
     common: float
