@@ -104,7 +104,12 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     if given is not None:
         path = formula_file(given)
         return load_formula(path), str(path)
-    return _used(ONE_GPU, folder) or (load_formula(BUILT_IN), "the built-in formula")
+    used = _used(ONE_GPU, folder)
+    if used is None and not BUILT_IN.is_file():
+        raise InputError(
+            "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
+        )
+    return used or (load_formula(BUILT_IN), "the built-in formula")
 
 
 def formula_file(given: Path) -> Path:
