@@ -161,7 +161,8 @@ def lines_of(book, plan, number):
 @needs_libreoffice
 @pytest.mark.slow
 def test_two_hundred_questions_are_answered_as_the_command_does(law, tmp_path):
-    plan, asked = workbook_plan(law), list(questions(random.Random(8), plan))
+    plan = workbook_plan(law)
+    asked = list(questions(random.Random(8), plan))
     data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked]))
     book = recalculated({"questions.xlsx": data}, tmp_path)["questions.xlsx"]
     seen = set()
