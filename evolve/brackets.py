@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.leaves import Leaf, Node, Operation, Rule, draw
 from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
-from trainlaw.evolve.settings import POWER, Bracket, Factor
+from trainlaw.evolve.settings import POWER, WEIGHT_DEVIATION, Bracket, Factor
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 
@@ -127,7 +127,7 @@ def _feature(power: Sequence[Node]) -> str:
 def _rule(bracket: Bracket, name: str, expected: float, prior_weight: float) -> Rule:
     """Return bounds and prior of a weight; work that is required never comes for nothing."""
     least = LEAST_SHARE * expected if name in bracket.required else 0.0
-    pull = prior_weight / (bracket.deviation * expected) ** 2
+    pull = prior_weight / ((bracket.deviation or WEIGHT_DEVIATION) * expected) ** 2
     return Rule(least, np.inf, scaling=True, pull=pull, centre=expected)
 
 

@@ -130,8 +130,8 @@ class Bracket:
         Factors that may multiply the sum or parts of it.
     required : tuple of str
         Features of terms and factors that every formula keeps, because work that exists costs time.
-    deviation : float
-        Standard deviation of the prior of a weight, as a share of its expected value.
+    deviation : float, optional
+        Standard deviation of the prior of a weight, as a share of its expected value; by default 1.5.
 
     Raises
     ------
@@ -150,13 +150,13 @@ class Bracket:
     terms: tuple[tuple[str, float], ...]
     factors: tuple[Factor, ...] = ()
     required: tuple[str, ...] = ()
-    deviation: float = WEIGHT_DEVIATION
+    deviation: float | None = None
 
     def __post_init__(self) -> None:
         """Check what a search would otherwise ignore or divide by."""
         if not self.terms:
             raise InputError(f"expected at least one term in the bracket {self.hole!r}, got none")
-        if not 0.0 < self.deviation < math.inf:
+        if self.deviation is not None and not 0.0 < self.deviation < math.inf:
             raise InputError(f"expected a deviation above 0 in {self.hole!r}, got {self.deviation}")
         for name, expected in self.terms:
             if not 0.0 < expected < math.inf:
