@@ -1,8 +1,8 @@
 """Raw speed: node evaluations, fits and generations per second, of trainlaw and pyoperon."""
 
-import random
 import time
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 from trainlaw.evolve import SearchSettings
@@ -10,7 +10,7 @@ from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import encode
-from trainlaw.evolve.search.variation import Individual, drawing_from
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
 ARITHMETIC = ("add", "sub", "mul", "div")
@@ -58,11 +58,11 @@ def our_trees(
     """Return random trees with a number of nodes in a range."""
     grammar = our_problem(operators, 10, 1).grammar
     trees: list[Individual] = []
-    with drawing_from(random.Random(0).getstate()):
-        while len(trees) < count:
-            tree = Individual(grammar.grow(grammar.target, 8))
-            if nodes[0] <= len(tree) <= nodes[1]:
-                trees.append(tree)
+    random = Random(0)
+    while len(trees) < count:
+        tree = Individual(grammar.grow(grammar.target, 8, random))
+        if nodes[0] <= len(tree) <= nodes[1]:
+            trees.append(tree)
     return trees
 
 

@@ -10,8 +10,8 @@ Each constant has a prior: the value that hardware and algorithms suggest. A con
 keeps it.
 """
 
-import random
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -55,12 +55,12 @@ class BracketTypes(NamedTuple):
         for power in self.powers:
             yield from power
 
-    def grow(self) -> list[Node]:
+    def grow(self, random: Random) -> list[Node]:
         """Return a random sum of some of the terms, times some of the factors."""
         kept = [leaf for leaf in self.terms if leaf.feature in self.required]
         others = [leaf for leaf in self.terms if leaf.feature not in self.required]
         chosen = kept + random.sample(others, random.randint(0 if kept else 1, len(others)))
-        tree: list[Node] = [self.add] * (len(chosen) - 1) + [draw(leaf) for leaf in chosen]
+        tree: list[Node] = [self.add] * (len(chosen) - 1) + [draw(leaf, random) for leaf in chosen]
         for power in self.powers:
             if _feature(power) in self.required or random.random() < FIRST_FACTORS:
                 tree = [self.scale, *tree, *power]

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "population": [places[id(tree)] for tree in island.population],
         "archive": [[*place, places[id(tree)]] for place, tree in island.archive.items()],
         "tried": [[key, count] for key, count in island.tried.items()],
-        "random_state": island.random_state,
+        "random_state": island.random.getstate(),
         "generator": island.generator.bit_generator.state,
         "evaluations": island.evaluations,
         "generation": island.generation,
@@ -84,15 +85,16 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     """Return the island of which `island_json` gave `content`."""
     nodes = _nodes(problem.grammar)
     trees = [_tree_from_json(tree, nodes) for tree in content["trees"]]
-    generator = np.random.default_rng()
-    generator.bit_generator.state = content["generator"]
+    random, generator = Random(), np.random.default_rng()
     # JSON has no tuples, and Python's generator accepts nothing else.
     version, internal, following = content["random_state"]
+    random.setstate((version, tuple(internal), following))
+    generator.bit_generator.state = content["generator"]
     return Island(
         [trees[place] for place in content["population"]],
         {(measure, complexity): trees[place] for measure, complexity, place in content["archive"]},
         dict(content["tried"]),
-        (version, tuple(internal), following),
+        random,
         generator,
         content["evaluations"],
         content["generation"],

@@ -6,11 +6,11 @@ counts of samples differ by constants that a fit finds, so they are one type eac
 A leaf of an amount (not a rate) has its own fitted weight: a sum of ten times has 19 nodes instead of 39.
 """
 
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from random import Random
 from types import MappingProxyType
 
 import numpy as np
@@ -141,18 +141,18 @@ class Grammar:
             ]
         return known
 
-    def grow(self, ret: type, depth: int) -> list[Node]:
+    def grow(self, ret: type, depth: int, random: Random) -> list[Node]:
         """Return a random tree of one type, at most `depth` deep if the type allows it."""
         room = max(depth, int(self.least_depth[ret]))
         operations = self._operations_within(ret, room)
         leaves = self.leaves(ret)
         # Three in ten end early: most of the trees stay small, as formulas are.
         if leaves and (room <= 1 or not operations or random.random() < 0.3):
-            return [draw(random.choice(leaves))]
+            return [draw(random.choice(leaves), random)]
         chosen = random.choice(operations)
         tree: list[Node] = [chosen]
         for argument in chosen.args:
-            tree += self.grow(argument, room - 1)
+            tree += self.grow(argument, room - 1, random)
         return tree
 
 

@@ -1,8 +1,8 @@
 """The leaves of a grammar: features and constants, how each is fitted, and its starting value."""
 
 import math
-import random
 from collections.abc import Mapping
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +119,7 @@ class Share(NamedTuple):
         return self.shifted, self.amount, self.whole, self.near_amount
 
 
-def draw(leaf: Leaf) -> Leaf:
+def draw(leaf: Leaf, random: Random) -> Leaf:
     """Return a copy of a leaf, its constant drawn around the starting value."""
     if leaf.constant is None or isinstance(leaf.constant, tuple):
         return leaf

@@ -19,7 +19,7 @@ from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Apply, Constant, Expression, Variable, fold, nodes, variables
 from trainlaw.formulas.intervals import Interval
 from trainlaw.formulas.operators import OPERATORS
-from trainlaw.formulas.simplification import simplify
+from trainlaw.formulas.simplification import CALLS_PER_EXPRESSION, simplify
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -55,7 +55,7 @@ def prove_sign(
     sign: int = 1,
     *,
     max_boxes: int = 4096,
-    simplify_seconds: float = 5.0,
+    simplify_calls: int = CALLS_PER_EXPRESSION,
 ) -> Proof:
     """Prove or refute that the expression is valid and never negative (or never positive) in a box.
 
@@ -69,9 +69,8 @@ def prove_sign(
         1: never negative; -1: never positive.
     max_boxes : int
         A try is given up after this number of boxes of the bisection.
-    simplify_seconds : float
-        Limit of the child process that simplifies the expression for a second try, in seconds; 0: no second
-        try.
+    simplify_calls : int
+        Function calls allowed to simplify the expression for a second try; 0: no second try.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def prove_sign(
     'proved'
     """
     signed = expression if sign > 0 else Apply("neg", (expression,))
-    return _prove(_SignClaim(signed, signed), check_box(expression, box), max_boxes, simplify_seconds)
+    return _prove(_SignClaim(signed, signed), check_box(expression, box), max_boxes, simplify_calls)
 
 
 def prove_monotone(
@@ -102,7 +101,7 @@ def prove_monotone(
     direction: int = 1,
     *,
     max_boxes: int = 4096,
-    simplify_seconds: float = 5.0,
+    simplify_calls: int = CALLS_PER_EXPRESSION,
 ) -> Proof:
     """Prove or refute that the expression is valid and never falls (or never rises) in one variable.
 
@@ -118,9 +117,8 @@ def prove_monotone(
         1: never falls; -1: never rises.
     max_boxes : int
         A try is given up after this number of boxes of the bisection.
-    simplify_seconds : float
-        Limit of the child process that simplifies the expression for a second try, in seconds; 0: no second
-        try.
+    simplify_calls : int
+        Function calls allowed to simplify the expression for a second try; 0: no second try.
 
     Returns
     -------
@@ -146,7 +144,7 @@ def prove_monotone(
         return Proof("proved")
     signed = expression if direction > 0 else Apply("neg", (expression,))
     claim = _RisingClaim(signed, derivative(signed, name), name, ends[name][1])
-    return _prove(claim, ends, max_boxes, simplify_seconds)
+    return _prove(claim, ends, max_boxes, simplify_calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +204,7 @@ class _RisingClaim:
         return None if np.all(evaluate(self.expression, points)[1]) else UNDECIDED
 
 
-def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify_seconds: float) -> Proof:
+def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify_calls: int) -> Proof:
     """Return the outcome from sampled points, from a bisection, or from one with a simpler form."""
     samples = _samples(ends)
     decided = claim.decide(samples)
@@ -214,14 +212,14 @@ def _prove(claim: _SignClaim | _RisingClaim, ends: Box, max_boxes: int, simplify
         return decided
     outcome = _bisect(claim, ends, max_boxes)
     # Simplifying starts a process, so it is the last resort.
-    if outcome.status == "undecided" and simplify_seconds > 0:
-        shorter = _shorter(claim.form, ends, samples, simplify_seconds)
+    if outcome.status == "undecided" and simplify_calls > 0:
+        shorter = _shorter(claim.form, ends, samples, simplify_calls)
         if shorter != claim.form:
             return _bisect(replace(claim, form=shorter), ends, max_boxes)
     return outcome
 
 
-def _shorter(form: Expression, ends: Box, samples: Mapping[str, Array], seconds: float) -> Expression:
+def _shorter(form: Expression, ends: Box, samples: Mapping[str, Array], calls: int) -> Expression:
     """Return a simpler form, or `form` itself.
 
     Far out a difference of large numbers evaluates to noise. So the values are compared near 1, in the signs
@@ -232,7 +230,7 @@ def _shorter(form: Expression, ends: Box, samples: Mapping[str, Array], seconds:
     for name, (low, high) in ends.items():
         if low < 0:
             near[name] *= generator.choice([-1.0, 1.0 if high > 0 else -1.0], SAMPLES)
-    shorter = simplify(form, near, seconds)
+    shorter = simplify(form, near, calls)
     one, other = _enclose_points(form, samples), _enclose_points(shorter, samples)
     apart = (one.low > other.high) | (other.low > one.high) | (one.total & np.isnan(other.low))
     return form if np.any(apart) else shorter

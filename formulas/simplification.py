@@ -24,12 +24,14 @@ from trainlaw.formulas.tidying import tidy
 Columns = Mapping[str, NDArray[np.float64]]
 # Far above the rounding errors of a rewrite, far below the digits of a printed constant.
 AGREEMENT = 1e-9
+# Counted function calls rather than seconds, so that a busy machine gives the same result; about a second.
+CALLS_PER_EXPRESSION = 2_000_000
 # Points beyond the training rows, where a wrong rewrite would agree by chance on few of them.
 RANDOM_POINTS = 256
 
 
 def simplify(
-    expression: Expression, columns: Columns | None = None, limit_seconds: float = 5.0
+    expression: Expression, columns: Columns | None = None, calls: int = CALLS_PER_EXPRESSION
 ) -> Expression:
     """Return an expression of the same values and at most the same complexity.
 
@@ -40,9 +42,9 @@ def simplify(
     columns : mapping of str to ndarray, shape (n_rows,), optional
         Rows on which the values must agree to 1e-9 relative wherever the expression is valid, in addition to
         random points within their ranges; by default random points from 0.1 to 10 of either sign.
-    limit_seconds : float
-        After this time the child process is killed, and what it has found by then is used. The result is
-        the same in every run that does not reach the limit.
+    calls : int
+        Function calls after which the rewrites end, with what they have found by then. It is work that is
+        limited, not time, so the result does not depend on the machine or its load.
 
     Returns
     -------
@@ -52,22 +54,22 @@ def simplify(
     Examples
     --------
     >>> from trainlaw.formulas.text import parse_text, to_text
-    >>> to_text(simplify(parse_text("(x * y + x * z) / x"), limit_seconds=60.0))
+    >>> to_text(simplify(parse_text("(x * y + x * z) / x")))
     'y + z'
     """
-    return simplify_all([expression], columns, limit_seconds)[0]
+    return simplify_all([expression], columns, calls)[0]
 
 
 def simplify_all(
-    expressions: Sequence[Expression], columns: Columns | None = None, limit_seconds: float = 5.0
+    expressions: Sequence[Expression], columns: Columns | None = None, calls: int = CALLS_PER_EXPRESSION
 ) -> list[Expression]:
-    """Return `simplify` of each expression, with one child process and one limit for all of them."""
+    """Return `simplify` of each expression, with one child process for all and a limit for each."""
     points = _points(expressions, columns)
     found = [[expression, tidy(expression)] for expression in expressions]
     worth = [index for index, options in enumerate(found) if _may_shrink(options[1])]
     if worth:
         positive = [name for name, values in points.items() if np.all(values > 0)]
-        answers = _ask_sympy([found[index][1] for index in worth], positive, limit_seconds)
+        answers = _ask_sympy([found[index][1] for index in worth], positive, calls)
         for position, candidate in answers:
             found[worth[position]].append(candidate)
     return [_best(options, points) for options in found]
@@ -114,10 +116,15 @@ def _within(values: NDArray[np.float64], generator: np.random.Generator) -> NDAr
 
 
 def _ask_sympy(
-    expressions: Sequence[Expression], positive: Sequence[str], limit_seconds: float
+    expressions: Sequence[Expression], positive: Sequence[str], calls: int
 ) -> list[tuple[int, Expression]]:
-    """Return (index, candidate) pairs from the child process, those found before the limit."""
-    request = {"expressions": [to_json(expression) for expression in expressions], "positive": list(positive)}
+    """Return (index, candidate) pairs from the child process."""
+    request = {
+        "expressions": [to_json(expression) for expression in expressions],
+        "positive": list(positive),
+        "calls": calls,
+        "parent": os.getpid(),
+    }
     # A fixed hash seed makes sympy's sets, and so its results, the same in every process.
     settings = {**os.environ, "PYTHONHASHSEED": "0"}
     try:
@@ -126,12 +133,9 @@ def _ask_sympy(
             input=json.dumps(request).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=limit_seconds,
             env=settings,
             check=False,
         ).stdout
-    except subprocess.TimeoutExpired as overrun:
-        output = overrun.stdout or b""
     except OSError:
         # Where no second interpreter can be started, the own rules have to do.
         output = b""

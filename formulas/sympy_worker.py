@@ -1,13 +1,16 @@
 """The child process in which sympy rewrites expressions: JSON lines in, JSON lines out, no pickle.
 
-Input: one object {"expressions": [JSON form, ...], "positive": [names]}. Output: one line [index, JSON form]
-per candidate as soon as it is found, so that a parent that stops waiting can use what was found.
+Input: one object {"expressions": [JSON form, ...], "positive": [names], "calls": most function calls for
+each, "parent": process id}. Output: one line [index, JSON form] per candidate.
 """
 
 import importlib
 import json
+import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
+from threading import Thread
 from types import FrameType
 from typing import Any, TextIO
 
@@ -25,9 +28,8 @@ from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.sympy_bridge import from_sympy, to_sympy
 from trainlaw.formulas.tidying import tidy
 
-# Counted function calls rather than seconds, so that a busy machine gives the same result; about a second.
-CALLS_PER_EXPRESSION = 2_000_000
 ROUNDS = 2
+_WATCH_SECONDS = 1.0
 # Whole numbers and halves up to this size are structure (x^2, 2 * x); all others are fitted numbers.
 LARGEST_PLAIN = 16
 
@@ -76,13 +78,14 @@ def rewrites() -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-def candidates(expression: Expression, positive: Collection[str]) -> Iterator[Expression]:
+def candidates(expression: Expression, positive: Collection[str], most_calls: int) -> Iterator[Expression]:
     """Yield rewritten expressions that are no more complex, given that the variables in `positive` are.
 
-    Values are not checked. The same arguments give the same candidates on any machine.
+    most_calls : function calls after which it ends. Values are not checked. The same arguments give the same
+    candidates on any machine.
     """
     masked, values = _without_numbers(expression)
-    calls = _CountedCalls(CALLS_PER_EXPRESSION)
+    calls = _CountedCalls(most_calls)
     best, limit = masked, complexity(expression)
     for _ in range(ROUNDS):
         start = best
@@ -128,11 +131,19 @@ def _without_numbers(expression: Expression) -> tuple[Expression, dict[str, Cons
     return rebuilt(expression, constant=masked), values
 
 
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent; nobody is left to read what it finds."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)
+
+
 def main(source: TextIO, sink: TextIO) -> None:
     """Read a request from `source` and write the candidates of each expression to `sink`."""
     request = json.load(source)
+    Thread(target=_end_with, args=(request["parent"],), daemon=True).start()
     for index, item in enumerate(request["expressions"]):
-        for candidate in candidates(from_json(item), request["positive"]):
+        for candidate in candidates(from_json(item), request["positive"], request["calls"]):
             print(json.dumps([index, to_json(candidate)]), file=sink, flush=True)
 
 

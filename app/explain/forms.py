@@ -12,7 +12,6 @@ from trainlaw.formulas import Apply, Expression, Formula, complexity, round_cons
 from trainlaw.formulas.simplification import agree, simplify_all
 
 LIMIT_POINTS = 0.1
-_SECONDS = 10.0  # for sympy, in all: several times what it takes
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def equivalent_forms(formula: Formula) -> list[Form]:
     plain = plain_expression(formula)
     summed = reduce(lambda left, right: Apply("add", (left, right)), terms_of(formula))
     raw = in_raw_columns(formula)
-    shorter, merged, short_raw = simplify_all([plain, summed, raw], None, _SECONDS)
+    shorter, merged, short_raw = simplify_all([plain, summed, raw])
     points = _points(formula)
     wanted = [
         Form("as evolved", plain),

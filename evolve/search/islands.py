@@ -2,14 +2,13 @@
 
 import gc
 import math
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from random import Random
 
 import numpy as np
 from trainlaw.evolve.search.constraints import keeps_constraints
@@ -22,7 +21,7 @@ from trainlaw.evolve.search.trees import (
     prune,
     structure_keys,
 )
-from trainlaw.evolve.search.variation import Individual, drawing_from, random_tree, simpler_trees, vary
+from trainlaw.evolve.search.variation import Individual, random_tree, simpler_trees, vary
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
@@ -47,14 +46,14 @@ class Island:
     """The state of one population, which `step` changes in place.
 
     archive : the best individual of each complexity, by score and by loss. tried : how often each structure
-    was fitted. random_state : of Python's generator, for variation. generator : numpy's, for selection.
+    was fitted. random : Python's generator, for variation. generator : numpy's, for selection.
     barren : children in succession without a new structure, counted by whole generations.
     """
 
     population: list[Individual]
     archive: dict[tuple[str, int], Individual]
     tried: dict[int, int]
-    random_state: Any
+    random: Random
     generator: np.random.Generator
     evaluations: int = 0
     generation: int = 0
@@ -69,27 +68,25 @@ def start_island(problem: Problem, number: int) -> Island:
         [],
         {},
         {},
-        random.Random(seed if number == 0 else f"{seed} {number}").getstate(),
+        Random(seed if number == 0 else f"{seed} {number}"),
         np.random.default_rng(seed if number == 0 else [seed, number]),
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
         seeds += [problem.structure.whole(problem.grammar), problem.structure.least(problem.grammar)]
-    with drawing_from(island.random_state) as current:
-        first = [*seeds, *(_first_tree(problem) for _ in range(settings.population))]
-        island.random_state = current()
+    first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
     _admit(island, problem, iter([first]))
     return island
 
 
-def _first_tree(problem: Problem) -> Individual:
+def _first_tree(problem: Problem, random: Random) -> Individual:
     """Return a tree for the first generation; after too many retries it may violate a limit."""
     structure = problem.structure
     for _ in range(MOST_ATTEMPTS):
         if structure.template:
-            tree = structure.filled(problem.grammar)
+            tree = structure.filled(problem.grammar, random)
         else:
-            tree = random_tree(problem.grammar, problem.settings.node_limit)
+            tree = random_tree(problem.grammar, problem.settings.node_limit, random)
         if structure.accepts(tree) and (not structure.brackets or _fits(tree, problem)):
             break
     return tree
@@ -117,9 +114,7 @@ def step(island: Island, problem: Problem) -> None:
     before = island.evaluations
     with _collector_paused():
         picks = _parents(island, problem)
-        with drawing_from(island.random_state) as current:
-            _admit(island, problem, _children(island, problem, picks))
-            island.random_state = current()
+        _admit(island, problem, _children(island, problem, picks))
         island.generation += 1
         if island.generation % problem.settings.simplify_interval == 0:
             _admit(island, problem, iter([_simpler_front(island, problem)]))
@@ -156,20 +151,20 @@ def _parents(island: Island, problem: Problem) -> list[int]:
 
 def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:
     """Yield the children of the selected parents, pair by pair, in batches."""
-    parents = island.population
+    parents, random = island.population, island.random
     pairs = list(zip(picks[::2], picks[1::2], strict=True))
     edges = np.linspace(0, len(pairs), BATCHES + 1).astype(int).tolist()
     for begin, end in pairwise(edges):
-        yield [_child(parents[first], parents[second], problem) for first, second in pairs[begin:end]]
+        yield [_child(parents[first], parents[second], problem, random) for first, second in pairs[begin:end]]
 
 
-def _child(first: Individual, second: Individual, problem: Problem) -> Individual:
+def _child(first: Individual, second: Individual, problem: Problem, random: Random) -> Individual:
     """Return a child within the required structure; after too many retries, a copy of the first parent."""
-    child = vary(first, second, problem.grammar, problem.settings.node_limit)
+    child = vary(first, second, problem.grammar, problem.settings.node_limit, random)
     for _ in range(MOST_ATTEMPTS):
         if problem.structure.accepts(child):
             return child
-        child = vary(first, second, problem.grammar, problem.settings.node_limit)
+        child = vary(first, second, problem.grammar, problem.settings.node_limit, random)
     return Individual(list(first))
 
 

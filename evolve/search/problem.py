@@ -1,10 +1,10 @@
 """The problem of one search: data in the machine's order, the grammar, and the loss."""
 
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from random import Random
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,9 +47,9 @@ class Structure:
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
-    def filled(self, grammar: Grammar) -> Individual:
+    def filled(self, grammar: Grammar, random: Random) -> Individual:
         """Return the template with a small random tree in each hole."""
-        return self._with(lambda hole: _grown(hole, grammar))
+        return self._with(lambda hole: _grown(hole, grammar, random))
 
     def whole(self, grammar: Grammar) -> Individual:
         """Return the template with all that its brackets offer, at the expected constants."""
@@ -66,10 +66,10 @@ class Structure:
         return Individual(nodes)
 
 
-def _grown(hole: Node, grammar: Grammar) -> list[Node]:
+def _grown(hole: Node, grammar: Grammar, random: Random) -> list[Node]:
     """Return a random tree for a hole."""
     bracket = grammar.brackets.get(hole.name)
-    return bracket.grow() if bracket else grammar.grow(hole.ret, random.randint(1, 3))
+    return bracket.grow(random) if bracket else grammar.grow(hole.ret, random.randint(1, 3), random)
 
 
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:

@@ -1,13 +1,11 @@
 """Genetic operators: crossover, mutations and simplifications, all within the grammar.
 
-DEAP draws from the interpreter's global random generator. `drawing_from` gives it the state of the search and
-restores the interpreter's state afterwards, so that a search depends only on its seed.
+Each draws from the generator that it is given. DEAP's own mutations draw from the interpreter's, which any
+other code may move, so those that are used are written out here.
 """
 
-import random
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 from deap import gp
@@ -15,7 +13,6 @@ from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, Share, draw
 from trainlaw.evolve.machine.arrays import VARIABLE
 
-_RANDOM_LOCK = threading.Lock()
 # Probability that a term is multiplied by a share rather than by another factor, where there are shares.
 SHARE_OF_SHARES = 0.2
 
@@ -39,33 +36,23 @@ class Individual(gp.PrimitiveTree):  # type: ignore[misc]
         self.untidy = True
 
 
-@contextmanager
-def drawing_from(state: Any) -> Iterator[Callable[[], Any]]:
-    """Run a block with the interpreter's random generator in `state`; yield a function for the new state."""
-    with _RANDOM_LOCK:
-        outside = random.getstate()
-        random.setstate(state)
-        try:
-            yield random.getstate
-        finally:
-            random.setstate(outside)
-
-
-def vary(first: Individual, second: Individual, grammar: Grammar, max_nodes: int) -> Individual:
+def vary(
+    first: Individual, second: Individual, grammar: Grammar, max_nodes: int, random: Random
+) -> Individual:
     """Return a child of two parents: by crossover with probability 0.4, else by one or two mutations.
 
     A child that is too large is replaced by a copy of the first parent.
     """
     child = Individual(list(first))
     if len(first) > 1 and len(second) > 1 and random.random() < 0.4:
-        child = cross(child, second, grammar)
+        child = cross(child, second, grammar, random)
     else:
         for _ in range(1 if random.random() < 0.75 else 2):
-            child = random.choices(MOVES, MOVE_WEIGHTS)[0](child, grammar)
+            child = random.choices(MOVES, MOVE_WEIGHTS)[0](child, grammar, random)
     return child if len(child) <= max_nodes else Individual(list(first))
 
 
-def cross(tree: Individual, other: Individual, grammar: Grammar) -> Individual:
+def cross(tree: Individual, other: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace a proper subtree by one of the same type from `other`. Source: Koza, 1992."""
     begin = random.randrange(1, len(tree))
     ret = tree[begin].ret
@@ -77,31 +64,44 @@ def cross(tree: Individual, other: Individual, grammar: Grammar) -> Individual:
     return tree
 
 
-def replace_subtree(tree: Individual, grammar: Grammar) -> Individual:
+def replace_subtree(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace a subtree by a small random one (DEAP's uniform mutation)."""
     begin = random.randrange(len(tree))
     if tree[begin].ret is not grammar.fixed:
-        tree[tree.searchSubtree(begin)] = grammar.grow(tree[begin].ret, random.randint(1, 3))
+        tree[tree.searchSubtree(begin)] = grammar.grow(tree[begin].ret, random.randint(1, 3), random)
     return tree
 
 
-def replace_node(tree: Individual, grammar: Grammar) -> Individual:
+def replace_node(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace a node by another of the same signature (DEAP's node replacement)."""
     if grammar.brackets:
-        return swap_leaf(tree, grammar)
-    changed = gp.mutNodeReplacement(tree, grammar.primitive_set)[0]
-    return Individual(
-        [draw(node) if node.arity == 0 and _is_prototype(node, grammar) else node for node in changed]
-    )
+        return swap_leaf(tree, grammar, random)
+    if len(tree) < 2:
+        return tree
+    i = random.randrange(1, len(tree))
+    node = tree[i]
+    if node.arity == 0:
+        tree[i] = draw(random.choice(grammar.leaves(node.ret)), random)
+    else:
+        tree[i] = random.choice([other for other in grammar.operations(node.ret) if other.args == node.args])
+    return tree
 
 
-def shrink(tree: Individual, grammar: Grammar) -> Individual:
+def shrink(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace an operation by one of its arguments of the same type (DEAP's shrinking)."""
-    changed: Individual = gp.mutShrink(tree)[0]
-    return changed
+    places = [i for i, node in enumerate(tree) if i > 0 and node.arity and node.ret in node.args]
+    if not places:
+        return tree
+    i = random.choice(places)
+    chosen = random.choice([number for number, cls in enumerate(tree[i].args) if cls is tree[i].ret])
+    argument = slice(i + 1, i + 1)
+    for _ in range(chosen + 1):
+        argument = tree.searchSubtree(argument.stop)
+    tree[tree.searchSubtree(i)] = tree[argument]
+    return tree
 
 
-def hoist(tree: Individual, grammar: Grammar) -> Individual:
+def hoist(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace the whole tree by a subtree of the target's type."""
     places = [i for i, node in enumerate(tree) if node.ret is grammar.target and i > 0]
     if grammar.brackets:
@@ -109,21 +109,23 @@ def hoist(tree: Individual, grammar: Grammar) -> Individual:
     return Individual(tree[tree.searchSubtree(random.choice(places))]) if places else tree
 
 
-def add_term(tree: Individual, grammar: Grammar) -> Individual:
+def add_term(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Add a term to a random node of a type that can be added."""
-    i = _place(tree, lambda node: node.ret in grammar.summable)
+    i = _place(tree, random, lambda node: node.ret in grammar.summable)
     if i is None:
         return tree
     ret = tree[i].ret
     where = tree.searchSubtree(i)
-    term = grammar.grow(ret, 1 if random.random() < 0.7 else 3)
+    term = grammar.grow(ret, 1 if random.random() < 0.7 else 3, random)
     tree[where] = [grammar.operation("add", ret, ret, ret), *tree[where], *term]
     return tree
 
 
-def drop_term(tree: Individual, grammar: Grammar) -> Individual:
+def drop_term(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Drop one side of a random sum, product, quotient or extremum whose other side has the same type."""
-    i = _place(tree, lambda node: node.arity == 2 and node.ret in node.args and node.ret is not grammar.fixed)
+    i = _place(
+        tree, random, lambda node: node.arity == 2 and node.ret in node.args and node.ret is not grammar.fixed
+    )
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
@@ -133,17 +135,17 @@ def drop_term(tree: Individual, grammar: Grammar) -> Individual:
     return tree
 
 
-def swap_leaf(tree: Individual, grammar: Grammar) -> Individual:
+def swap_leaf(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Replace a leaf by another of the same type."""
     i = random.choice([i for i, node in enumerate(tree) if node.arity == 0])
     if tree[i].ret is not grammar.fixed:
-        tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)))
+        tree[i] = draw(random.choice(grammar.leaves(tree[i].ret)), random)
     return tree
 
 
-def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
+def shake_constant(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Move one fitted constant to another starting value."""
-    i = _place(tree, lambda node: isinstance(node.constant, float))
+    i = _place(tree, random, lambda node: isinstance(node.constant, float))
     if i is not None:
         leaf = tree[i]
         moved = leaf.constant * random.lognormvariate(0.0, 1.0) + (
@@ -153,26 +155,26 @@ def shake_constant(tree: Individual, grammar: Grammar) -> Individual:
     return tree
 
 
-def wrap(tree: Individual, grammar: Grammar) -> Individual:
+def wrap(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Multiply a random node by a dimensionless factor that starts near one, or by a share."""
-    i = _place(tree, lambda node: node.ret in grammar.scalable)
+    i = _place(tree, random, lambda node: node.ret in grammar.scalable)
     if i is None:
         return tree
     where = tree.searchSubtree(i)
     ret = tree[i].ret
     by_share = grammar.operation("mul", ret, ret, grammar.share) if grammar.shares else None
     if by_share and random.random() < SHARE_OF_SHARES:
-        tree[where] = [by_share, *tree[where], *make_share_of(grammar)]
+        tree[where] = [by_share, *tree[where], *make_share_of(grammar, random)]
         return tree
     factor = grammar.factor_of(ret)
-    body = grammar.grow(factor, 2) if grammar.brackets else make_factor(grammar)
+    body = grammar.grow(factor, 2, random) if grammar.brackets else make_factor(grammar, random)
     tree[where] = [grammar.operation("mul", ret, ret, factor), *tree[where], *body]
     return tree
 
 
-def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
+def widen_factor(tree: Individual, grammar: Grammar, random: Random) -> Individual:
     """Extend a factor to one more term: a * F + b becomes (a + b) * F."""
-    i = _place(tree, lambda node: node.name == "add")
+    i = _place(tree, random, lambda node: node.name == "add")
     if i is None:
         return tree
     left = tree.searchSubtree(i + 1)
@@ -187,7 +189,7 @@ def widen_factor(tree: Individual, grammar: Grammar) -> Individual:
     return tree
 
 
-def make_factor(grammar: Grammar) -> list[Node]:
+def make_factor(grammar: Grammar, random: Random) -> list[Node]:
     """Return a dimensionless factor: a power of a positive feature, an exponential, or any number."""
     number = grammar.number
     grouped = [leaf for leaf in grammar.leaves(number) if isinstance(leaf.constant, tuple)]
@@ -200,7 +202,7 @@ def make_factor(grammar: Grammar) -> list[Node]:
         leaf = random.choice(features)
         share = grammar.shares.get(leaf.feature or "")
         if share and random.random() < 0.25:
-            return _shifted(leaf, share, grammar)
+            return _shifted(leaf, share, grammar, random)
         if power and leaf.feature in grammar.positive and random.random() < 0.6:
             exponent = random.choice(grammar.leaves(grammar.exponent))
             return [power, _bare(leaf, grammar), exponent.holding(random.gauss(0.0, 0.3))]
@@ -211,10 +213,10 @@ def make_factor(grammar: Grammar) -> list[Node]:
                 if other.feature == leaf.feature and other.constant is not None
             )
             return [exponential, weighted.holding(random.gauss(0.0, 0.1))]
-    return grammar.grow(number, 3)
+    return grammar.grow(number, 3, random)
 
 
-def _shifted(leaf: Leaf, share: Share, grammar: Grammar) -> list[Node]:
+def _shifted(leaf: Leaf, share: Share, grammar: Grammar, random: Random) -> list[Node]:
     """Return (x + c) / x of the leaf's feature x as a number that may occur anywhere."""
     number = grammar.number
     bare = _bare(leaf, grammar)
@@ -225,7 +227,7 @@ def _shifted(leaf: Leaf, share: Share, grammar: Grammar) -> list[Node]:
     return [division, share.near, share.shifted, share.near_amount.holding(amount), bare]
 
 
-def make_share_of(grammar: Grammar) -> list[Node]:
+def make_share_of(grammar: Grammar, random: Random) -> list[Node]:
     """Return (x + c) / x of a random positive dimensionless feature x."""
     share = random.choice(list(grammar.shares.values()))
     size = share.whole.start * random.lognormvariate(-1.5, 1.0)
@@ -242,27 +244,22 @@ def _bare(leaf: Leaf, grammar: Grammar) -> Leaf:
     )
 
 
-def _is_prototype(node: Leaf, grammar: Grammar) -> bool:
-    """Return whether a leaf is the grammar's own, whose constant has yet to be drawn."""
-    return any(node is leaf for leaf in grammar.leaves(node.ret))
-
-
-def _place(tree: Individual, fits: Callable[[Any], bool]) -> int | None:
+def _place(tree: Individual, random: Random, fits: Callable[[Any], bool]) -> int | None:
     """Return the index of a random node that fits, or None."""
     places = [i for i, node in enumerate(tree) if fits(node)]
     return random.choice(places) if places else None
 
 
-def random_tree(grammar: Grammar, max_nodes: int) -> Individual:
+def random_tree(grammar: Grammar, max_nodes: int, random: Random) -> Individual:
     """Return a tree of the first generation: a sum of different leaves, or a random tree."""
     leaves = grammar.leaves(grammar.target)
     add = grammar.operation("add", grammar.target, grammar.target, grammar.target)
     if add and len(leaves) > 2 and grammar.typed and random.random() < 0.7:
         most = max(1, min(len(leaves), 10, (max_nodes + 1) // 2))
         chosen = random.sample(leaves, random.randint(1, most))
-        return Individual([add] * (len(chosen) - 1) + [draw(leaf) for leaf in chosen])
-    tree = Individual(grammar.grow(grammar.target, random.randint(1, 5)))
-    return tree if len(tree) <= max_nodes else Individual(grammar.grow(grammar.target, 1))
+        return Individual([add] * (len(chosen) - 1) + [draw(leaf, random) for leaf in chosen])
+    tree = Individual(grammar.grow(grammar.target, random.randint(1, 5), random))
+    return tree if len(tree) <= max_nodes else Individual(grammar.grow(grammar.target, 1, random))
 
 
 def simpler_trees(tree: Individual, grammar: Grammar) -> Iterator[Individual]:

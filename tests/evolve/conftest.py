@@ -1,10 +1,9 @@
-import random
+from random import Random
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from trainlaw.evolve.search.problem import Problem, make_problem
-from trainlaw.evolve.search.variation import drawing_from
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
 
@@ -79,6 +78,5 @@ def untyped_problem() -> Problem:
 
 @pytest.fixture
 def drawing():
-    """Python's random generator in a known state for the length of a test."""
-    with drawing_from(random.Random(7).getstate()):
-        yield
+    """A random generator in a known state."""
+    return Random(7)

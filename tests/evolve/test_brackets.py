@@ -1,4 +1,3 @@
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -169,16 +168,16 @@ def test_unknown_features_of_a_bracket_are_named(bracket, bracket_rows):
 
 
 def test_random_trees_keep_what_is_required_and_vary_otherwise(device, drawing):
-    trees = [features_of(device.grow()) for _ in range(100)]
+    trees = [features_of(device.grow(drawing)) for _ in range(100)]
     assert all({"product_s", "clock"} <= set(tree) for tree in trees)
     assert {name for tree in trees for name in tree} == {"product_s", "memory_s", "rare_s", "clock", "vendor"}
     assert len({tuple(tree) for tree in trees}) > 5
-    assert not any(repeats(device.grow(), [device]) for _ in range(50))
+    assert not any(repeats(device.grow(drawing), [device]) for _ in range(50))
 
 
 def test_a_bracket_without_required_terms_is_never_empty(bracket_rows, drawing):
     free = bracket_types(replace(DEVICE, required=()), PLACES, bracket_rows[0].T, 2e-3)
-    assert all({*features_of(free.grow())} & {"product_s", "memory_s", "rare_s"} for _ in range(100))
+    assert all({*features_of(free.grow(drawing))} & {"product_s", "memory_s", "rare_s"} for _ in range(100))
 
 
 def test_the_whole_bracket_has_all_terms_and_factors_at_their_expected_constants(device):
@@ -251,8 +250,8 @@ def test_every_evolved_tree_follows_template_and_brackets(bracket_problem):
 
 def test_most_variations_leave_the_template(bracket_problem, drawing):
     grammar, structure = bracket_problem.grammar, bracket_problem.structure
-    parents = [structure.filled(grammar) for _ in range(20)]
-    children = [vary(*random.sample(parents, 2), grammar, 60) for _ in range(300)]
+    parents = [structure.filled(grammar, drawing) for _ in range(20)]
+    children = [vary(*drawing.sample(parents, 2), grammar, 60, drawing) for _ in range(300)]
     assert not any(node.token < 0 for child in children for node in child)
     assert np.mean([structure.accepts(child) for child in children]) > 0.5
 

@@ -23,7 +23,7 @@ def test_grown_trees_have_the_unit_of_the_target(typed_problem, drawing, specs):
     units = {spec.name: spec.unit for spec in typed_problem.features}
     grammar = typed_problem.grammar
     for _ in range(150):
-        tree = Individual(grammar.grow(grammar.target, 5))
+        tree = Individual(grammar.grow(grammar.target, 5, drawing))
         assert infer_unit(to_expression(tree), units) in (specs.target.unit, None)
 
 
@@ -33,7 +33,7 @@ def test_raw_quantities_meet_only_where_time_comes_out(drawing, specs):
     stand_in = {spec.name: type_unit(spec.unit) for spec in specs.raw}
     found = set()
     for _ in range(300):
-        expression = to_expression(Individual(grammar.grow(grammar.target, 4)))
+        expression = to_expression(Individual(grammar.grow(grammar.target, 4, drawing)))
         found.add(variables(expression))
         assert infer_unit(expression, stand_in) in (specs.target.unit, None)
     assert any({"work", "peak"} <= set(names) for names in found)
@@ -86,14 +86,14 @@ def test_times_that_never_change_stay(typed_rows, specs):
 def test_forbidden_features_never_occur(made, drawing):
     grammar = made(forbidden_features=("compute_s",))
     for _ in range(50):
-        assert "compute_s" not in variables(to_expression(random_tree(grammar, 30)))
+        assert "compute_s" not in variables(to_expression(random_tree(grammar, 30, drawing)))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4])
 def test_grown_trees_are_no_deeper_than_asked(typed_problem, drawing, limit):
     grammar = typed_problem.grammar
     for _ in range(100):
-        tree = Individual(grammar.grow(grammar.target, limit))
+        tree = Individual(grammar.grow(grammar.target, limit, drawing))
         assert tree.height < limit
 
 
@@ -104,13 +104,15 @@ def test_trees_grow_as_deep_as_their_type_needs(specs, drawing):
     grammar = make_grammar(specs.raw, specs.target, columns, np.ones(20), settings)
     flop = next(cls for cls in grammar.least_depth if cls.__name__ == "FLOP")
     assert grammar.least_depth[flop] == 1
-    assert all(depth(to_expression(Individual(grammar.grow(grammar.target, 1)))) <= 2 for _ in range(20))
+    assert all(
+        depth(to_expression(Individual(grammar.grow(grammar.target, 1, drawing)))) <= 2 for _ in range(20)
+    )
 
 
 def test_exponentials_never_nest(typed_problem, drawing):
     grammar = typed_problem.grammar
     for _ in range(300):
-        tree = Individual(grammar.grow(grammar.number, 6))
+        tree = Individual(grammar.grow(grammar.number, 6, drawing))
         for place, node in enumerate(tree):
             if node.name == "exp":
                 inside = tree[tree.searchSubtree(place)][1:]

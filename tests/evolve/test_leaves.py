@@ -37,7 +37,7 @@ def test_a_leaf_holds_another_number_and_nothing_else_changes():
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, np.inf), (-0.1, 0.1), (-np.inf, np.inf)])
 def test_drawn_constants_keep_their_bounds(lower, upper, drawing):
     leaf = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(lower, upper), start=0.05)
-    values = [draw(leaf).constant for _ in range(200)]
+    values = [draw(leaf, drawing).constant for _ in range(200)]
     assert lower <= min(values) < max(values) <= upper
     # Around the starting value, on both sides.
     assert min(values) < 0.05 < max(values)
@@ -46,8 +46,8 @@ def test_drawn_constants_keep_their_bounds(lower, upper, drawing):
 def test_leaves_without_a_number_of_their_own_are_not_drawn(drawing):
     bare = Leaf(VARIABLE, int, "x", "x")
     grouped = Leaf(GROUPED, int, "label", "C[label]", constant=(0.0, 0.0))
-    assert draw(bare) is bare
-    assert draw(grouped) is grouped
+    assert draw(bare, drawing) is bare
+    assert draw(grouped, drawing) is grouped
 
 
 def test_times_have_a_weight_that_starts_at_their_typical_share(made, typed_rows):
@@ -143,10 +143,10 @@ def test_a_target_that_is_never_positive_starts_at_one(specs):
 
 def test_drawn_constants_spread_by_half_a_logarithm_or_by_one(drawing):
     positive = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(0.0, np.inf), start=3.0)
-    logs = np.log([draw(positive).constant / 3.0 for _ in range(2000)])
+    logs = np.log([draw(positive, drawing).constant / 3.0 for _ in range(2000)])
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 0.5), abs=0.05)
     free = Leaf(CONSTANT, int, None, "number", constant=1.0, rule=Rule(-np.inf, np.inf), start=3.0)
-    values = [draw(free).constant - 3.0 for _ in range(2000)]
+    values = [draw(free, drawing).constant - 3.0 for _ in range(2000)]
     assert (np.mean(values), np.std(values)) == pytest.approx((0.0, 1.0), abs=0.1)
 
 

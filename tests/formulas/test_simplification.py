@@ -3,7 +3,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import time
 from io import StringIO
 
 import numpy as np
@@ -21,7 +20,6 @@ from trainlaw.formulas import (
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.simplification import agree, simplify_all
 
-PATIENT = 120.0
 POSITIVE = {name: np.random.default_rng(seed).uniform(0.1, 9, 50) for seed, name in enumerate("abcxyz")}
 KNOWN = {
     "(x * y + x * z) / x": "y + z",
@@ -34,7 +32,7 @@ KNOWN = {
 
 @pytest.mark.slow
 def test_known():
-    found = simplify_all([parse_text(text) for text in KNOWN], POSITIVE, PATIENT)
+    found = simplify_all([parse_text(text) for text in KNOWN], POSITIVE)
     assert [to_text(item) for item in found] == list(KNOWN.values())
 
 
@@ -42,7 +40,7 @@ def test_known():
 def test_keeps_values_and_is_no_more_complex(random_expressions):
     expressions = random_expressions(30, seed=11)
     points = {name: np.random.default_rng(seed).normal(size=80) * 3 for seed, name in enumerate("xyz")}
-    for before, after in zip(expressions, simplify_all(expressions, points, PATIENT), strict=True):
+    for before, after in zip(expressions, simplify_all(expressions, points), strict=True):
         assert complexity(after) <= complexity(before)
         values, valid = evaluate(before, points)
         others, others_valid = evaluate(after, points)
@@ -53,17 +51,16 @@ def test_keeps_values_and_is_no_more_complex(random_expressions):
 @pytest.mark.slow
 def test_same_result_every_time_and_in_any_company():
     texts = list(KNOWN)[:2]
-    alone = [simplify(parse_text(text), POSITIVE, PATIENT) for text in texts]
-    together = simplify_all([parse_text(text) for text in reversed(texts)], POSITIVE, PATIENT)
+    alone = [simplify(parse_text(text), POSITIVE) for text in texts]
+    together = simplify_all([parse_text(text) for text in reversed(texts)], POSITIVE)
     assert alone == together[::-1]
 
 
-def test_overrun_is_killed_and_own_rules_remain(monkeypatch):
+def test_a_rewrite_that_takes_too_many_calls_ends_and_own_rules_remain():
     slow = parse_text("(x + y)^2 - x^2 + x * y * 0 + sin(x + y) * exp(x * y)")
-    started = time.monotonic()
-    found = simplify(slow, POSITIVE, limit_seconds=0.05)
-    assert time.monotonic() - started < 5
+    found = simplify(slow, POSITIVE, calls=1000)
     assert agree(slow, found, POSITIVE) and complexity(found) < complexity(slow)
+    assert complexity(simplify(slow, POSITIVE)) < complexity(found)
 
 
 def test_no_child_process_where_nothing_can_be_found(monkeypatch):
@@ -90,21 +87,19 @@ def test_valid_nowhere_is_left_alone():
 )
 def test_any_columns(columns):
     expression = parse_text("sqrt(x * x) + sqrt(x^2)")
-    assert complexity(simplify(expression, columns, PATIENT)) <= complexity(expression)
+    assert complexity(simplify(expression, columns)) <= complexity(expression)
 
 
 def test_sign_of_a_root_is_kept():
     columns = {"x": np.array([-3.0, 2.0])}
-    found = simplify(parse_text("sqrt(x * x) * exp(x) / exp(x)"), columns, PATIENT)
+    found = simplify(parse_text("sqrt(x * x) * exp(x) / exp(x)"), columns)
     assert evaluate(found, columns)[0].tolist() == [3, 2]
 
 
 @pytest.mark.slow
 def test_inside_a_spawned_worker_process():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply_async(simplify, (parse_text("(x * y + x * z) / x"), None, PATIENT)).get(
-            timeout=300
-        )
+        found = pool.apply_async(simplify, (parse_text("(x * y + x * z) / x"), None)).get(timeout=300)
     assert to_text(found) == "y + z"
 
 
@@ -123,6 +118,7 @@ def test_calls_are_counted_and_end():
 
 def test_the_worker_answers_line_by_line():
     request = {"expressions": [to_json(parse_text("(x * y + 1.5 * x) / x"))], "positive": ["x"]}
+    request |= {"calls": 2_000_000, "parent": os.getppid()}
     sink = StringIO()
     sympy_worker.main(StringIO(json.dumps(request)), sink)
     answers = [json.loads(line) for line in sink.getvalue().splitlines()]

@@ -17,13 +17,13 @@ from trainlaw.formulas import evaluate
 CODES = operator_codes()
 
 
-def grown(problem, count, depth):
+def grown(drawing, problem, count, depth):
     grammar = problem.grammar
-    return [Individual(grammar.grow(grammar.target, depth)) for _ in range(count)]
+    return [Individual(grammar.grow(grammar.target, depth, drawing)) for _ in range(count)]
 
 
 def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
-    trees = grown(untyped_problem, 300, 6)
+    trees = grown(drawing, untyped_problem, 300, 6)
     columns = untyped_problem.rows.columns
     found = Machine(2).values(encode(trees, affine=False), columns)
     named = dict(zip("abc", columns, strict=True))
@@ -56,7 +56,7 @@ def test_a_constant_alone_is_a_program(programs_of):
 
 @pytest.mark.parametrize("start_mode", [AFFINE, RESCALE])
 def test_threads_change_nothing(untyped_problem, drawing, start_mode):
-    programs = encode(grown(untyped_problem, 64, 5), affine=True)
+    programs = encode(grown(drawing, untyped_problem, 64, 5), affine=True)
     results = [Machine(n).fit(programs, untyped_problem.rows, steps=5, start_mode=start_mode) for n in (1, 3)]
     for one, other in zip(*((r.losses, r.theta, r.cases) for r in results), strict=True):
         assert np.array_equal(one, other, equal_nan=True)

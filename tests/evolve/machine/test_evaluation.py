@@ -39,7 +39,7 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
     )
     checked = 0
     for _ in range(60):
-        programs = encode([Individual(grammar.grow(grammar.target, 4))], affine=False)
+        programs = encode([Individual(grammar.grow(grammar.target, 4, drawing))], affine=False)
         program, theta = programs.tokens, programs.theta
         first = residuals(program, theta, rows)
         if not theta.size or not np.all(np.isfinite(first)):

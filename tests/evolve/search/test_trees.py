@@ -17,11 +17,11 @@ from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, complexity, constants, evaluate, parse_text, to_text
 
 
-def families(problem, count, generations=4):
+def families(drawing, problem, count, generations=4):
     """Random trees and their descendants through crossover and every mutation."""
-    trees = [random_tree(problem.grammar, 40) for _ in range(count)]
+    trees = [random_tree(problem.grammar, 40, drawing) for _ in range(count)]
     for _ in range(generations):
-        trees = [vary(trees[i], trees[-i], problem.grammar, 40) for i in range(count)]
+        trees = [vary(trees[i], trees[-i], problem.grammar, 40, drawing) for i in range(count)]
     return trees
 
 
@@ -57,7 +57,7 @@ def test_seeds_outside_the_grammar_are_refused(typed_problem, text):
 
 
 def test_any_tree_is_found_again_from_its_expression(typed_problem, drawing):
-    for tree in families(typed_problem, 60):
+    for tree in families(drawing, typed_problem, 60):
         if all(node.constant != 1.0 for node in tree):
             again = from_expression(to_expression(tree), typed_problem.grammar)
             assert to_expression(again) == to_expression(tree)
@@ -72,12 +72,14 @@ def test_a_feature_that_never_changes_counts_as_its_value(typed_rows, specs):
 
 
 def test_complexity_is_that_of_the_expression(typed_problem, drawing):
-    trees = [tree for tree in families(typed_problem, 60) if all(node.constant != 1.0 for node in tree)]
+    trees = [
+        tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
+    ]
     assert complexities(trees, affine=False).tolist() == [complexity(to_expression(tree)) for tree in trees]
 
 
 def test_offset_and_slope_count_where_there_are_any(untyped_problem, drawing):
-    tree = random_tree(untyped_problem.grammar, 9)
+    tree = random_tree(untyped_problem.grammar, 9, drawing)
     tree.affine = (3.0, 2.0)
     bare, whole = (complexities([tree], affine=affine)[0] for affine in (False, True))
     assert whole == bare + 4
@@ -138,7 +140,7 @@ def test_offset_and_slope_come_first(untyped_problem):
 
 @pytest.mark.parametrize("affine", [False, True])
 def test_fitted_constants_come_back_in_their_places(untyped_problem, drawing, affine):
-    for tree in families(untyped_problem, 30):
+    for tree in families(drawing, untyped_problem, 30):
         programs = encode([tree], affine)
         fitted = with_fitted(tree, (programs.theta + 1.0).tolist(), affine)
         np.testing.assert_array_equal(encode([fitted], affine).theta, programs.theta + 1.0)
@@ -202,7 +204,7 @@ def test_pruning_keeps_the_values(typed_problem, text, expected):
 
 def test_what_counts_as_tidy_is_left_alone_by_pruning(typed_problem, untyped_problem, drawing):
     for problem in (typed_problem, untyped_problem):
-        fitted = problem.fit(families(problem, 200), 5)
+        fitted = problem.fit(families(drawing, problem, 200), 5)
         tidy = [tree for tree in fitted if not tree.untidy]
         assert 20 < len(tidy) < len(fitted)
         for tree in tidy:

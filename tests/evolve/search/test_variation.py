@@ -1,4 +1,3 @@
-import random
 from collections import Counter
 
 import numpy as np
@@ -14,7 +13,6 @@ from trainlaw.evolve.search.variation import (
     Individual,
     add_term,
     cross,
-    drawing_from,
     drop_term,
     hoist,
     make_factor,
@@ -56,9 +54,9 @@ def test_every_mutation_gives_a_tree_of_the_same_type(move, kind, drawing, reque
     grammar = request.getfixturevalue(kind).grammar
     changed = 0
     for _ in range(80):
-        tree = random_tree(grammar, 30)
+        tree = random_tree(grammar, 30, drawing)
         before = [(node.token, node.constant) for node in tree]
-        after = move(Individual(list(tree)), grammar)
+        after = move(Individual(list(tree)), grammar, drawing)
         assert isinstance(after, Individual)
         assert is_tree(after, grammar.target)
         changed += before != [(node.token, node.constant) for node in after]
@@ -68,23 +66,23 @@ def test_every_mutation_gives_a_tree_of_the_same_type(move, kind, drawing, reque
 @pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem"])
 def test_children_have_the_type_and_at_most_the_size(kind, drawing, request):
     grammar = request.getfixturevalue(kind).grammar
-    trees = [random_tree(grammar, 21) for _ in range(60)]
+    trees = [random_tree(grammar, 21, drawing) for _ in range(60)]
     for generation in range(4):
-        trees = [vary(trees[i], trees[(7 * i + generation) % 60], grammar, 21) for i in range(60)]
+        trees = [vary(trees[i], trees[(7 * i + generation) % 60], grammar, 21, drawing) for i in range(60)]
         assert all(is_tree(tree, grammar.target) and len(tree) <= 21 for tree in trees)
 
 
 def test_parents_stay_as_they_are(typed_problem, drawing):
-    first, second = (random_tree(typed_problem.grammar, 30) for _ in range(2))
+    first, second = (random_tree(typed_problem.grammar, 30, drawing) for _ in range(2))
     kept = list(first), list(second)
     for _ in range(50):
-        vary(first, second, typed_problem.grammar, 60)
+        vary(first, second, typed_problem.grammar, 60, drawing)
     assert (list(first), list(second)) == kept
 
 
 def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, drawing):
     first = tree_of("compute_s + memory_s + launch_s", typed_problem)
-    children = [vary(first, first, typed_problem.grammar, len(first)) for _ in range(100)]
+    children = [vary(first, first, typed_problem.grammar, len(first), drawing) for _ in range(100)]
     assert all(len(child) <= len(first) for child in children)
     assert any(list(child) == list(first) and child is not first for child in children)
 
@@ -92,7 +90,9 @@ def test_a_child_that_is_too_large_is_the_first_parent(typed_problem, drawing):
 def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem, drawing):
     first = tree_of("2 * compute_s + compute_s", typed_problem)
     other = tree_of("max(3 * memory_s, launch_s) + launch_s", typed_problem)
-    found = {text_of(cross(Individual(list(first)), other, typed_problem.grammar)) for _ in range(60)}
+    found = {
+        text_of(cross(Individual(list(first)), other, typed_problem.grammar, drawing)) for _ in range(60)
+    }
     assert "2 * compute_s + 3 * memory_s" in found
     assert "max(3 * memory_s, launch_s) + compute_s" in found
     # Never the whole of either.
@@ -101,47 +101,47 @@ def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem
 
 def test_a_term_is_added_and_dropped(typed_problem, drawing):
     tree = tree_of("compute_s + memory_s", typed_problem)
-    assert all(len(add_term(Individual(list(tree)), typed_problem.grammar)) >= 5 for _ in range(20))
-    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar)) for _ in range(20)}
+    assert all(len(add_term(Individual(list(tree)), typed_problem.grammar, drawing)) >= 5 for _ in range(20))
+    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(20)}
     assert dropped == {"compute_s", "memory_s"}
 
 
 def test_only_the_side_with_the_type_of_the_whole_is_kept(typed_problem, drawing):
     tree = tree_of("compute_s * ratio", typed_problem)
-    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar)) for _ in range(20)}
+    dropped = {text_of(drop_term(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(20)}
     assert dropped == {"compute_s"}
 
 
 def test_a_leaf_alone_cannot_be_reduced(typed_problem, drawing):
     tree = tree_of("compute_s", typed_problem)
     for move in (drop_term, hoist, widen_factor):
-        assert list(move(Individual(list(tree)), typed_problem.grammar)) == list(tree)
+        assert list(move(Individual(list(tree)), typed_problem.grammar, drawing)) == list(tree)
 
 
 def test_hoisting_keeps_a_part_of_the_target_s_type(typed_problem, drawing):
     tree = tree_of("compute_s * ratio + memory_s", typed_problem)
-    found = {text_of(hoist(Individual(list(tree)), typed_problem.grammar)) for _ in range(40)}
+    found = {text_of(hoist(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(40)}
     assert found == {"compute_s * ratio", "compute_s", "memory_s"}
 
 
 def test_a_factor_comes_to_one_more_term(typed_problem, drawing):
     tree = tree_of("compute_s * ratio + memory_s", typed_problem)
-    assert text_of(widen_factor(tree, typed_problem.grammar)) == "(compute_s + memory_s) * ratio"
+    assert text_of(widen_factor(tree, typed_problem.grammar, drawing)) == "(compute_s + memory_s) * ratio"
     tree = tree_of("memory_s + compute_s / ratio", typed_problem)
-    assert text_of(widen_factor(tree, typed_problem.grammar)) == "(compute_s + memory_s) / ratio"
+    assert text_of(widen_factor(tree, typed_problem.grammar, drawing)) == "(compute_s + memory_s) / ratio"
 
 
 def test_wrapping_multiplies_by_a_pure_number(typed_problem, drawing, specs):
     units = {spec.name: spec.unit for spec in specs.features}
     for _ in range(60):
-        tree = wrap(tree_of("compute_s", typed_problem), typed_problem.grammar)
+        tree = wrap(tree_of("compute_s", typed_problem), typed_problem.grammar, drawing)
         assert tree[0].name == "mul"
         assert infer_unit(to_expression(tree), units) in (specs.target.unit, None)
 
 
 def test_swapped_leaves_are_of_the_same_type(typed_problem, drawing):
     tree = tree_of("compute_s * ratio", typed_problem)
-    found = {text_of(swap_leaf(Individual(list(tree)), typed_problem.grammar)) for _ in range(60)}
+    found = {text_of(swap_leaf(Individual(list(tree)), typed_problem.grammar, drawing)) for _ in range(60)}
     assert len(found) > 10
     assert not any(text.endswith("_s") for text in found)
 
@@ -149,7 +149,7 @@ def test_swapped_leaves_are_of_the_same_type(typed_problem, drawing):
 def test_shaken_constants_move_within_their_bounds(typed_problem, drawing):
     tree = tree_of("2 * compute_s * ratio^(-0.5)", typed_problem)
     for _ in range(100):
-        shaken = shake_constant(Individual(list(tree)), typed_problem.grammar)
+        shaken = shake_constant(Individual(list(tree)), typed_problem.grammar, drawing)
         pairs = [
             (old.constant, new) for old, new in zip(tree, shaken, strict=True) if old.constant != new.constant
         ]
@@ -160,9 +160,9 @@ def test_shaken_constants_move_within_their_bounds(typed_problem, drawing):
 def test_factors_are_dimensionless_trees(typed_problem, untyped_problem, drawing):
     for grammar in (typed_problem.grammar, untyped_problem.grammar):
         for _ in range(100):
-            assert is_tree(make_factor(grammar), grammar.number)
+            assert is_tree(make_factor(grammar, drawing), grammar.number)
     grammar = typed_problem.grammar
-    assert all(is_tree(make_share_of(grammar), grammar.share) for _ in range(20))
+    assert all(is_tree(make_share_of(grammar, drawing), grammar.share) for _ in range(20))
 
 
 def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
@@ -170,7 +170,7 @@ def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
     grammar = make_grammar(
         specs.features, specs.target, columns.T, y, SearchSettings(), levels={"harness": ("a", "b")}
     )
-    factors = [make_factor(grammar) for _ in range(100)]
+    factors = [make_factor(grammar, drawing) for _ in range(100)]
     share = np.mean([len(factor) == 1 and isinstance(factor[0].constant, tuple) for factor in factors])
     assert share == pytest.approx(0.3, abs=0.12)
 
@@ -178,32 +178,8 @@ def test_a_grouped_constant_is_a_factor(typed_rows, specs, drawing):
 def test_random_trees_are_no_larger_than_allowed(typed_problem, untyped_problem, drawing):
     for problem in (typed_problem, untyped_problem):
         for limit in (1, 3, 9):
-            trees = [random_tree(problem.grammar, limit) for _ in range(60)]
+            trees = [random_tree(problem.grammar, limit, drawing) for _ in range(60)]
             assert all(len(tree) <= limit and is_tree(tree, problem.grammar.target) for tree in trees)
-
-
-def test_a_block_draws_from_its_state_and_leaves_the_interpreter_s_alone():
-    random.seed(5)
-    expected = [random.random() for _ in range(3)]
-    random.seed(5)
-    first = random.random()
-    with drawing_from(random.Random(1).getstate()) as current:
-        inside = random.random()
-        middle = current()
-    assert [first, random.random(), random.random()] == expected
-    assert inside == random.Random(1).random()
-    with drawing_from(middle):
-        following = random.random()
-    generator = random.Random(1)
-    assert [inside, following] == [generator.random(), generator.random()]
-
-
-def test_the_interpreter_s_state_is_restored_after_an_error():
-    state = random.getstate()
-    with pytest.raises(RuntimeError), drawing_from(random.Random(1).getstate()):
-        random.random()
-        raise RuntimeError
-    assert random.getstate() == state
 
 
 def test_a_new_tree_has_no_results_yet(typed_problem):
@@ -224,7 +200,7 @@ def test_every_mutation_has_a_frequency():
 
 def test_simpler_neighbours_are_smaller_or_have_one_weight_less(typed_problem, drawing):
     for _ in range(30):
-        tree = random_tree(typed_problem.grammar, 25)
+        tree = random_tree(typed_problem.grammar, 25, drawing)
         constants = sum(node.constant is not None for node in tree)
         for simpler in simpler_trees(tree, typed_problem.grammar):
             assert is_tree(simpler, typed_problem.grammar.target)
@@ -246,7 +222,9 @@ def test_simpler_neighbours_are_all_of_them(typed_problem):
 
 def test_a_shaken_constant_moves_by_about_one_logarithm(typed_problem, drawing):
     leaf = Leaf(CONSTANT, int, None, "number", constant=3.0, rule=Rule(0.0, np.inf), start=1.0)
-    moved = [shake_constant(Individual([leaf]), typed_problem.grammar)[0].constant for _ in range(2000)]
+    moved = [
+        shake_constant(Individual([leaf]), typed_problem.grammar, drawing)[0].constant for _ in range(2000)
+    ]
     logs = np.log(np.array(moved) / 3.0)
     assert (np.mean(logs), np.std(logs)) == pytest.approx((0.0, 1.0), abs=0.1)
 
@@ -264,7 +242,7 @@ def depths(monkeypatch):
     """The depths asked for, where the grammar grows a leaf for whatever it is asked."""
     asked = []
 
-    def grow(grammar, ret, depth):
+    def grow(grammar, ret, depth, random):
         asked.append(depth)
         return [grammar.leaves(ret)[0]]
 
@@ -272,18 +250,17 @@ def depths(monkeypatch):
     return asked
 
 
-@pytest.mark.usefixtures("drawing")
-def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem, monkeypatch):
+def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem, monkeypatch, drawing):
     made = []
-    monkeypatch.setattr(variation, "cross", lambda tree, other, grammar: made.append("cross") or tree)
-    monkeypatch.setattr(variation, "MOVES", [lambda tree, grammar: made.append("move") or tree])
+    monkeypatch.setattr(variation, "cross", lambda tree, other, grammar, random: made.append("cross") or tree)
+    monkeypatch.setattr(variation, "MOVES", [lambda tree, grammar, random: made.append("move") or tree])
     monkeypatch.setattr(variation, "MOVE_WEIGHTS", [1])
     leaf = tree_of("compute_s", typed_problem)
 
     def ways(*sizes):
         for _ in range(DRAWS):
             made.clear()
-            vary(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9)
+            vary(*(Individual(list(leaf) * size) for size in sizes), typed_problem.grammar, 9, drawing)
             yield tuple(made)
 
     both = {("cross",): 0.4, ("move",): 0.45, ("move", "move"): 0.15}
@@ -292,34 +269,31 @@ def test_children_come_from_crossover_or_from_one_or_two_mutations(typed_problem
         assert {("move",): 0.75, ("move", "move"): 0.25} == shares(ways(*sizes))
 
 
-@pytest.mark.usefixtures("drawing")
-def test_new_parts_have_the_sizes_that_are_asked_for(typed_problem, depths):
+def test_new_parts_have_the_sizes_that_are_asked_for(typed_problem, depths, drawing):
     grammar, tree = typed_problem.grammar, tree_of("compute_s + memory_s", typed_problem)
     for _ in range(DRAWS):
-        add_term(Individual(list(tree)), grammar)
+        add_term(Individual(list(tree)), grammar, drawing)
     assert {1: 0.7, 3: 0.3} == shares(depths)
     depths.clear()
     for _ in range(DRAWS):
-        replace_subtree(Individual(list(tree)), grammar)
+        replace_subtree(Individual(list(tree)), grammar, drawing)
     assert dict.fromkeys((1, 2, 3), 1 / 3) == shares(depths)
 
 
-@pytest.mark.usefixtures("drawing")
 @pytest.mark.parametrize(("limit", "most"), [(60, 4), (5, 3), (4, 2), (1, 1)])
-def test_the_first_generation_is_mostly_sums(typed_problem, depths, limit, most):
+def test_the_first_generation_is_mostly_sums(typed_problem, depths, limit, most, drawing):
     count = 3 * DRAWS
-    sizes = [(len(random_tree(typed_problem.grammar, limit)) + 1) // 2 for _ in range(count)]
+    sizes = [(len(random_tree(typed_problem.grammar, limit, drawing)) + 1) // 2 for _ in range(count)]
     assert dict.fromkeys((1, 2, 3, 4, 5), 0.2) == shares(depths)
     assert len(depths) / count == pytest.approx(0.3, abs=0.03)
     of_sums = {terms: 0.7 / most for terms in range(1, most + 1)}
     assert of_sums | {1: of_sums[1] + 0.3} == shares(sizes)
 
 
-@pytest.mark.usefixtures("drawing")
-def test_sums_of_the_first_generation_have_at_most_ten_terms(specs):
+def test_sums_of_the_first_generation_have_at_most_ten_terms(specs, drawing):
     features = tuple(FeatureSpec(f"part{i}_s", f"p{i}", SECOND, "a time") for i in range(14))
     grammar = make_grammar(features, specs.target, np.ones((14, 9)), np.ones(9), SearchSettings())
-    trees = [random_tree(grammar, 60) for _ in range(300)]
+    trees = [random_tree(grammar, 60, drawing) for _ in range(300)]
     sums = [len(tree) // 2 + 1 for tree in trees if {node.name for node in tree if node.arity} == {"add"}]
     assert max(sums) == 10
 
@@ -328,10 +302,10 @@ def kind_of_factor(nodes):
     return nodes[0].name if len(nodes) > 1 else "grown"
 
 
-@pytest.mark.usefixtures("drawing", "depths")
-def test_factors_of_each_kind_are_as_frequent_as_stated(typed_problem):
+@pytest.mark.usefixtures("depths")
+def test_factors_of_each_kind_are_as_frequent_as_stated(typed_problem, drawing):
     """Of the two features one is positive: a share of it, a power, an exponential, or anything."""
-    factors = [make_factor(typed_problem.grammar) for _ in range(DRAWS)]
+    factors = [make_factor(typed_problem.grammar, drawing) for _ in range(DRAWS)]
     kinds = {"div": 0.125, "pow": 0.225, "exp": 0.39, "grown": 0.26}
     assert kinds == shares(map(kind_of_factor, factors))
     for kind, spread in (("pow", 0.3), ("exp", 0.1)):
@@ -339,16 +313,17 @@ def test_factors_of_each_kind_are_as_frequent_as_stated(typed_problem):
         assert (np.mean(values), np.std(values) / spread) == pytest.approx((0.0, 1.0), abs=0.08)
 
 
-@pytest.mark.usefixtures("drawing")
 @pytest.mark.parametrize("anywhere", [True, False])
-def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, anywhere):
+def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, anywhere, drawing):
     grammar = typed_problem.grammar
     share = grammar.shares["ratio"]
     if anywhere:
-        made = [nodes for nodes in (make_factor(grammar) for _ in range(4 * DRAWS)) if len(nodes) == 5]
+        made = [
+            nodes for nodes in (make_factor(grammar, drawing) for _ in range(4 * DRAWS)) if len(nodes) == 5
+        ]
         least = share.near_amount.rule.lower
     else:
-        made = [make_share_of(grammar) for _ in range(DRAWS)]
+        made = [make_share_of(grammar, drawing) for _ in range(DRAWS)]
         least = share.amount.rule.lower
     shifts = np.array([nodes[3].constant for nodes in made])
     logs = np.log(shifts[shifts > 0] / share.whole.start)
@@ -358,15 +333,17 @@ def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, depths, 
     assert (np.mean(below), np.std(below)) == pytest.approx((0.5, 12**-0.5), abs=0.04)
 
 
-@pytest.mark.usefixtures("drawing")
-def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem):
+def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem, drawing):
     share = typed_problem.grammar.share
-    wrapped = [wrap(tree_of("compute_s", typed_problem), typed_problem.grammar) for _ in range(DRAWS)]
+    wrapped = [
+        wrap(tree_of("compute_s", typed_problem), typed_problem.grammar, drawing) for _ in range(DRAWS)
+    ]
     assert {True: 0.2, False: 0.8} == shares(tree[0].args[1] is share for tree in wrapped)
 
 
-@pytest.mark.usefixtures("drawing")
-def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(typed_problem):
+def test_a_shaken_constant_of_either_sign_also_moves_by_about_one(typed_problem, drawing):
     leaf = Leaf(CONSTANT, int, None, "number", constant=0.0, rule=Rule(), start=1.0)
-    moved = [shake_constant(Individual([leaf]), typed_problem.grammar)[0].constant for _ in range(DRAWS)]
+    moved = [
+        shake_constant(Individual([leaf]), typed_problem.grammar, drawing)[0].constant for _ in range(DRAWS)
+    ]
     assert (np.mean(moved), np.std(moved)) == pytest.approx((0.0, 1.0), abs=0.06)
