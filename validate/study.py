@@ -1,11 +1,13 @@
 """Studies: every estimator is fitted to the training rows of every split and predicts the held-out rows."""
 
+import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,7 @@ from trainlaw.validate.guard import (
     check_state,
     fold_secrets,
 )
+from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import CONFIGURATION, MEASURED, StudyResult
 from trainlaw.validate.splits import Split, leave_one_group_out
 from trainlaw.validate.workers import run_tasks
@@ -63,6 +66,25 @@ class FoldOutcome:
     formula: Formula | None
     interrupted: bool
     took_seconds: float
+
+    def to_json(self) -> dict[str, object]:
+        """Return the outcome of a fit that was not interrupted as plain JSON; `from_json` reads it back."""
+        return {
+            "split": self.split,
+            "estimator": self.estimator,
+            "predicted_s": self.predicted.tolist(),
+            "formula": self.formula and self.formula.to_json(),
+            "took_seconds": self.took_seconds,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "FoldOutcome":
+        """Return the outcome that `to_json` gave."""
+        formula = value["formula"] and Formula.from_json(value["formula"])
+        predicted = np.array(value["predicted_s"], dtype=float)
+        return cls(
+            value["split"], value["estimator"], predicted, formula, False, float(value["took_seconds"])
+        )
 
 
 def run_fold(task: FoldTask) -> FoldOutcome:
@@ -168,6 +190,7 @@ def run_study(
     workers: int = 1,
     executor: Executor | None = None,
     progress: Callable[[StudyProgress], None] | None = None,
+    journal: Journal | None = None,
 ) -> StudyResult:
     """Fit every estimator to every split and return the predictions of the held-out rows.
 
@@ -197,6 +220,9 @@ def run_study(
         Used instead of own processes, such as that of a cluster.
     progress : callable or None
         Called after each fit with a `StudyProgress`.
+    journal : Journal or None
+        Where the outcome of each fit is kept as soon as it is known, and from where the fits of an earlier
+        run of the same study are taken; None for a new one in memory.
 
     Returns
     -------
@@ -215,20 +241,36 @@ def run_study(
     check_features(runs.X, runs.seconds)
     for split in splits:
         check_fold(split, runs.labels)
-    outcomes: list[FoldOutcome] = []
+    journal = Journal() if journal is None else journal
     clock = _Clock(len(splits), tuple(estimators), workers)
+    names = {(split.name, name): _task_name(split, name) for split in splits for name in estimators}
+    for known in _outcomes(journal, names.values()):
+        clock.after(known.split, known.estimator, known.took_seconds)
     try:
+        todo = _tasks(runs, splits, estimators, [pair for pair, name in names.items() if name not in journal])
         # Closing the generator cancels waiting fits and ends the workers.
-        with closing(run_tasks(run_fold, _tasks(runs, splits, estimators), workers, executor)) as running:
+        with closing(run_tasks(run_fold, todo, workers, executor)) as running:
             for outcome in running:
                 if outcome.interrupted:
                     break
-                outcomes.append(outcome)
+                journal.keep(names[outcome.split, outcome.estimator], outcome.to_json())
                 if progress is not None:
                     progress(clock.after(outcome.split, outcome.estimator, outcome.took_seconds))
     except KeyboardInterrupt:
         pass  # the finished splits are a valid, smaller result; missing_splits names the others
-    return _assembled(runs, splits, tuple(estimators), outcomes)
+    return _assembled(runs, splits, tuple(estimators), _outcomes(journal, names.values()))
+
+
+def _task_name(split: Split, estimator: str) -> str:
+    """The name of a fit in a journal: the same only for the same rows."""
+    rows = hashlib.sha256(np.asarray(split.train, dtype=np.int64).tobytes() + b"/")
+    rows.update(np.asarray(split.test, dtype=np.int64).tobytes())
+    return f"{split.name}, {estimator}, rows {rows.hexdigest()[:16]}"
+
+
+def _outcomes(journal: Journal, names: Iterable[str]) -> list[FoldOutcome]:
+    """The outcomes of those tasks that are finished, always as they are read back."""
+    return [FoldOutcome.from_json(journal[name]) for name in names if name in journal]
 
 
 def _checked(X: pd.DataFrame, seconds: npt.ArrayLike, labels: pd.DataFrame, group_column: str) -> _Runs:
@@ -297,14 +339,20 @@ def _check_travels(name: str, factory: EstimatorFactory) -> None:
 
 
 def _tasks(
-    runs: _Runs, splits: Sequence[Split], estimators: Mapping[str, EstimatorFactory]
+    runs: _Runs,
+    splits: Sequence[Split],
+    estimators: Mapping[str, EstimatorFactory],
+    fits: Collection[tuple[str, str]],
 ) -> Iterator[FoldTask]:
-    """Yield one task per fit, split by split, so that an interruption leaves whole splits."""
+    """Yield one task per fit in `fits`, split by split, so that an interruption leaves whole splits."""
     shareable = runs.labels[[name for name in SHAREABLE_LABELS if name in runs.labels.columns]]
     for split in splits:
+        factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
+        if not factories:
+            continue
         # Computed once per split, not per estimator: statistics over all rows are the expensive part.
         secrets = fold_secrets(runs.X, runs.seconds, split)
-        for name, factory in estimators.items():
+        for name, factory in factories.items():
             yield FoldTask(
                 split.name,
                 name,

@@ -3,19 +3,34 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+import threading
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_end
-from threading import Thread
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 from trainlaw.formulas.errors import TrainlawError
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
+#: Signals that end a program: Ctrl-C, a request to stop, a closed terminal. Windows has no SIGHUP.
+ENDING_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+# How often a task is sent again whose worker died.
+MOST_REPEATS = 3
 
 
 def run_tasks(
@@ -27,13 +42,13 @@ def run_tasks(
     """Yield `function(task)` of each task on completion; in the order of the tasks only with one worker.
 
     workers : number of simultaneous tasks; 1 without an executor runs them in this process. executor : used
-    instead of new processes, such as that of a cluster, and not shut down. TrainlawError if a worker process
-    dies; exceptions of `function` are raised here.
+    instead of new processes, such as that of a cluster, and not shut down. A task whose worker process dies
+    is sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
     """
     if workers == 1 and executor is None:
         yield from map(function, tasks)
         return
-    with _own_processes(workers) if executor is None else nullcontext(executor) as pool:
+    with WorkerPool(workers) if executor is None else nullcontext(executor) as pool:
         todo = iter(tasks)
         running = {pool.submit(function, task) for task in islice(todo, workers)}
         try:
@@ -44,41 +59,109 @@ def run_tasks(
                 for future in done:
                     yield future.result()
         except BrokenProcessPool:
-            raise TrainlawError(
-                "a worker process died, perhaps for lack of memory; use fewer workers"
-            ) from None
+            raise TrainlawError(_DIED) from None
         finally:
             for future in running:
                 future.cancel()
 
 
+_DIED = "a worker process died, perhaps for lack of memory; use fewer workers"
+
+
+class WorkerPool(Executor):
+    """Spawned processes; a task whose process dies is sent to a new one.
+
+    Each process is a pool of its own, served by a thread, so that a death costs the work of one process. At
+    the end of a `with` block nothing may be running; after an error, running tasks are given up.
+    """
+
+    def __init__(self, workers: int, start: Callable[..., None] | None = None, *arguments: Any) -> None:
+        """Make a pool of so many processes.
+
+        start : called first in each process, with these arguments; by default `follow_parent`.
+        """
+        self._start, self._arguments = start or follow_parent, arguments
+        self._own = threading.local()
+        self._pools: set[ProcessPoolExecutor] = set()
+        self._children: set[Any] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        # The threads pass their mask on: a new process must not end before it can decide what ends it.
+        self._threads = ThreadPoolExecutor(workers, "worker", initializer=_block_ending_signals)
+
+    def submit(self, function: Callable[..., Outcome], /, *arguments: Any, **named: Any) -> "Future[Outcome]":
+        """Return the future result of `function(*arguments, **named)` in one of the processes."""
+        return self._threads.submit(self._run, function, arguments, named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes: after what is running, or, without `wait`, at once."""
+        if not wait:
+            self._end_processes()
+        self._threads.shutdown(wait=True, cancel_futures=cancel_futures or not wait)
+        self._end_processes()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """End the processes; after an error at once."""
+        self.shutdown(wait=error is None)
+        return None
+
+    def _run(self, function: Callable[..., Outcome], arguments: Any, named: Any) -> Outcome:
+        for _ in range(1 + MOST_REPEATS):
+            try:
+                return self._send(function, arguments, named).result()
+            except BrokenProcessPool:
+                self._own.pool = None
+        raise TrainlawError(_DIED)
+
+    def _send(self, function: Callable[..., Outcome], arguments: Any, named: Any) -> "Future[Outcome]":
+        # One process is started at a time: that is what tells which are ours.
+        with self._lock:
+            if self._closed:
+                raise CancelledError
+            if getattr(self._own, "pool", None) is not None:
+                future: Future[Outcome] = self._own.pool.submit(function, *arguments, **named)
+                return future
+            others = set(multiprocessing.active_children())
+            # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
+            context = multiprocessing.get_context("spawn")
+            pool = ProcessPoolExecutor(1, context, self._start, self._arguments)
+            future = pool.submit(function, *arguments, **named)
+            self._own.pool = pool
+            self._pools.add(pool)
+            self._children |= set(multiprocessing.active_children()) - others
+            return future
+
+    def _end_processes(self) -> None:
+        with self._lock:
+            self._closed = True
+        for child in self._children:
+            child.kill()
+        for pool in self._pools:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _block_ending_signals() -> None:
+    # Windows has no masks.
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+
+
 def follow_parent() -> None:
-    """Ignore Ctrl-C in a worker, which ends with its parent process, even if that is killed."""
+    """Ignore, in a worker, all signals that end a program; it ends with its parent, even a killed one."""
     # A half-finished fold must not count as one, so only the parent decides when a worker stops.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
 
 def _exit_after(sentinel: int) -> None:
     wait_for_end([sentinel])
     # No process is left to take a result, and an orphan would keep a core busy for the rest of its search.
     os._exit(1)
-
-
-@contextmanager
-def _own_processes(workers: int) -> Iterator[Executor]:
-    # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
-    finished = False
-    try:
-        yield pool
-        finished = True
-    finally:
-        pool.shutdown(wait=finished, cancel_futures=True)
-        if not finished:
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()

@@ -1,10 +1,15 @@
 """`trainlaw study`, `compare` and `validate`: fit formulas to measured runs and estimate held-out errors."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from trainlaw.app.commands.options import CnnFiles, GpuFile
+
+if TYPE_CHECKING:
+    from trainlaw.app.inputs.run_folder import StudyPlace
+    from trainlaw.app.studies.definition import StudyDefinition
+    from trainlaw.datasets.tables.measured_table import MeasuredTable
 
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
@@ -79,13 +84,19 @@ def study_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Only go on with an unfinished run of the same study.")
+    ] = False,
 ) -> None:
     """Evolve a formula and measure its error on held-out GPUs.
 
     One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
     the formula.
     The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
-    report.html and provenance.json. Ctrl-C stops early and keeps the results so far.
+    report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP stop early and keep the results so far.
+
+    Every finished search is on disk at once: after an interruption, a kill or a crash the same command goes
+    on and ends with the same files, byte for byte.
 
     \b
     Examples:
@@ -98,12 +109,9 @@ def study_command(
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
     """
-    from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
-    from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.definition import asked_definition, read_study_table
-    from trainlaw.app.studies.search import uninterrupted
-    from trainlaw.app.studies.study import stopwatch, study_table
-    from trainlaw.app.terminal.study import shown_progress, study_text
+    from trainlaw.app.inputs.run_folder import study_place
+    from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
+    from trainlaw.app.studies.interrupts import interruptible
 
     options = {
         "table": table, "of": of, "seed": seed, "split": split, "folds": folds, "held_out": held_out,
@@ -113,20 +121,42 @@ def study_command(
     }  # fmt: skip
     wanted = asked_definition(definition, options)
     runs = read_study_table(wanted)
-    target = into or free_run_folder(Path.cwd())
-    check_target(target, overwrite)
+    study = study_identity(wanted, runs)
+    with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
+        _run_study(runs, wanted, workers, place, study)
+
+
+def _run_study(
+    runs: "MeasuredTable", wanted: "StudyDefinition", workers: int, place: "StudyPlace", study: str
+) -> None:
+    """Search, or go on, and write the run folder; the journal is removed once nothing is missing."""
+    from trainlaw.app.inputs.run_folder import new_run_folder
+    from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.interrupts import uninterrupted
+    from trainlaw.app.studies.study import stopwatch, study_table
+    from trainlaw.app.terminal.study import print_kept, print_resumed, shown_progress, study_text
+    from trainlaw.validate.journal import Journal
+
     elapsed = stopwatch()
-    with shown_progress() as (on_start, on_fit):
-        outcome = study_table(runs, wanted, workers, on_start, on_fit)
+    journal = Journal(place.journal, study)
+    print_resumed(journal, place)
+    try:
+        with shown_progress() as (on_start, on_fit):
+            outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal)
+    except KeyboardInterrupt:
+        print_kept(journal)
+        raise typer.Exit(_EXIT_INTERRUPTED) from None
     circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
-    with uninterrupted(), new_run_folder(target, overwrite) as folder:
+    with uninterrupted(), new_run_folder(place.target, place.may_replace) as folder:
         write_run_files(outcome, folder, circumstances)
-    print(study_text(outcome, target, elapsed()))
+    print(study_text(outcome, place.target, elapsed()))
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
         print(f"note: some runs lack what the law of --of {wanted.of} needs, such as a CPU's: {free}")
     if outcome.missing:
+        print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED)
+    journal.remove()
 
 
 def compare_command(

@@ -1,10 +1,21 @@
-"""A run folder: plain files that appear together or not at all."""
+"""A run folder: plain files that appear together or not at all; and the place of a study while it runs."""
 
+import ctypes
+import json
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where two studies into one folder are not told apart
+    fcntl = None  # type: ignore[assignment]
 
 from trainlaw.formulas import InputError
 
@@ -21,13 +32,21 @@ RUN_FILES = (
 )
 
 
+# What `trainlaw calibrate` writes beyond these.
+_FURTHER_FILES = ("page.html", "calibration.csv")
+# Several times a run folder with its journal.
+_LEAST_BYTES = 64 * 2**20
+
+
 def free_run_folder(parent: Path) -> Path:
     """The first of `trainlaw-run`, `trainlaw-run-2`, ... that does not exist in `parent`."""
-    candidate, number = parent / DEFAULT_NAME, 1
-    while candidate.exists():
-        number += 1
-        candidate = parent / f"{DEFAULT_NAME}-{number}"
-    return candidate
+    return next(folder for folder in _numbered(parent) if not folder.exists())
+
+
+def _numbered(parent: Path) -> Iterator[Path]:
+    yield parent / DEFAULT_NAME
+    for number in count(2):
+        yield parent / f"{DEFAULT_NAME}-{number}"
 
 
 def check_target(target: Path, overwrite: bool) -> None:
@@ -46,6 +65,12 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise InputError(
             f"{target} is not a run folder, so it is not overwritten; choose another with --into"
         )
+    for path in sorted(target.iterdir()):
+        if path.name not in (*RUN_FILES, *_FURTHER_FILES) and not path.match("platforms-*.csv"):
+            raise InputError(
+                f"{target} also contains {path.name}, which is no file of a run; move it, or choose another "
+                "folder with --into"
+            )
 
 
 @contextmanager
@@ -61,8 +86,157 @@ def new_run_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
     try:
         yield working
         working.chmod(0o755)
+        for path in working.iterdir():
+            _store(path)
+        check_target(target, overwrite)
         if target.exists():
-            shutil.rmtree(target)
-        working.rename(target)
+            _swap(working, target)
+        else:
+            working.rename(target)
+        _store(target.parent)
     finally:
+        # After a swap this is what was replaced.
         shutil.rmtree(working, ignore_errors=True)
+
+
+def _store(path: Path) -> None:
+    """Make a file, or the names in a folder, durable: only then may a journal be removed."""
+    if path.is_file() or hasattr(os, "O_DIRECTORY"):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+_CURRENT_FOLDER, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+
+
+def _swap(new: Path, old: Path) -> None:
+    """Exchange two folders, in one step where the system can; there is no moment without either."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    names = (_CURRENT_FOLDER, os.fsencode(new), _CURRENT_FOLDER, os.fsencode(old), _EXCHANGE)
+    if rename is None or rename(*names) != 0:
+        aside = new.with_name(f"{new.name}-old")
+        old.rename(aside)
+        new.rename(old)
+        aside.rename(new)
+
+
+@dataclass(frozen=True)
+class StudyPlace:
+    """Where a study writes.
+
+    target : its run folder. journal : the file of its finished results, next to the folder; present where the
+    study goes on. may_replace : whether a run folder that exists may be replaced.
+    """
+
+    target: Path
+    journal: Path
+    may_replace: bool
+
+
+@contextmanager
+def study_place(
+    into: Path | None, study: str, *, overwrite: bool = False, resume: bool = False
+) -> Iterator[StudyPlace]:
+    """Give the place of a study, which no other study can have until the block ends.
+
+    into : the folder to write; by default that of an unfinished run of this study in the current folder, or
+    the next free one. study : its identity, text of hexadecimal digits. resume : only an unfinished one.
+    Raises InputError as `check_target`, where another study has the folder, where it cannot be written or the
+    disk is full, and where nothing is to be resumed.
+    """
+    for target in _candidates(into, study, resume):
+        journal = _journal_of(target, study)
+        goes_on = journal.is_file()
+        if into is None and target.exists() and not goes_on:
+            continue
+        may_replace = overwrite or (goes_on and is_interrupted(target))
+        check_target(target, may_replace)
+        _check_room(target.parent)
+        with _locked(target) as owner:
+            if owner is None:
+                yield StudyPlace(target, journal, may_replace)
+                return
+        if into is not None:
+            raise InputError(f"{target}: another study writes it ({owner}); choose another with --into")
+    raise InputError("expected an unfinished run of this study to resume, got none; run it without --resume")
+
+
+def _candidates(into: Path | None, study: str, resume: bool) -> Iterable[Path]:
+    if into is not None:
+        return [into] if not resume or _journal_of(into, study).is_file() else []
+    here = Path.cwd()
+    unfinished = sorted(here.glob(f".*{_ending(study)}"))
+    begun = [here / path.name.removeprefix(".").removesuffix(_ending(study)) for path in unfinished]
+    return begun if resume else chain(begun, _numbered(here))
+
+
+def _ending(study: str) -> str:
+    return f".{study[:12]}.journal"
+
+
+def _journal_of(target: Path, study: str) -> Path:
+    return target.with_name(f".{target.name}{_ending(study)}")
+
+
+def other_journals(place: StudyPlace) -> list[Path]:
+    """Return the journals of other studies of the same folder, which are left alone."""
+    found = place.target.parent.glob(f".{place.target.name}.*.journal")
+    return sorted(path for path in found if path != place.journal)
+
+
+def is_interrupted(target: Path) -> bool:
+    """Return whether this is the run folder of a study that lacks something."""
+    try:
+        return bool(json.loads((target / "provenance.json").read_text(encoding="utf-8"))["missing"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _check_room(parent: Path) -> None:
+    free = shutil.disk_usage(parent).free
+    if free < _LEAST_BYTES:
+        raise InputError(
+            f"{parent}: expected {_LEAST_BYTES / 1e6:.0f} MB of free space for a run folder, got "
+            f"{free / 1e6:.1f} MB; make room, or choose another folder with --into"
+        )
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[str | None]:
+    """Hold the lock file next to `target`: None, or who holds it.
+
+    The system frees the lock of a process however it ends, so the file of a dead one is no hindrance.
+    """
+    path = target.with_name(f".{target.name}.lock")
+    try:
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot write in {path.parent}: {error.strerror}; choose another folder with --into"
+        ) from None
+    with file:
+        if not _is_ours(file.fileno(), path):
+            file.seek(0)
+            yield file.read(200).strip() or "it has just begun"
+            return
+        file.truncate(0)
+        file.write(f"process {os.getpid()}, since {datetime.now(UTC).isoformat(timespec='seconds')}\n")
+        file.flush()
+        try:
+            yield None
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is_ours(file: int, path: Path) -> bool:
+    """Lock an open file; False where another process has it, or has just removed it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False

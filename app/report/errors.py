@@ -302,7 +302,7 @@ def claims(formula: Formula) -> tuple[Claim, ...]:
     """
     expression = plain_expression(formula)
     box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
-    sign = prove_sign(expression, box, max_boxes=_MAX_BOXES, simplify_seconds=0)
+    sign = prove_sign(expression, box, max_boxes=_MAX_BOXES, simplify_calls=0)
     found = [Claim("the time is never negative", sign)]
     for spec in formula.used_features:
         found += _trend(expression, spec.name, box)
@@ -320,7 +320,7 @@ def _trend(expression: Expression, name: str, box: dict[str, tuple[float, float]
 def _monotone(
     expression: Expression, name: str, box: dict[str, tuple[float, float]], direction: int
 ) -> Proof:
-    return prove_monotone(expression, name, box, direction, max_boxes=_MAX_BOXES, simplify_seconds=0)
+    return prove_monotone(expression, name, box, direction, max_boxes=_MAX_BOXES, simplify_calls=0)
 
 
 def property_table(formula: Formula) -> Table:

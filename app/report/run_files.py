@@ -13,7 +13,7 @@ from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_frame, held_
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.errors import property_table, reported_errors, stability_table, stated_errors
-from trainlaw.app.studies.definition import definition_text, seen_from
+from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text
 from trainlaw.app.text.csv import rows_as_csv
@@ -24,8 +24,6 @@ from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, save_formula, to_text
 from trainlaw.validate.baselines import title_of
-
-LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
 
 
 def report_html(outcome: StudyOutcome) -> str:

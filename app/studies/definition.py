@@ -1,9 +1,11 @@
 """The definition of a study: table, splits, budget, baselines, platforms; as options or as a TOML file."""
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ _SPLIT_ALIASES = {
     "leave-one-generation-out": "generation",
     "newest-gpus-out": "newest",
 }
+#: Libraries whose versions the result may depend on.
+LIBRARIES = ("numpy", "pandas", "numba", "deap", "sympy")
 _PATHS = ("table", "held_out", "rates", "gpu_file", "cnn_file")
 _LIMITS = {
     "seed": (0, 2**32 - 1),
@@ -199,6 +203,18 @@ def read_study_table(definition: StudyDefinition) -> MeasuredTable:
     read = STUDY_KINDS[definition.of].read
     table: MeasuredTable = read(definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files))
     return table
+
+
+def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
+    """Return the sha256 of all that the result of a study depends on: definition, rows, files, versions."""
+    paths = (definition.held_out, definition.rates, definition.gpu_file, *definition.cnn_file)
+    depends_on = {
+        "definition": asdict(definition),
+        "table_sha256": table.sha256,
+        "files": [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if path],
+        "versions": {name: version(name) for name in ("trainlaw", *LIBRARIES)},
+    }
+    return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
 
 
 def user_files_json(definition: StudyDefinition) -> dict[str, object]:

@@ -2,24 +2,21 @@
 
 import multiprocessing
 import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from ctypes import c_bool, c_longlong
 from dataclasses import dataclass
-from multiprocessing.sharedctypes import Synchronized
-from multiprocessing.synchronize import Event
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
-from trainlaw.formulas import FeatureSpec, Formula, ParetoFront
+from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate import Estimator
-from trainlaw.validate.workers import follow_parent
+from trainlaw.validate.workers import WorkerPool, follow_parent
 
 # Each library with its own threads reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -27,10 +24,14 @@ _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 
 @dataclass(frozen=True)
 class Signals:
-    """What the study and its worker processes share: formulas tried so far by all, and a stop flag."""
+    """What the study and its worker processes share: formulas tried so far by all, and a stop flag.
 
-    tried: "Synchronized[int]"
-    stop: Event
+    Neither has a lock, which a worker that is killed could take with it; a count that is lost when two are
+    added at once only makes the shown progress a little late.
+    """
+
+    tried: c_longlong
+    stop: c_bool
 
 
 # Module-level state, the only one: a spawned process gets shared memory through its initializer only.
@@ -54,10 +55,9 @@ class SearchReporter:
         """Count formulas tried since the last call; by KeyboardInterrupt a search ends with what it has."""
         if _signals is None:
             return
-        with _signals.tried.get_lock():
-            _signals.tried.value += progress.evaluations - self.counted
+        _signals.tried.value += progress.evaluations - self.counted
         self.counted = progress.evaluations
-        if _signals.stop.is_set():
+        if _signals.stop.value:
             raise KeyboardInterrupt
 
 
@@ -112,46 +112,51 @@ def search_all_rows(
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
-) -> tuple[Formula, ParetoFront]:
+) -> dict[str, object]:
     """Search on all rows; for use in a worker process.
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
-    Returns the chosen formula and the front that it was chosen from.
+    Returns the chosen formula and the front that it was chosen from, as JSON for `searched_on_all_rows`.
     """
     estimator = search()
     estimator.fit(X, seconds, groups)
-    return estimator.formula_, estimator.front_
+    front = [
+        {
+            "formula": member.formula.to_json(),
+            "loss": member.loss,
+            "complexity": member.complexity,
+            "validation_loss": member.validation_loss,
+        }
+        for member in estimator.front_
+    ]
+    return {"formula": estimator.formula_.to_json(), "front": front}
+
+
+def searched_on_all_rows(value: Mapping[str, Any]) -> tuple[Formula, ParetoFront]:
+    """Return the formula and the front that `search_all_rows` found."""
+    front = ParetoFront(
+        tuple(
+            ScoredFormula(**{**member, "formula": Formula.from_json(member["formula"])})
+            for member in value["front"]
+        )
+    )
+    return Formula.from_json(value["formula"]), front
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C inside the block: results that took minutes are being put together and written."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def search_pool(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Signals]]:
+def search_pool(workers: int) -> Iterator[tuple[WorkerPool, Signals]]:
     """Give a pool of spawned processes, each with one thread, and the signals that they share with us.
 
-    When the block ends, for whatever reason, running searches are asked to stop and the pool is closed.
+    When the block ends, for whatever reason, running searches are given up and the pool is closed.
     """
     context = multiprocessing.get_context("spawn")
-    signals = Signals(context.Value("q", 0), context.Event())
+    signals = Signals(context.RawValue(c_longlong, 0), context.RawValue(c_bool, False))
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,))
-    # Workers inherit it: Ctrl-C would otherwise kill those that are still importing.
-    with uninterrupted():
-        for _ in range(workers):
-            pool.submit(os.getpid)
+    pool = WorkerPool(workers, _start_worker, signals)
     try:
         yield pool, signals
     finally:
-        signals.stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

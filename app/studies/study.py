@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -17,9 +17,16 @@ from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
+from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind, StudyRows
 from trainlaw.app.studies.result import StudyOutcome, term_returns
-from trainlaw.app.studies.search import Evolution, Signals, search_all_rows, search_pool, uninterrupted
+from trainlaw.app.studies.search import (
+    Evolution,
+    Signals,
+    search_all_rows,
+    search_pool,
+    searched_on_all_rows,
+)
 from trainlaw.app.studies.splits import (
     defined_splits,
     evaluated_splits,
@@ -38,7 +45,6 @@ from trainlaw.formulas import (
     ParetoFront,
     RowSums,
     ScoredFormula,
-    TrainlawError,
     complexity,
     round_constants,
 )
@@ -57,10 +63,11 @@ from trainlaw.validate import (
     run_study,
 )
 from trainlaw.validate.applicability import KEY
+from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 
+_PATIENCE_SECONDS = 2.0  # an interrupted search stops after the generation that it is in
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
-_SIMPLIFY_SECONDS = 30.0  # far more than it takes, so that a busy machine does not change the result
 
 
 def readable_formulas(
@@ -85,7 +92,7 @@ def readable_formulas(
 
 
 def _simplified(formulas: Sequence[Formula], columns: Mapping[str, np.ndarray]) -> list[Formula]:
-    expressions = simplify_all([formula.expression for formula in formulas], columns, _SIMPLIFY_SECONDS)
+    expressions = simplify_all([formula.expression for formula in formulas], columns)
     return [
         replace(formula, expression=shorter) for formula, shorter in zip(formulas, expressions, strict=True)
     ]
@@ -96,7 +103,7 @@ def _readable(
 ) -> Expression:
     """Short constants; once they are round, more of them merge, and those are made short in turn."""
     rounded = round_constants(expression, columns, seconds, sums=sums).expression
-    merged = simplify_all([rounded], columns, _SIMPLIFY_SECONDS)[0]
+    merged = simplify_all([rounded], columns)[0]
     return round_constants(merged, columns, seconds, sums=sums).expression
 
 
@@ -153,20 +160,27 @@ class _Found:
 
 
 def study_table(
-    table: MeasuredTable, definition: StudyDefinition, workers: int, on_start: OnStart, on_fit: OnFit
+    table: MeasuredTable,
+    definition: StudyDefinition,
+    workers: int,
+    on_start: OnStart,
+    on_fit: OnFit,
+    *,
+    journal: Journal | None = None,
 ) -> StudyOutcome:
     """Evolve a formula on measured runs, and estimate its error on what is held out.
 
     See `docs/decisions/0005-the-stated-error.md`.
     table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
     workers : processes at the same time. on_start : called once with the workers' signals and the number of
-    formulas to be tried. on_fit : called after each fit of a fold.
+    formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
+    come, and from where those of an earlier run are taken; None for memory only.
     After an interruption the outcome is smaller and lists what is missing.
     Where the rows lack what the kind needs, another one searches, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
     material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
-    searched = _search(material, workers, on_start, on_fit)
+    searched = _search(material, workers, on_start, on_fit, Journal() if journal is None else journal)
     with uninterrupted():
         return _outcome(_evolved(searched, material), material)
 
@@ -229,6 +243,9 @@ def _estimator(material: _Material, seed: int) -> Callable[[], Evolution]:
     return material.kind.search(material.rows, settings)
 
 
+_WholeSearch = Future[dict[str, object]]
+
+
 @dataclass(frozen=True)
 class _Searched:
     """What the searches found, as they found it."""
@@ -241,7 +258,9 @@ class _Searched:
     new_generations: StudyResult | None = None
 
 
-def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit) -> _Searched:
+def _search(
+    material: _Material, workers: int, on_start: OnStart, on_fit: OnFit, journal: Journal
+) -> _Searched:
     definition, rows = material.definition, material.rows
     others = {f"{SEED}{seed}": _estimator(material, seed) for seed in _other_seeds(definition)}
     estimators = {OURS: _estimator(material, definition.seed), **others, **material.baselines}
@@ -250,13 +269,7 @@ def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit)
     with search_pool(workers) as (pool, signals):
         on_start(signals, definition.evaluations * searches)
         on_all_rows, *repeated = (
-            pool.submit(
-                search_all_rows,
-                _estimator(material, definition.seed + step),
-                rows.X,
-                rows.seconds,
-                rows.groups,
-            )
+            _on_all_rows(material, definition.seed + step, pool, signals, journal)
             for step in range(definition.repeats + 1)
         )
         result = run_study(
@@ -268,15 +281,24 @@ def _search(material: _Material, workers: int, on_start: OnStart, on_fit: OnFit)
             workers=workers,
             executor=pool,
             progress=on_fit,
+            journal=journal,
         )
         by_generation = None
         if generations and not result.missing_splits:
             ours = {OURS: estimators[OURS]}
             by_generation = run_study(
-                rows.X, rows.seconds, rows.labels, generations, ours, workers=workers, executor=pool
+                rows.X,
+                rows.seconds,
+                rows.labels,
+                generations,
+                ours,
+                workers=workers,
+                executor=pool,
+                journal=journal,
             )
-        (formula, front), cut_short = _finish(on_all_rows, signals, bool(result.missing_splits))
-        repeats = () if cut_short else tuple(_result(future)[0] for future in repeated)
+        interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
+        (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
+        repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
     return _Searched(formula, front, repeats, result, cut_short, by_generation)
 
 
@@ -298,27 +320,50 @@ def _generation_splits(material: _Material) -> tuple[Split, ...]:
     )
 
 
+def _on_all_rows(
+    material: _Material, seed: int, pool: Executor, signals: Signals, journal: Journal
+) -> _WholeSearch:
+    """Start the search on all rows with this random seed, or take what an earlier run found."""
+    task, rows = f"all rows, seed {seed}", material.rows
+    if task in journal:
+        known = _WholeSearch()
+        known.set_result(journal[task])
+        return known
+
+    def keep(future: _WholeSearch) -> None:
+        ended = not signals.stop.value and not future.cancelled() and future.exception() is None
+        # A full disk is reported where the study itself writes next.
+        with suppress(OSError):
+            if ended:
+                journal.keep(task, future.result())
+
+    future = pool.submit(search_all_rows, _estimator(material, seed), rows.X, rows.seconds, rows.groups)
+    future.add_done_callback(keep)
+    return future
+
+
 def _finish(
-    on_all_rows: "Future[tuple[Formula, ParetoFront]]", signals: Signals, interrupted: bool
+    on_all_rows: _WholeSearch, signals: Signals, interrupted: bool
 ) -> tuple[tuple[Formula, ParetoFront], bool]:
-    """Wait for the search on all rows, or end it early on an interrupt; return also whether it was."""
+    """Wait for the search on all rows, or end it early on an interrupt; return also whether it was.
+
+    KeyboardInterrupt where it has nothing yet.
+    """
     cut_short = interrupted and not on_all_rows.done()
     if not cut_short:
         try:
             return _result(on_all_rows), False
         except KeyboardInterrupt:
             cut_short = True
-    signals.stop.set()
-    return _result(on_all_rows), True
-
-
-def _result(on_all_rows: "Future[tuple[Formula, ParetoFront]]") -> tuple[Formula, ParetoFront]:
+    signals.stop.value = True
     try:
-        return on_all_rows.result()
-    except BrokenProcessPool:
-        raise TrainlawError(
-            "a worker process died, perhaps for lack of memory; use fewer --workers"
-        ) from None
+        return _result(on_all_rows, _PATIENCE_SECONDS), True
+    except TimeoutError:
+        raise KeyboardInterrupt from None
+
+
+def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tuple[Formula, ParetoFront]:
+    return searched_on_all_rows(on_all_rows.result(limit_seconds))
 
 
 def _evolved(searched: _Searched, material: _Material) -> _Found:
@@ -439,7 +484,7 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
         _protocol(found, material),
         held_out_unit(definition),
         found.levels,
-        found.new_generations,
+        _whole(found.new_generations),
     )
     if material.kind.has_joint_range:
         used = {name: own_rows.columns[name] for name in names}
@@ -525,6 +570,11 @@ def _protocol(found: _Found, material: _Material) -> str:
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 
+def _whole(result: StudyResult | None) -> StudyResult | None:
+    """The result, or None where folds are missing."""
+    return None if result is None or result.missing_splits else result
+
+
 def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:
     sentences, names = [], found.result.missing_splits
     if names:
@@ -532,6 +582,8 @@ def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:
         sentences.append(
             f"{len(names)} of {len(splits)} folds are missing, so there is no error for {', '.join(groups)}."
         )
+    if found.new_generations is not None and found.new_generations.missing_splits:
+        sentences.append("Generations were not all held out, so there is no interval for a GPU of a new one.")
     if found.cut_short:
         sentences.append("The search on all rows was cut short, so a better formula may exist.")
     return tuple(sentences)

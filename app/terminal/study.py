@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.run_folder import RUN_FILES
+from trainlaw.app.inputs.run_folder import RUN_FILES, StudyPlace, other_journals
 from trainlaw.app.models.errors import (
     BY_GPU,
     METRIC_TITLES,
@@ -28,6 +28,7 @@ from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyProgress
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.journal import Journal
 
 _MORE = (
     "within_10_percent", "within_25_percent", "within_50_percent", "faster_gpu_percent", "spearman",
@@ -146,6 +147,20 @@ def _next_step(outcome: StudyOutcome, folder: str) -> str:
         step = f"trainlaw predict --cnn {cnn} --gpu {gpu} --batch 64 --gpu-file {shlex.quote(own)}"
         step += " --formula {folder}"
     return "next: " + step.replace("{folder}", shlex.quote(folder))
+
+
+def print_resumed(journal: Journal, place: StudyPlace) -> None:
+    """Say, on standard error, which earlier results are used, and which are not."""
+    if len(journal):
+        print(f"goes on with {len(journal)} results of {place.journal.name}", file=sys.stderr)
+    for path in other_journals(place):
+        print(f"note: {path.name} is of another study of this folder; it is left alone", file=sys.stderr)
+
+
+def print_kept(journal: Journal) -> None:
+    """Say, on standard error, how an interrupted study goes on."""
+    kept = f"{len(journal)} finished results are kept"
+    print(f"interrupted; {kept}: the same command, or --resume, goes on from there", file=sys.stderr)
 
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time

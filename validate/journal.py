@@ -1,0 +1,123 @@
+"""The journal of a study: the result of each finished task, on disk as soon as it is known."""
+
+import errno
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainlaw.formulas.errors import InputError
+
+#: Raised whenever results are stored in another way.
+FORMAT = "trainlaw journal 1"
+
+
+class Journal:
+    """Results of tasks as plain JSON, by the name of the task: a file of one line each.
+
+    A line counts from its last character on, so the file is readable after a kill at any moment. Methods may
+    be called from any thread, but only one process at a time may have the file.
+    """
+
+    def __init__(self, path: Path | None = None, study: str = "") -> None:
+        """Continue the file at `path`, or begin it; None keeps results in memory only.
+
+        study : identity of the study. InputError where the file is of another one, or is no journal.
+        """
+        self.path = path
+        self._results: dict[str, str] = {}
+        self._lock = threading.Lock()
+        if path is not None:
+            self._open(path, json.dumps([FORMAT, study]))
+
+    def __len__(self) -> int:
+        """Return the number of results."""
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the finished tasks."""
+        return iter(tuple(self._results))
+
+    def __contains__(self, task: object) -> bool:
+        """Return whether the task is finished."""
+        return task in self._results
+
+    def __getitem__(self, task: str) -> Any:
+        """Return the result of a finished task, as it is read back from the file."""
+        return json.loads(self._results[task])
+
+    def keep(self, task: str, result: object) -> None:
+        """Store the result of a task; when this returns, it is on disk. The first result of a task stays."""
+        # Python's JSON has nan and the infinities, and every float comes back as it was.
+        text = json.dumps(result)
+        with self._lock:
+            if task in self._results:
+                return
+            if self.path is not None:
+                _append(self.path, f"{json.dumps(task)}\t{text}\n")
+            self._results[task] = text
+
+    def remove(self) -> None:
+        """Remove the file; the results stay in memory."""
+        with self._lock:
+            if self.path is not None:
+                self.path.unlink(missing_ok=True)
+                self.path = None
+
+    def _open(self, path: Path, header: str) -> None:
+        content = path.read_bytes() if path.exists() else b""
+        first, *lines = content.splitlines(keepends=True) or [b""]
+        if first.endswith(b"\n"):
+            if first != f"{header}\n".encode():
+                raise InputError(
+                    f"expected the journal of this study, got something else in {path}: move it away"
+                )
+            whole = len(first) + self._read(lines)
+        else:
+            whole = 0
+        if whole < len(content):
+            os.truncate(path, whole)
+        if not whole:
+            _append(path, f"{header}\n")
+            _store_name(path)
+
+    def _read(self, lines: list[bytes]) -> int:
+        """Take over the results; return the length of the lines before the first that is not whole."""
+        whole = 0
+        for line in lines:
+            try:
+                task, text = line.decode().split("\t")
+                json.loads(text)
+                name = json.loads(task)
+            except ValueError:
+                break
+            if not line.endswith(b"\n"):
+                break
+            self._results[name] = text.rstrip("\n")
+            whole += len(line)
+        return whole
+
+
+def _append(path: Path, text: str) -> None:
+    # One call writes the whole line, so that no signal comes between its parts.
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        begin, data = os.fstat(file).st_size, text.encode()
+        if os.write(file, data) < len(data):
+            os.ftruncate(file, begin)
+            raise OSError(errno.ENOSPC, "no space left for the journal", str(path))
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _store_name(path: Path) -> None:
+    """Make the name of a new file as durable as its content, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
