@@ -26,7 +26,7 @@ from trainlaw.formulas.errors import TrainlawError
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 #: Signals that end a program: Ctrl-C, a request to stop, a closed terminal. Windows has no SIGHUP.
-ENDING_SIGNALS = tuple(
+ENDING_SIGNALS: tuple[signal.Signals, ...] = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 # How often a task is sent again whose worker died.

@@ -132,7 +132,6 @@ def _run_study(
     """Search, or go on, and write the run folder; the journal is removed once nothing is missing."""
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.interrupts import uninterrupted
     from trainlaw.app.studies.study import stopwatch, study_table
     from trainlaw.app.terminal.study import print_kept, print_resumed, shown_progress, study_text
     from trainlaw.validate.journal import Journal
@@ -143,12 +142,14 @@ def _run_study(
     try:
         with shown_progress() as (on_start, on_fit):
             outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal)
+        circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
+        with new_run_folder(place.target, place.may_replace) as folder:
+            write_run_files(outcome, folder, circumstances)
+        if not outcome.missing:
+            journal.remove()
     except KeyboardInterrupt:
         print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED) from None
-    circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
-    with uninterrupted(), new_run_folder(place.target, place.may_replace) as folder:
-        write_run_files(outcome, folder, circumstances)
     print(study_text(outcome, place.target, elapsed()))
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
@@ -156,7 +157,6 @@ def _run_study(
     if outcome.missing:
         print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED)
-    journal.remove()
 
 
 def compare_command(

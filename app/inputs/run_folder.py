@@ -32,6 +32,8 @@ RUN_FILES = (
 )
 
 
+#: Those that take seconds to make, which an interrupted study does not have.
+SLOW_FILES = ("formula.xlsx", "report.html")
 # What `trainlaw calibrate` writes beyond these.
 _FURTHER_FILES = ("page.html", "calibration.csv")
 # Several times a run folder with its journal.

@@ -108,7 +108,7 @@ def _provenance(outcome: StudyOutcome) -> Table:
 
 
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
-    """Write all files of a run into `folder`.
+    """Write all files of a run into `folder`; of an interrupted one, those that are quickly made.
 
     circumstances : what describes this run rather than its result: command, duration, workers.
     """
@@ -121,8 +121,9 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         _write_frame(folder / f"platforms-{name}.csv", matrix)
     definition = seen_from(folder, outcome.definition)
     (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
-    (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
-    (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
+    if not outcome.missing:
+        (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
+        (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
     written = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
     provenance = {
         **outcome.provenance,

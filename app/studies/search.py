@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.interrupts import postponed
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
@@ -157,6 +158,8 @@ def search_pool(workers: int) -> Iterator[tuple[WorkerPool, Signals]]:
     try:
         yield pool, signals
     finally:
-        pool.shutdown(wait=False)
+        # Half of it would leave processes for which this one would wait at its end.
+        with postponed():
+            pool.shutdown(wait=False)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

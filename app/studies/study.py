@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -39,7 +39,6 @@ from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, 
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
-    Expression,
     Formula,
     InputError,
     ParetoFront,
@@ -48,7 +47,7 @@ from trainlaw.formulas import (
     complexity,
     round_constants,
 )
-from trainlaw.formulas.simplification import simplify_all
+from trainlaw.formulas.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
     JointRange,
@@ -76,35 +75,26 @@ def readable_formulas(
     columns: Mapping[str, np.ndarray],
     seconds: np.ndarray,
     sums: RowSums | None = None,
+    *,
+    calls: int = CALLS_PER_EXPRESSION,
 ) -> tuple[Formula, ParetoFront]:
     """Return the formula with short constants, and the front, both simplified.
 
     columns : the searched features by name, each (n_rows,). seconds : measured, (n_runs,). sums : which rows,
-    such as layers, make up each run; None where each row is a run.
+    such as layers, make up each run; None where each row is a run. calls : as for `simplify`.
     """
-    chosen, *others = _simplified([formula, *(member.formula for member in front)], columns)
-    readable = replace(chosen, expression=_readable(chosen.expression, columns, seconds, sums))
+    formulas = [formula, *(member.formula for member in front)]
+    shorter = simplify_all([each.expression for each in formulas], columns, calls)
+    chosen, *others = (replace(each, expression=short) for each, short in zip(formulas, shorter, strict=True))
+    rounded = round_constants(chosen.expression, columns, seconds, sums=sums).expression
+    # Once constants are round, more of them merge, and those are made short in turn.
+    merged = simplify_all([rounded], columns, calls)[0]
+    readable = replace(chosen, expression=round_constants(merged, columns, seconds, sums=sums).expression)
     smaller = ParetoFront.of(
         ScoredFormula(_only_used(other), member.loss, complexity(other.expression), member.validation_loss)
         for member, other in zip(front, others, strict=True)
     )
     return _only_used(readable), smaller
-
-
-def _simplified(formulas: Sequence[Formula], columns: Mapping[str, np.ndarray]) -> list[Formula]:
-    expressions = simplify_all([formula.expression for formula in formulas], columns)
-    return [
-        replace(formula, expression=shorter) for formula, shorter in zip(formulas, expressions, strict=True)
-    ]
-
-
-def _readable(
-    expression: Expression, columns: Mapping[str, np.ndarray], seconds: np.ndarray, sums: RowSums | None
-) -> Expression:
-    """Short constants; once they are round, more of them merge, and those are made short in turn."""
-    rounded = round_constants(expression, columns, seconds, sums=sums).expression
-    merged = simplify_all([rounded], columns)[0]
-    return round_constants(merged, columns, seconds, sums=sums).expression
 
 
 def _only_used(formula: Formula) -> Formula:
@@ -181,7 +171,8 @@ def study_table(
     """
     material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
     searched = _search(material, workers, on_start, on_fit, Journal() if journal is None else journal)
-    with uninterrupted():
+    # Without a journal, what took minutes would be lost.
+    with uninterrupted() if journal is None else nullcontext():
         return _outcome(_evolved(searched, material), material)
 
 
@@ -367,12 +358,14 @@ def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tu
 
 
 def _evolved(searched: _Searched, material: _Material) -> _Found:
-    """Make what the searches found readable."""
+    """Make what the searches found readable, as far as there is time: an interrupted study ends soon."""
+    hurries = searched.cut_short or bool(searched.result.missing_splits)
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
     seeds = material.definition.seeds
     formula, front = readable_formulas(
-        searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums
-    )
+        searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums,
+        calls=0 if hurries else CALLS_PER_EXPRESSION,
+    )  # fmt: skip
     facts: dict[str, object] = {"evaluations_per_search": material.definition.evaluations}
     if material.kind.is_proved:
         front = ParetoFront.of(member for member in front if not _open_properties(member.formula))
@@ -384,7 +377,7 @@ def _evolved(searched: _Searched, material: _Material) -> _Found:
         training_loss=float(searched.formula.provenance["training_loss"]),
         method=f"a search for each, {seeds} seeds" if seeds > 1 else "a search for each",
         facts=facts,
-        levels=_levels(searched.result, material),
+        levels=() if hurries else _levels(searched.result, material),
         repeats=searched.repeats,
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.inputs.run_folder import RUN_FILES, StudyPlace, other_journals
+from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
 from trainlaw.app.models.errors import (
     BY_GPU,
     METRIC_TITLES,
@@ -56,11 +56,9 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += ["", matrix_text(matrix, name)]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
-    parts += [
-        "",
-        f"{folder}: {', '.join(RUN_FILES)} ({seconds_text(seconds)})",
-        _next_step(outcome, str(folder)),
-    ]
+    files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]
+    written = f"{folder}: {', '.join(files)} ({seconds_text(seconds)})"
+    parts += ["", written, _next_step(outcome, str(folder))]
     return "\n".join(parts)
 
 

@@ -1,0 +1,231 @@
+"""Interrupted studies: whatever ends one, no process is left, and the next run ends with the same bytes.
+
+python -m benchmarks.interruptions workers | load | worker-deaths | kills | signals
+
+Needs /proc. Every study is a small one, on part of a built-in table; `--count` says how many are tried.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainlaw.datasets import load
+
+GPUS = ("GTX 1080 Ti", "T4", "P100-SXM2-16GB", "A40")
+CNNS = ("resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152")
+OPTIONS = (
+    "--folds", "3", "--seeds", "2", "--repeats", "1", "--evaluations", "200", "--against", "null_compute,cf9",
+)  # fmt: skip
+COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv")
+MOST_SECONDS = 5.0
+RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
+
+
+def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    """Start a study of `folder`/runs.csv into `folder`/run, in a session of its own."""
+    command = [sys.executable, "-m", "trainlaw", "study", "runs.csv", "--into", "run", *OPTIONS, *options]
+    with (folder / "log.txt").open("a") as log:
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+
+
+def members(session: int) -> list[int]:
+    """Return the processes of a session that run; one that waits to be reaped does not."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, own, *_ = path.read_text().rpartition(") ")[2].split()
+        except OSError:
+            continue
+        if int(own) == session and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def seconds_until_gone(session: int, most: float) -> float:
+    """Return how long processes of the session still run; inf where it is longer than `most` seconds."""
+    began = time.monotonic()
+    while time.monotonic() - began < most:
+        if not members(session):
+            return time.monotonic() - began
+        time.sleep(0.05)
+    return float("inf")
+
+
+def kept(folder: Path) -> int:
+    """Return the number of finished results in the journals of `folder`."""
+    return sum(len(path.read_bytes().splitlines()) - 1 for path in folder.glob(".run.*.journal"))
+
+
+def files(folder: Path) -> list[bytes]:
+    """Return the content of the files that must not depend on interruptions."""
+    return [(folder / "run" / name).read_bytes() for name in COMPARED]
+
+
+def finish(folder: Path, *options: str) -> float:
+    """Run a study to its end; return the seconds taken."""
+    began = time.monotonic()
+    if start(folder, *options).wait() != 0:
+        raise SystemExit(f"a study failed:\n{(folder / 'log.txt').read_text()[-2000:]}")
+    return time.monotonic() - began
+
+
+class Trials:
+    """Folders with the same runs, and the files that an uninterrupted study of them writes."""
+
+    def __init__(self, parent: Path) -> None:
+        """Run the uninterrupted study."""
+        self.parent, self.made, self.failed = parent, 0, 0
+        frame = load("fp32-2026").frame
+        self.rows = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
+        whole = self.folder()
+        self.seconds = finish(whole)
+        self.expected = files(whole)
+        print(f"uninterrupted: {self.seconds:.1f} s", flush=True)
+
+    def folder(self) -> Path:
+        """Return a new folder with the runs."""
+        self.made += 1
+        folder = self.parent / f"study-{self.made}"
+        folder.mkdir()
+        self.rows.to_csv(folder / "runs.csv", index=False)
+        return folder
+
+    def report(self, folder: Path, what: str, passed: bool = True) -> None:
+        """Say whether the study in `folder` wrote the same bytes and whatever else was `passed`."""
+        same = files(folder) == self.expected
+        self.failed += not (same and passed)
+        print(f"{what}: {'the same bytes' if same else 'OTHER BYTES'}", flush=True)
+
+
+def try_workers(trials: Trials, count: int, generator: random.Random) -> None:
+    """Compare 1, 2 and 4 worker processes."""
+    for workers in (1, 2, 4):
+        folder = trials.folder()
+        seconds = finish(folder, "--workers", str(workers))
+        trials.report(folder, f"{workers} workers, {seconds:.1f} s")
+
+
+@contextmanager
+def busy(processes: int):
+    """Keep processors busy inside the block."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def try_load(trials: Trials, count: int, generator: random.Random) -> None:
+    """Run a study next to three busy processes per processor."""
+    folder = trials.folder()
+    with busy(3 * (os.cpu_count() or 1)):
+        seconds = finish(folder)
+    trials.report(folder, f"under load, {seconds:.1f} s")
+
+
+def workers_of(session: int) -> list[int]:
+    """Return the worker processes of a session."""
+    found = []
+    for number in members(session):
+        try:
+            if b"spawn_main" in Path(f"/proc/{number}/cmdline").read_bytes():
+                found.append(number)
+        except OSError:
+            continue
+    return found
+
+
+def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> None:
+    """Kill a random worker every few seconds until the study ends."""
+    for _ in range(count):
+        folder, deaths = trials.folder(), 0
+        process = start(folder)
+        while process.poll() is None:
+            time.sleep(generator.uniform(0.1, 0.2) * trials.seconds)
+            workers = workers_of(process.pid)
+            if workers and process.poll() is None:
+                os.kill(generator.choice(workers), signal.SIGKILL)
+                deaths += 1
+        trials.report(folder, f"{deaths} workers killed", process.returncode == 0)
+
+
+def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
+    """Kill the study and all its processes, or only itself, at random moments until it ends."""
+    for number in range(count):
+        folder, kills = trials.folder(), 0
+        longest = 0.0
+        while True:
+            process = start(folder)
+            try:
+                process.wait(generator.uniform(0.1, 0.9) * trials.seconds)
+                break
+            except subprocess.TimeoutExpired:
+                (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGKILL)
+                process.wait()
+                longest = max(longest, seconds_until_gone(process.pid, 60.0))
+                kills += 1
+        what = f"killed {kills} times, {longest:.1f} s until the last process was gone"
+        trials.report(folder, what, process.returncode == 0 and longest <= MOST_SECONDS)
+
+
+def try_signals(trials: Trials, count: int, generator: random.Random) -> None:
+    """End a study by each signal in turn at a random moment, then let it end."""
+    kinds = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
+    for number in range(count):
+        folder, kind = trials.folder(), kinds[number % len(kinds)]
+        process = start(folder)
+        moment = generator.uniform(0.05, 0.95) * trials.seconds
+        time.sleep(moment)
+        # To all processes, as a terminal or a batch system does, or to the study alone.
+        (os.killpg if number // len(kinds) % 2 else os.kill)(process.pid, kind)
+        process_began = time.monotonic()
+        process.wait()
+        gone = time.monotonic() - process_began + seconds_until_gone(process.pid, 60.0)
+        results, partial = kept(folder), (folder / "run").is_dir()
+        what = f"{kind.name} after {moment:.0f} s: gone in {gone:.1f} s, exit {process.returncode}, "
+        what += f"{results} results kept{', partial folder' if partial else ''}"
+        trials.failed += gone > MOST_SECONDS
+        # Most of the time goes into these, and that kills do not change the bytes is another trial.
+        if number % RESUMED_EVERY:
+            print(what, flush=True)
+            continue
+        if process.returncode != 0:
+            finish(folder)
+        trials.report(folder, what)
+
+
+TRIALS: dict[str, Callable[[Trials, int, random.Random], None]] = {
+    "workers": try_workers,
+    "load": try_load,
+    "worker-deaths": try_worker_deaths,
+    "kills": try_kills,
+    "signals": try_signals,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one kind of trial and report every study; exit status 1 where one failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("trial", choices=TRIALS)
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        trials = Trials(Path(name))
+        TRIALS[options.trial](trials, options.count, random.Random(options.seed))
+        if trials.failed:
+            raise SystemExit(f"{trials.failed} studies failed")
+
+
+if __name__ == "__main__":
+    main()
