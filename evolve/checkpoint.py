@@ -85,7 +85,7 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
     """Return the island of which `island_json` gave `content`."""
     nodes = _nodes(problem.grammar)
     trees = [_tree_from_json(tree, nodes) for tree in content["trees"]]
-    random, generator = Random(), np.random.default_rng()
+    random, generator = Random(0), np.random.default_rng(0)
     # JSON has no tuples, and Python's generator accepts nothing else.
     version, internal, following = content["random_state"]
     random.setstate((version, tuple(internal), following))

@@ -73,6 +73,34 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+def shared_randomness(text: str) -> list[str]:
+    """Uses of the interpreter's or numpy's own random state, which any other code may move."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [item.name for item in node.names if item.name.split(".")[-1] == "random"]
+        elif isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random"):
+            allowed = {"Random", "Generator", "default_rng"}
+            found += [item.name for item in node.names if item.name not in allowed]
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
+            found += [node.attr] if node.attr not in {"Generator", "default_rng"} else []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("default_rng"):
+            found += [] if node.args else ["default_rng()"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "text", ["import random", "from random import choice", "np.random.seed(1)", "np.random.default_rng()"]
+)
+def test_shared_randomness_is_found(text):
+    assert shared_randomness(text)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_every_draw_is_from_a_generator_with_a_seed(path):
+    assert shared_randomness(path.read_text(encoding="utf-8")) == []
+
+
 def test_packages_list_equals_folders():
     folders = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
     assert sorted(settings()["tool"]["setuptools"]["packages"]) == sorted(folders)

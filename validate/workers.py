@@ -71,12 +71,12 @@ _DIED = "a worker process died, perhaps for lack of memory; use fewer workers"
 class WorkerPool(Executor):
     """Spawned processes; a task whose process dies is sent to a new one.
 
-    Each process is a pool of its own, served by a thread, so that a death costs the work of one process. At
+    Each process is a separate pool, served by a thread, so that a death costs the work of one process. At
     the end of a `with` block nothing may be running; after an error, running tasks are given up.
     """
 
     def __init__(self, workers: int, start: Callable[..., None] | None = None, *arguments: Any) -> None:
-        """Make a pool of so many processes.
+        """Make a pool of `workers` processes.
 
         start : called first in each process, with these arguments; by default `follow_parent`.
         """
@@ -119,7 +119,7 @@ class WorkerPool(Executor):
         raise TrainlawError(_DIED)
 
     def _send(self, function: Callable[..., Outcome], arguments: Any, named: Any) -> "Future[Outcome]":
-        # One process is started at a time: that is what tells which are ours.
+        # One process is started at a time: that shows which are ours.
         with self._lock:
             if self._closed:
                 raise CancelledError

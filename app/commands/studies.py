@@ -85,7 +85,7 @@ def study_command(
     cnn_file: CnnFiles = None,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Only go on with an unfinished run of the same study.")
+        bool, typer.Option("--resume", help="Only continue an unfinished run of the same study.")
     ] = False,
 ) -> None:
     """Evolve a formula and measure its error on held-out GPUs.
@@ -95,8 +95,8 @@ def study_command(
     The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
     report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP stop early and keep the results so far.
 
-    Every finished search is on disk at once: after an interruption, a kill or a crash the same command goes
-    on and ends with the same files, byte for byte.
+    Every finished search is on disk at once: after an interruption, a kill or a crash the same command
+    continues and ends with the same files, byte for byte.
 
     \b
     Examples:
@@ -129,7 +129,7 @@ def study_command(
 def _run_study(
     runs: "MeasuredTable", wanted: "StudyDefinition", workers: int, place: "StudyPlace", study: str
 ) -> None:
-    """Search, or go on, and write the run folder; the journal is removed once nothing is missing."""
+    """Search, or continue an earlier search, and write the run folder; the journal is removed once nothing is missing."""
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.study import stopwatch, study_table

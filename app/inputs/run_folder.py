@@ -14,7 +14,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, where two studies into one folder are not told apart
+except ImportError:  # Windows, where two studies into one folder do not notice each other
     fcntl = None  # type: ignore[assignment]
 
 from trainlaw.formulas import InputError
@@ -130,7 +130,7 @@ class StudyPlace:
     """Where a study writes.
 
     target : its run folder. journal : the file of its finished results, next to the folder; present where the
-    study goes on. may_replace : whether a run folder that exists may be replaced.
+    study continues. may_replace : whether a run folder that exists may be replaced.
     """
 
     target: Path

@@ -44,15 +44,15 @@ def _heeded(numbers: tuple[signal.Signals, ...]) -> list[signal.Signals]:
 @contextmanager
 def postponed() -> Iterator[None]:
     """Let these signals act only at the end of the block, which must not be left half done."""
-    came: list[int] = []
+    seen: list[int] = []
     heeded = _heeded((*ENDING_SIGNALS, *_ALARMS))
-    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in heeded}
+    before = {number: signal.signal(number, lambda number, frame: seen.append(number)) for number in heeded}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for first in came[:1]:
+        for first in seen[:1]:
             signal.raise_signal(first)
 
 

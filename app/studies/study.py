@@ -358,7 +358,7 @@ def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tu
 
 
 def _evolved(searched: _Searched, material: _Material) -> _Found:
-    """Make what the searches found readable, as far as there is time: an interrupted study ends soon."""
+    """Make what the searches found readable; those of an interrupted study only where that is quick."""
     hurries = searched.cut_short or bool(searched.result.missing_splits)
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
     seeds = material.definition.seeds

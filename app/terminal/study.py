@@ -150,15 +150,15 @@ def _next_step(outcome: StudyOutcome, folder: str) -> str:
 def print_resumed(journal: Journal, place: StudyPlace) -> None:
     """Say, on standard error, which earlier results are used, and which are not."""
     if len(journal):
-        print(f"goes on with {len(journal)} results of {place.journal.name}", file=sys.stderr)
+        print(f"continues with {len(journal)} results of {place.journal.name}", file=sys.stderr)
     for path in other_journals(place):
         print(f"note: {path.name} is of another study of this folder; it is left alone", file=sys.stderr)
 
 
 def print_kept(journal: Journal) -> None:
-    """Say, on standard error, how an interrupted study goes on."""
+    """Say, on standard error, how an interrupted study is continued."""
     kept = f"{len(journal)} finished results are kept"
-    print(f"interrupted; {kept}: the same command, or --resume, goes on from there", file=sys.stderr)
+    print(f"interrupted; {kept}: the same command, or --resume, continues from there", file=sys.stderr)
 
 
 _REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time

@@ -9,6 +9,7 @@ from trainlaw.validate import leave_one_group_out, run_study, splits_by_name
 from trainlaw.validate.baselines.closed_forms import cf5, cf9
 from trainlaw.validate.baselines.linear import ScaledColumn
 from trainlaw.validate.guard import fold_secrets
+from trainlaw.validate.journal import Journal
 from trainlaw.validate.study import FoldTask, _Clock, configuration_labels, run_fold
 
 
@@ -122,6 +123,18 @@ def interrupting(after):
             raise KeyboardInterrupt
 
     return progress
+
+
+def test_a_later_run_takes_finished_fits_from_the_journal(toy, gpu_splits, tmp_path):
+    whole, seen = run(toy, gpu_splits, {"a": model, "b": model}), []
+    estimators = {"a": model, "b": model}
+    first = Journal(tmp_path / "journal", "study")
+    part = run(toy, gpu_splits, estimators, progress=interrupting(5), journal=first)
+    assert part.missing_splits == ("gpu2", "gpu3", "gpu4")
+    second = Journal(tmp_path / "journal", "study")
+    ended = run(toy, gpu_splits, estimators, progress=seen.append, journal=second)
+    assert [state.done for state in seen] == [6, 7, 8, 9, 10]
+    assert ended.to_json() == whole.to_json()
 
 
 def test_an_interrupt_leaves_the_finished_splits(toy, gpu_splits):

@@ -1,16 +1,17 @@
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from math import factorial, sqrt
 from pathlib import Path
 
 import pytest
 from trainlaw.formulas import TrainlawError
-from trainlaw.validate.workers import run_tasks
+from trainlaw.validate.workers import WorkerPool, run_tasks
 
 
 @pytest.mark.slow
@@ -47,14 +48,50 @@ def test_tasks_are_made_only_as_they_are_needed():
 
 
 @pytest.mark.slow
-def test_a_dead_worker_is_reported():
+def test_a_task_that_always_ends_its_worker_is_reported():
     with pytest.raises(TrainlawError, match="worker process died"):
         list(run_tasks(os._exit, [3], workers=2))
 
 
+def die_twice(path: Path) -> str:
+    """Kill the own process at the first two calls for one path."""
+    with path.open("a+") as file:
+        file.write("x")
+        file.flush()
+        file.seek(0)
+        if len(file.read()) < 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return path.name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a signal of POSIX systems")
+def test_a_task_whose_worker_is_killed_is_sent_again(tmp_path):
+    before = set(multiprocessing.active_children())
+    with WorkerPool(2) as pool:
+        killed = pool.submit(die_twice, tmp_path / "task")
+        assert killed.result() == "task"
+        assert (tmp_path / "task").read_text() == "xxx"
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.slow
+def test_a_pool_that_is_given_up_ends_its_processes_at_once():
+    pool = WorkerPool(1)
+    running, waiting = (pool.submit(time.sleep, 600.0) for _ in range(2))
+    while not multiprocessing.active_children():
+        time.sleep(0.01)
+    pool.shutdown(wait=False)
+    for future in (running, waiting):
+        with pytest.raises(CancelledError):
+            future.result(timeout=0)
+    with pytest.raises(RuntimeError):
+        pool.submit(os.getpid)
+
+
 INTERRUPTED = """
 import time
-from trainlaw.validate.workers import run_tasks
+from trainlaw.validate.workers import WorkerPool, run_tasks
 
 if __name__ == "__main__":
     try:
@@ -81,7 +118,7 @@ def test_an_interrupt_ends_the_workers_at_once(start_process, tmp_path):
 
 ORPHANED = """
 import multiprocessing, time
-from trainlaw.validate.workers import run_tasks
+from trainlaw.validate.workers import WorkerPool, run_tasks
 
 if __name__ == "__main__":
     for done in run_tasks(time.sleep, [0.0, 600.0, 600.0], workers=2):
@@ -91,13 +128,14 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc which processes run")
-def test_no_worker_outlives_a_parent_that_is_killed(start_process, tmp_path):
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_no_worker_outlives_a_parent_that_is_killed(name, start_process, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(ORPHANED)
     process = start_process([sys.executable, script], stdout=subprocess.PIPE, text=True)
     workers = [int(text) for text in process.stdout.readline().split()]
     assert len(workers) == 2
-    process.kill()
+    process.send_signal(getattr(signal, name))
     process.wait()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and any(is_alive(pid) for pid in workers):

@@ -6,17 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.inputs.run_folder import RUN_FILES
-from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, is_interrupted
+from trainlaw.app.inputs.tables import find_table
+from trainlaw.app.report.run_files import write_run_files
+from trainlaw.app.studies import interrupts, study
+from trainlaw.app.studies.definition import definition_of, study_identity
 from trainlaw.app.studies.study import study_table
+from trainlaw.app.terminal.study import study_text
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from typer.testing import CliRunner, Result
 
@@ -121,38 +126,40 @@ def test_commands_take_the_run_that_the_hint_names(finished, monkeypatch):
     assert json.loads(predicted.stdout)[0]["time_s"] > 0
 
 
-def interrupted_study(start_process, folder, table, moment):
-    """A study that gets Ctrl-C as soon as standard error shows `moment`."""
-    command = [sys.executable, "-m", "trainlaw", *STUDY, str(table), "--into", str(folder), "--workers", "2"]
-    command += ["--evaluations", "1000000", "--against", "null_compute"]
-    process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Cold caches on a busy machine: the first generation compiles for a minute or two.
-    guard = threading.Timer(300, start_process.kill_all)
-    guard.start()
-    try:
-        for line in process.stderr:
-            if moment in line:
-                break
-        time.sleep(3)
-        os.killpg(process.pid, signal.SIGINT)
-        output, errors = process.communicate()
-    finally:
-        guard.cancel()
-    return process.returncode, output, errors
+def kept(folder: Path) -> int:
+    """The number of finished results in the journal of a study of `folder`/run."""
+    return sum(path.read_bytes().count(b"\n") - 1 for path in folder.glob(".run.*.journal"))
+
+
+def ended_study(start_process, folder, table, number):
+    """The study of `finished`, to all of whose processes a signal is sent after one more result."""
+    command = [sys.executable, "-m", "trainlaw", *STUDY, str(table), "--into", str(folder / "run"), "--evaluations", "300", "--seed", "5"]
+    process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    before = kept(folder)
+    while process.poll() is None and kept(folder) <= before:
+        time.sleep(0.02)
+    os.killpg(process.pid, number)
+    return process.returncode if process.poll() is not None else process.wait(), process.stdout.read()
 
 
 @pytest.mark.slow
-def test_interrupt_leaves_a_valid_smaller_result_that_says_what_is_missing(
-    start_process, small_table, tmp_path
+@pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
+def test_a_study_that_is_ended_and_killed_goes_on_to_the_same_bytes(
+    finished, start_process, small_table, tmp_path
 ):
-    code, output, errors = interrupted_study(start_process, tmp_path / "run", small_table, "evaluating")
-    assert code == 130, errors
-    assert "Traceback" not in errors
-    assert "folds are missing" in output
-    assert "cut short" in output
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(RUN_FILES)
-    assert load_formula(tmp_path / "run" / "formula.json").provenance["interrupted"]
-    assert "interrupted" in (tmp_path / "run" / "report.html").read_text()
+    code, output = ended_study(start_process, tmp_path, small_table, signal.SIGTERM)
+    assert code == 130, output
+    assert "finished results are kept: the same command" in output
+    assert "Traceback" not in output
+    code, output = ended_study(start_process, tmp_path, small_table, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    before = kept(tmp_path)
+    assert before >= 2
+    ended = run_study(tmp_path / "run", small_table, "--seed", "5", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert f"continues with {before} results" in ended.stderr
+    for name in set(RUN_FILES) - {"provenance.json"}:
+        assert (tmp_path / "run" / name).read_bytes() == (finished[0] / name).read_bytes(), name
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
@@ -169,9 +176,9 @@ class InterruptAfterFirstFold:
 
 
 @pytest.mark.slow
-def test_finished_folds_survive_an_interrupt(quick_studies, small_table):
-    from trainlaw.app.inputs.tables import find_table
-
+def test_finished_folds_survive_an_interrupt(quick_studies, small_table, tmp_path, monkeypatch):
+    # A busy machine may need more time than a person waits.
+    monkeypatch.setattr(study, "_PATIENCE_SECONDS", 300.0)
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
     outcome = study_table(
@@ -181,25 +188,66 @@ def test_finished_folds_survive_an_interrupt(quick_studies, small_table):
     assert 1 <= outcome.result.predictions["gpu_group"].nunique() < 4
     assert outcome.formula.errors["missing"]
     assert outcome.formula.errors["interval"]["factor"] is None
+    assert outcome.formula.provenance["interrupted"]
+    write_run_files(outcome, tmp_path, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(RUN_FILES) - set(SLOW_FILES))
+    assert is_interrupted(tmp_path)
+    assert "folds are missing" in study_text(outcome, tmp_path, 1.0)
 
 
-def test_a_worker_that_dies_is_one_line():
-    from concurrent.futures import Future
-    from concurrent.futures.process import BrokenProcessPool
+def test_a_search_that_has_nothing_in_time_is_given_up(monkeypatch):
+    monkeypatch.setattr(study, "_PATIENCE_SECONDS", 0.01)
+    signals = SimpleNamespace(stop=SimpleNamespace(value=False))
+    with pytest.raises(KeyboardInterrupt):
+        study._finish(Future(), signals, interrupted=True)
+    assert signals.stop.value
 
-    from trainlaw.app.studies import study
-    from trainlaw.formulas import TrainlawError
 
-    dead = Future()
-    dead.set_exception(BrokenProcessPool("killed"))
-    with pytest.raises(TrainlawError, match="fewer --workers"):
-        study._finish(dead, None, interrupted=False)
+def definition_with(**changes):
+    return definition_of({"table": "x.csv", **changes}, "test")
+
+
+def test_a_journal_is_bound_to_definition_rows_files_and_versions(tmp_path, monkeypatch):
+    (tmp_path / "gpus.csv").write_text("a")
+    table, own = SimpleNamespace(sha256="1"), str(tmp_path / "gpus.csv")
+    found = [study_identity(definition_with(gpu_file=own), table)]
+    assert study_identity(definition_with(gpu_file=own), table) == found[0]
+    found += [study_identity(definition_with(gpu_file=own, seed=1), table)]
+    found += [study_identity(definition_with(gpu_file=own), SimpleNamespace(sha256="2"))]
+    (tmp_path / "gpus.csv").write_text("b")
+    found += [study_identity(definition_with(gpu_file=own), table)]
+    monkeypatch.setattr("trainlaw.app.studies.definition.version", lambda name: "99")
+    found += [study_identity(definition_with(gpu_file=own), table)]
+    assert len(set(found)) == 5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
+def test_the_first_signal_interrupts_the_others_are_ignored_and_an_alarm_follows(monkeypatch):
+    monkeypatch.setattr(interrupts, "_SECONDS_TO_END", 0.2)
+    before = [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS]
+    with interrupts.interruptible():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
+    assert [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS] == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
+def test_what_must_not_be_half_done_is_done_before_the_interrupt():
+    done = []
+    with interrupts.interruptible(), pytest.raises(KeyboardInterrupt):
+        with interrupts.postponed():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("whole")
+        done.append("never")
+    assert done == ["whole"]
 
 
 def test_ctrl_c_waits_while_results_are_written():
-    from trainlaw.app.studies.search import uninterrupted
-
-    with uninterrupted():
+    with interrupts.uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
     with pytest.raises(KeyboardInterrupt):
