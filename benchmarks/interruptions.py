@@ -26,6 +26,7 @@ OPTIONS = (
 )  # fmt: skip
 COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv")
 MOST_SECONDS = 5.0
+MOST_KILLS = 2  # then a study may end
 RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
 
 
@@ -160,12 +161,11 @@ def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> N
 
 
 def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
-    """Kill the study and all its processes, or only itself, at random moments until it ends."""
+    """Kill the study and all its processes, or only itself, at random moments."""
     for number in range(count):
-        folder, kills = trials.folder(), 0
-        longest = 0.0
-        while True:
-            process = start(folder)
+        folder, kills, longest = trials.folder(), 0, 0.0
+        process = start(folder)
+        while kills < MOST_KILLS:
             try:
                 process.wait(generator.uniform(0.1, 0.9) * trials.seconds)
                 break
@@ -174,6 +174,8 @@ def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
                 process.wait()
                 longest = max(longest, seconds_until_gone(process.pid, 60.0))
                 kills += 1
+                process = start(folder)
+        process.wait()
         what = f"killed {kills} times, {longest:.1f} s until the last process was gone"
         trials.report(folder, what, process.returncode == 0 and longest <= MOST_SECONDS)
 

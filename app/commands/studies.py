@@ -129,7 +129,7 @@ def study_command(
 def _run_study(
     runs: "MeasuredTable", wanted: "StudyDefinition", workers: int, place: "StudyPlace", study: str
 ) -> None:
-    """Search, or continue an earlier search, and write the run folder; the journal is removed once nothing is missing."""
+    """Search, or continue, and write the run folder; the journal is removed once nothing is missing."""
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.study import stopwatch, study_table
@@ -143,7 +143,7 @@ def _run_study(
         with shown_progress() as (on_start, on_fit):
             outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal)
         circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
-        with new_run_folder(place.target, place.may_replace) as folder:
+        with new_run_folder(place.target, place.may_replace, place.working) as folder:
             write_run_files(outcome, folder, circumstances)
         if not outcome.missing:
             journal.remove()

@@ -76,15 +76,21 @@ def check_target(target: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def new_run_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
+def new_run_folder(target: Path, overwrite: bool = False, working: Path | None = None) -> Iterator[Path]:
     """Gives an empty folder to fill; it becomes `target` when the block ends without an error.
 
-    target : final path; overwrite : whether an existing run folder may be replaced.
+    target : final path; overwrite : whether an existing run folder may be replaced. working : the folder's
+    name meanwhile, of which the caller knows that no other process has it: what a killed one left there is
+    removed. By default a new name.
     Raises InputError as `check_target` does.
     """
     check_target(target, overwrite)
     # Same parent, so that the final move is a rename within one file system.
-    working = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    if working is None:
+        working = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    else:
+        shutil.rmtree(working, ignore_errors=True)
+        working.mkdir()
     try:
         yield working
         working.chmod(0o755)
@@ -130,11 +136,13 @@ class StudyPlace:
     """Where a study writes.
 
     target : its run folder. journal : the file of its finished results, next to the folder; present where the
-    study continues. may_replace : whether a run folder that exists may be replaced.
+    study continues. working : the folder while its files are written. may_replace : whether a run folder
+    that exists may be replaced.
     """
 
     target: Path
     journal: Path
+    working: Path
     may_replace: bool
 
 
@@ -159,7 +167,7 @@ def study_place(
         _check_room(target.parent)
         with _locked(target) as owner:
             if owner is None:
-                yield StudyPlace(target, journal, may_replace)
+                yield StudyPlace(target, journal, journal.with_suffix(".part"), may_replace)
                 return
         if into is not None:
             raise InputError(f"{target}: another study writes it ({owner}); choose another with --into")

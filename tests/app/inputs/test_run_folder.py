@@ -122,6 +122,15 @@ def test_the_lock_of_a_dead_process_is_no_hindrance(in_empty_folder):
     assert place_of(in_empty_folder / "run", "a" * 64).target.name == "run"
 
 
+def test_what_a_killed_study_left_half_written_is_replaced(in_empty_folder):
+    with study_place(in_empty_folder / "run", "a" * 64) as place:
+        place.working.mkdir()
+        (place.working / "old.csv").write_text("half")
+        with new_run_folder(place.target, place.may_replace, place.working) as folder:
+            (folder / "formula.json").write_text("{}")
+    assert [path.name for path in in_empty_folder.rglob("*")] == ["run", "formula.json"]
+
+
 def test_the_same_study_goes_on_and_another_begins_anew(in_empty_folder):
     unfinished(in_empty_folder, "trainlaw-run-7")
     assert place_of(None, "a" * 64).target.name == "trainlaw-run-7"
