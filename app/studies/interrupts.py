@@ -9,7 +9,7 @@ from trainlaw.validate.workers import ENDING_SIGNALS
 
 _ALARMS = tuple(getattr(signal, name) for name in ("SIGALRM",) if hasattr(signal, name))  # not on Windows
 # What is there must be put together and written in this time; batch systems kill soon after they ask to stop.
-_SECONDS_TO_END = 3.5
+_SECONDS_TO_END = 3.0
 
 
 @contextmanager

@@ -65,7 +65,7 @@ from trainlaw.validate.applicability import KEY
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 
-_PATIENCE_SECONDS = 2.0  # an interrupted search stops after the generation that it is in
+_PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 

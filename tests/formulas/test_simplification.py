@@ -57,10 +57,10 @@ def test_same_result_every_time_and_in_any_company():
 
 
 def test_a_rewrite_that_takes_too_many_calls_ends_and_own_rules_remain():
-    slow = parse_text("(x + y)^2 - x^2 + x * y * 0 + sin(x + y) * exp(x * y)")
+    slow = parse_text("(x * y + x * z) / x + x * y * 0")
     found = simplify(slow, POSITIVE, calls=1000)
-    assert agree(slow, found, POSITIVE) and complexity(found) < complexity(slow)
-    assert complexity(simplify(slow, POSITIVE)) < complexity(found)
+    assert agree(slow, found, POSITIVE)
+    assert complexity(parse_text("y + z")) < complexity(found) < complexity(slow)
 
 
 def test_no_child_process_where_nothing_can_be_found(monkeypatch):
