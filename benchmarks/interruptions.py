@@ -152,7 +152,7 @@ def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> N
         folder, deaths = trials.folder(), 0
         process = start(folder)
         while process.poll() is None:
-            time.sleep(generator.uniform(0.1, 0.2) * trials.seconds)
+            time.sleep(generator.uniform(0.04, 0.08) * trials.seconds)
             workers = workers_of(process.pid)
             if workers and process.poll() is None:
                 os.kill(generator.choice(workers), signal.SIGKILL)
