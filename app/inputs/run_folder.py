@@ -160,9 +160,10 @@ def study_place(
     for target in _candidates(into, study, resume):
         journal = _journal_of(target, study)
         goes_on = journal.is_file()
-        if into is None and target.exists() and not goes_on:
+        replaces_part = goes_on and is_interrupted(target)
+        if into is None and target.exists() and not replaces_part:
             continue
-        may_replace = overwrite or (goes_on and is_interrupted(target))
+        may_replace = overwrite or replaces_part
         check_target(target, may_replace)
         _check_room(target.parent)
         with _locked(target) as owner:
