@@ -19,7 +19,7 @@ def to_sympy(expression: Expression, positive: Collection[str] = ()) -> Any:
 
     Whole numbers, halves and quarters become sympy's fractions, all others floats of 53 bits. What sympy
     cannot hold as a real value (the logarithm of -1, a division by zero) becomes what sympy makes of it;
-    `from_sympy` refuses that.
+    `from_sympy` refuses that. Raises InputError where sympy would have to compare such a value.
     """
     sympy = _sympy()
 
@@ -34,12 +34,16 @@ def to_sympy(expression: Expression, positive: Collection[str] = ()) -> Any:
         exact = abs(node.value) < 2**50 and (4 * node.value).is_integer()
         return sympy.Rational(node.value) if exact else sympy.Float(node.value)
 
-    return fold(
-        expression,
-        number,
-        symbol,
-        lambda node, arguments: OPERATORS[node.operator].sympy_form(sympy, *arguments),
-    )
+    try:
+        return fold(
+            expression,
+            number,
+            symbol,
+            lambda node, arguments: OPERATORS[node.operator].sympy_form(sympy, *arguments),
+        )
+    except ValueError as error:
+        # A division by zero cannot be compared, such as in a minimum.
+        raise InputError(f"expected real, finite numbers, got sympy's {error}") from None
 
 
 def from_sympy(value: Any) -> Expression:

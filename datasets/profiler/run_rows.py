@@ -7,6 +7,7 @@ from importlib.metadata import version
 from math import isfinite, nan
 from statistics import median
 
+from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
@@ -119,6 +120,8 @@ def _asked(configuration: Configuration, host: MeasuredDevice) -> dict[str, obje
         "link": host.link if configuration.processes > configuration.nodes else "none",
         "network": host.network if configuration.nodes > 1 else "none",
         "algorithm": "ring" if configuration.processes > 1 else "none",
+        "allocation": EVEN,
+        "bucketed": 1,
         "precision_stated": stated_precision(configuration.device, configuration.precision),
         "precision": configuration.precision,
         "device": configuration.device,

@@ -95,7 +95,7 @@ few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name=
 def quick_studies(few_networks_in_module):
     """Studies that simplify by their own rules, as where no second interpreter can be started."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simplification, "_ask_sympy", lambda expressions, positive, limit_seconds: [])
+        patch.setattr(simplification, "_ask_sympy", lambda expressions, positive, calls: [])
         yield
 
 

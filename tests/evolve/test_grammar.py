@@ -69,7 +69,7 @@ def test_unknown_features_are_named(specs, setting):
 
 
 def test_numbers_that_never_change_are_left_out(typed_rows, specs):
-    columns, y, _ = typed_rows
+    columns, y = typed_rows[0].copy(), typed_rows[1]
     columns[:, 4] = 0.5
     grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     assert "wide" not in {leaf.feature for leaf in grammar.leaves(grammar.number)}
@@ -77,7 +77,7 @@ def test_numbers_that_never_change_are_left_out(typed_rows, specs):
 
 
 def test_times_that_never_change_stay(typed_rows, specs):
-    columns, y, _ = typed_rows
+    columns, y = typed_rows[0].copy(), typed_rows[1]
     columns[:, 0] = 0.5
     grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     assert "compute_s" in {leaf.feature for leaf in grammar.leaves(grammar.target)}

@@ -5,7 +5,7 @@ from trainlaw.formulas import InputError
 from trainlaw.validate import run_study, splits_by_name
 from trainlaw.validate.baselines import named_baselines
 from trainlaw.validate.calibration import anchor_errors
-from trainlaw.validate.calibration_levels import at_rates
+from trainlaw.validate.levels import at_rates
 
 
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():

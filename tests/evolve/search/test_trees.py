@@ -64,7 +64,7 @@ def test_any_tree_is_found_again_from_its_expression(typed_problem, drawing):
 
 
 def test_a_feature_that_never_changes_counts_as_its_value(typed_rows, specs):
-    columns, y, _ = typed_rows
+    columns, y = typed_rows[0].copy(), typed_rows[1]
     columns[:, 4] = 0.5
     grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     tree = from_expression(parse_text("compute_s * (wide + 2)"), grammar)
