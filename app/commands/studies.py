@@ -150,6 +150,9 @@ def _run_study(
     except KeyboardInterrupt:
         print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED) from None
+    finally:
+        if not len(journal):
+            journal.remove()
     print(study_text(outcome, place.target, elapsed()))
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"

@@ -55,15 +55,15 @@ def test_a_task_that_always_ends_its_worker_is_reported(monkeypatch):
         list(run_tasks(os._exit, [3], workers=2))
 
 
-def die_once(path: Path) -> str:
-    """Kill the own process at the first call for one path."""
-    with path.open("a+") as file:
-        file.write("x")
-        file.flush()
-        file.seek(0)
-        if len(file.read()) < 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return path.name
+# Kills its process at the first run; a spawned process need not import these tests.
+DIES_ONCE = """
+import os, pathlib, signal
+path = pathlib.Path({path!r})
+first = not path.exists()
+path.open("a").write("x")
+if first:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 @pytest.mark.slow
@@ -71,8 +71,7 @@ def die_once(path: Path) -> str:
 def test_a_task_whose_worker_is_killed_is_sent_again(tmp_path):
     before = set(multiprocessing.active_children())
     with WorkerPool(2) as pool:
-        killed = pool.submit(die_once, tmp_path / "task")
-        assert killed.result() == "task"
+        pool.submit(exec, DIES_ONCE.format(path=str(tmp_path / "task"))).result()
         assert (tmp_path / "task").read_text() == "xx"
     assert set(multiprocessing.active_children()) <= before
 
