@@ -1,5 +1,6 @@
 """`trainlaw study`, `compare` and `validate`: fit formulas to measured runs and estimate held-out errors."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,17 +133,21 @@ def _run_study(
     """Search, or continue, and write the run folder; the journal is removed once nothing is missing."""
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.study import stopwatch, study_table
+    from trainlaw.app.studies.study import study_table
     from trainlaw.app.terminal.study import print_kept, print_resumed, shown_progress, study_text
     from trainlaw.validate.journal import Journal
 
-    elapsed = stopwatch()
+    began = time.monotonic()
     journal = Journal(place.journal, study)
     print_resumed(journal, place)
     try:
         with shown_progress() as (on_start, on_fit):
             outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal)
-        circumstances = {"command": "trainlaw study", "workers": workers, "seconds": round(elapsed(), 1)}
+        circumstances = {
+            "command": "trainlaw study",
+            "workers": workers,
+            "seconds": round(time.monotonic() - began, 1),
+        }
         with new_run_folder(place.target, place.may_replace, place.working) as folder:
             write_run_files(outcome, folder, circumstances)
         if not outcome.missing:
@@ -153,7 +158,7 @@ def _run_study(
     finally:
         if not len(journal):
             journal.remove()
-    print(study_text(outcome, place.target, elapsed()))
+    print(study_text(outcome, place.target, time.monotonic() - began))
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
         print(f"note: some runs lack what the law of --of {wanted.of} needs, such as a CPU's: {free}")

@@ -17,10 +17,10 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.app.studies.search import BracketSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import Bracket, SearchSettings
+from trainlaw.evolve import Bracket
 from trainlaw.formulas.scopes import MULTI_GPU
 from trainlaw.formulas.text import parse_text
 
@@ -70,16 +70,11 @@ SCALING_TERMS: tuple[str, ...] = tuple(
 SCALING_EVALUATIONS = 200
 
 
-class ScalingSearch:
+class ScalingSearch(BracketSearch):
     """Evolves a scaling formula within the skeleton.
 
-    settings : of the search; budget and random seed are kept, the rest is set here. After `fit`: `formula_`,
-    `front_`.
+    settings : of the search; budget and random seed are kept, the rest is set here.
     """
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings."""
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
@@ -97,7 +92,3 @@ class ScalingSearch:
         search.fit(X[list(SCALING_TERMS)], y, groups)
         self.formula_, self.front_ = search.formula_, search.front_
         return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return predicted_seconds(self.formula_, X)

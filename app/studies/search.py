@@ -163,3 +163,21 @@ def search_pool(workers: int) -> Iterator[tuple[WorkerPool, Signals]]:
             pool.shutdown(wait=False)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+class BracketSearch:
+    """A search whose formulas fill brackets, as an estimator; what it searches is the `fit` of a subclass.
+
+    settings : of the search. After `fit`: `formula_`, `front_`.
+    """
+
+    formula_: Formula
+    front_: ParetoFront
+
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings."""
+        self.settings = settings
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return predicted_seconds(self.formula_, X)

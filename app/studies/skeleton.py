@@ -16,9 +16,9 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import evolved, predicted_seconds
+from trainlaw.app.studies.search import BracketSearch, evolved
 from trainlaw.datasets import TARGET, feature_specs
-from trainlaw.evolve import Bracket, Factor, SearchSettings
+from trainlaw.evolve import Bracket, Factor
 from trainlaw.evolve.settings import EXPONENTIAL
 from trainlaw.formulas.text import parse_text
 from trainlaw.validate.baselines.inputs import class_weights, rows_drawn
@@ -107,16 +107,11 @@ _MOST_CONSTANTS = 22
 _LOSS_WIDTH = 0.5
 
 
-class SkeletonSearch:
+class SkeletonSearch(BracketSearch):
     """Evolves a law within the skeleton.
 
-    settings : of the search; budget and random seed are kept, the rest is set here. After `fit`: `formula_`,
-    `front_`.
+    settings : of the search; budget and random seed are kept, the rest is set here.
     """
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings."""
-        self.settings = settings
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
@@ -141,10 +136,6 @@ class SkeletonSearch:
         )
         self.formula_, self.front_ = search.formula_, search.front_
         return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return predicted_seconds(self.formula_, X)
 
 
 def fits_skeleton(X: pd.DataFrame) -> bool:

@@ -1,6 +1,5 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext, suppress
@@ -580,19 +579,3 @@ def _missing(found: _Found, splits: Sequence[Split]) -> tuple[str, ...]:
     if found.cut_short:
         sentences.append("The search on all rows was cut short, so a better formula may exist.")
     return tuple(sentences)
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a duration in minutes and seconds.
-
-    >>> seconds_text(200.4)
-    '3 min 20 s'
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def stopwatch() -> Callable[[], float]:
-    """Return a function that returns the seconds since now."""
-    began = time.monotonic()
-    return lambda: time.monotonic() - began

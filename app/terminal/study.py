@@ -21,9 +21,9 @@ from trainlaw.app.models.errors import (
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import Signals
-from trainlaw.app.studies.study import OnFit, OnStart, seconds_text
+from trainlaw.app.studies.study import OnFit, OnStart
 from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
-from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyProgress

@@ -66,3 +66,13 @@ def show_percent(value: float) -> str:
     ('16.0', '-')
     """
     return f"{value:.1f}" if math.isfinite(value) else "-"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration in minutes and seconds.
+
+    >>> seconds_text(200.4)
+    '3 min 20 s'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
