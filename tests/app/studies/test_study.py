@@ -142,6 +142,8 @@ def ended_study(start_process, folder, table, number):
     try:
         os.killpg(process.pid, number)
     except ProcessLookupError:
+        output = process.stdout.read()
+        assert process.wait() == 0, output
         pytest.skip("the study ended before the signal")
     return process.returncode if process.poll() is not None else process.wait(), process.stdout.read()
 
