@@ -15,6 +15,11 @@ TEXT = (
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _machine(machine_compiled) -> None:
+    """Wait until the machine of searches is compiled."""
+
+
 def errors_by_hand() -> dict:
     line = {"name": "vgg", "rows": 4, "errors": {"trainlaw": 12.5, "roofline": 30.0}, "members": []}
     group = {

@@ -3,6 +3,7 @@
 import random
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from trainlaw.app.inputs.requests import Setup, one_run
@@ -44,6 +45,9 @@ IMPOSSIBLE = (
 )  # fmt: skip
 
 
+known_cnns = cache(cnn_rows)
+
+
 @pytest.fixture(scope="module")
 def law():
     return load_formula(BUILT_IN)
@@ -58,8 +62,8 @@ def questions(choose, plan):
     absent = {name: default for name, (cell, default) in SETTINGS.items() if cell not in plan.names}
     gpus = [gpu.gpu for gpu in built_in_gpus().gpus]
     links = link_table().groupby("scope")["link"].apply(list)
-    other = {row["cnn"] for row in cnn_rows().values() if row["n_classes"] != 1000}
-    cnns = [row for row in cnn_rows().values() if row["cnn"] not in other]
+    other = {row["cnn"] for row in known_cnns().values() if row["n_classes"] != 1000}
+    cnns = [row for row in known_cnns().values() if row["cnn"] not in other]
     for number in range(COUNT):
         row, nodes = choose.choice(cnns), choose.choice([1, 1, 1, 2, 4])
         n_gpus = nodes * choose.choice([1, 1, 2, 3, 8])
@@ -81,7 +85,7 @@ def questions(choose, plan):
 
 def cells_of(asked):
     """The yellow cells of a question; the size of images is entered where the CNN is listed at another."""
-    sizes = [row["input_size_px"] for row in cnn_rows().values() if row["cnn"] == asked["cnn"]]
+    sizes = [row["input_size_px"] for row in known_cnns().values() if row["cnn"] == asked["cnn"]]
     listed = min(sizes, default=224)
     launch = asked["host_launch_s"]
     return {
