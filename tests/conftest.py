@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,6 +111,25 @@ def search_once() -> None:
     columns = np.linspace(1.0, 2.0, 40)[:, None]
     search = FormulaRegressor((feature,), target, SearchSettings(evaluations=20, population=10))
     search.fit(columns, 2.0 * columns[:, 0], np.arange(40) % 4)
+
+
+@pytest.fixture
+def check_each() -> Callable[..., None]:
+    """A function that runs a check on each of many rows and then reports all rows that fail.
+
+    For checks that take less than the test that each row would be.
+    """
+
+    def run(check: Callable[[object], None], rows: Iterable, label: Callable[[object], str] = str) -> None:
+        faults = []
+        for row in rows:
+            try:
+                check(row)
+            except Exception as error:
+                faults.append(f"{label(row)}: {type(error).__name__}: {error}")
+        assert not faults, "\n".join(faults)
+
+    return run
 
 
 @pytest.fixture
