@@ -101,6 +101,15 @@ def test_every_draw_is_from_a_generator_with_a_seed():
     assert {name: found for name, found in draws.items() if found} == {}
 
 
+def test_a_check_of_many_rows_names_each_that_fails(check_each):
+    def check(number):
+        assert number % 2 == 0
+
+    with pytest.raises(AssertionError, match=r"1: AssertionError.*(\n.*)*3: AssertionError") as caught:
+        check_each(check, range(5))
+    assert "2: AssertionError" not in str(caught.value)
+
+
 def test_packages_list_equals_folders():
     folders = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
     assert sorted(settings()["tool"]["setuptools"]["packages"]) == sorted(folders)
