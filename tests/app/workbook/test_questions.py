@@ -53,6 +53,11 @@ def law():
     return load_formula(BUILT_IN)
 
 
+@pytest.fixture(scope="module")
+def plan(law):
+    return workbook_plan(law)
+
+
 SETTINGS = {"tuned": ("tl_is_tuned", False), "layout": ("tl_layout", LAYOUTS[0])}
 SETTINGS["host_launch_s"] = ("tl_host_launch_us", None)
 
@@ -164,8 +169,7 @@ def lines_of(book, plan, number):
 
 @needs_libreoffice
 @pytest.mark.slow
-def test_two_hundred_questions_are_answered_as_the_command_does(law, tmp_path):
-    plan = workbook_plan(law)
+def test_two_hundred_questions_are_answered_as_the_command_does(law, plan, tmp_path):
     asked = list(questions(random.Random(8), plan))
     data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked]))
     book = recalculated({"questions.xlsx": data}, tmp_path)["questions.xlsx"]
@@ -227,8 +231,7 @@ def check(book, plan, number, shown, expected, value):
 
 
 @needs_libreoffice
-def test_a_heading_of_the_list_is_no_gpu(law, tmp_path):
-    plan = workbook_plan(law)
+def test_a_heading_of_the_list_is_no_gpu(plan, tmp_path):
     heading = next(cell.value for cell in next(s for s in plan.sheets if s.name == "GPUs").cells.values()
                    if str(cell.value).startswith(HEADING))  # fmt: skip
     asked = next(iter(questions(random.Random(1), plan)))
