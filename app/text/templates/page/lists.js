@@ -1,0 +1,83 @@
+// A list that is searched by typing: an input with a list of options in groups (WAI-ARIA combobox).
+// groups: () => [[heading, [[name, remark], ...]], ...]; chosen: called with nothing once a name is in the input.
+const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
+const matches = (words, text) => words.every((word) => text.toLowerCase().includes(word));
+const searchable = (id, groups, chosen) => {
+  const [input, list] = [field(id), field(`${id}-list`)];
+  let [active, before] = [-1, ""];
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const isOpen = () => !list.hidden;
+  const mark = (index) => {
+    active = index;
+    options().forEach((option, place) => option.classList.toggle("active", place === index));
+    const option = options()[index];
+    option ? input.setAttribute("aria-activedescendant", option.id) : input.removeAttribute("aria-activedescendant");
+    option?.scrollIntoView({ block: "nearest" });
+  };
+  const optionOf = ([name, remark], number) => {
+    const option = element("div", { role: "option", id: `${id}-option-${number}`, "aria-selected": String(name === before) }, element("span", {}, name), element("small", {}, remark));
+    option.dataset.name = name;
+    return option;
+  };
+  const fill = (search) => {
+    let number = 0;
+    const words = wordsOf(search);
+    const made = groups().map(([heading, rows]) => {
+      const found = rows.filter(([name, remark]) => matches(words, `${name} ${remark}`));
+      const group = element("div", { role: "group", "aria-label": heading }, element("div", { class: "heading", role: "presentation" }, heading));
+      group.append(...found.map((row) => optionOf(row, number++)));
+      return found.length ? [group] : [];
+    });
+    list.replaceChildren(...made.flat());
+    if (!number) list.append(element("div", { class: "heading", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "nothing matches"));
+  };
+  const open = (search) => {
+    if (!isOpen()) before = input.value;
+    fill(search);
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    mark(search ? 0 : options().findIndex(({ dataset }) => dataset.name === before));
+  };
+  const close = (name) => {
+    list.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+    if (name !== undefined && name !== input.value) input.value = name;
+    if (input.value !== before) chosen();
+    before = input.value;
+  };
+  input.addEventListener("input", () => open(input.value));
+  input.addEventListener("click", () => {
+    if (isOpen()) return;
+    input.select();
+    open("");
+  });
+  input.addEventListener("blur", () => isOpen() && close());
+  input.addEventListener("keydown", (event) => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move && !isOpen()) open("");
+    else if (move) mark((active + move + options().length) % options().length);
+    else if (event.key === "Enter" && isOpen()) close(options()[active]?.dataset.name);
+    else if (event.key === "Escape" && isOpen()) close(before);
+    else return;
+    event.preventDefault();
+  });
+  // The input keeps the focus while an option is pressed.
+  list.addEventListener("mousedown", (event) => event.preventDefault());
+  list.addEventListener("click", (event) => {
+    const name = event.target.closest("[role=option]")?.dataset.name;
+    if (name) close(name);
+  });
+};
+
+const gpuGroups = () => {
+  const names = Object.keys(GPUS).map((name) => [name, [GPUS[name].generation, GPUS[name].memory_bytes && `${gigabytes(GPUS[name].memory_bytes)} GB`].filter(Boolean).join(" · ")]);
+  return [["kinds with training runs", names.filter(([name]) => !("unseen" in GPUS[name]))], ["never measured kinds", names.filter(([name]) => "unseen" in GPUS[name])]];
+};
+const cnnGroups = () => {
+  const names = Object.keys(CNNS).map((label) => [label, ""]);
+  const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
+  const own = names.filter(([label]) => CNNS[label].is_own);
+  const known = names.filter(([label]) => !CNNS[label].is_own);
+  return [["your own", own], ["with training runs", known.filter(isSeen)], ["without training runs", known.filter((item) => !isSeen(item))]];
+};
