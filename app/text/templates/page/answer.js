@@ -75,7 +75,7 @@ const showAnswer = (choice, result, kept) => {
   field("warnings").replaceChildren(...listOf(warnings));
   field("notes").replaceChildren(...listOf(notesOf(choice, result)));
   showErrors(choice);
-  const parts = [`${shown(imagesPerSecond(choice, seconds))} images/s`, warnings.length ? counted(warnings.length, "warning") : "", kept ? `${fasterText(kept, choice)} A` : ""];
+  const parts = [`${shown(imagesPerSecond(choice, seconds))} images/s`, warnings.length ? counted(warnings.length, "warning") : "", kept ? verdictText(kept, choice) : ""];
   field("glance-time").textContent = duration(seconds);
   field("glance-more").textContent = parts.filter(Boolean).join(" · ");
 };

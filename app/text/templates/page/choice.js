@@ -44,12 +44,17 @@ const KEPT = "a.";
 const parametersOf = (texts, prefix = "") =>
   FIELDS.filter((id) => ["cnn", "gpu", "batch"].includes(id) || texts[id] !== initial(id)).map((id) => [prefix + id, texts[id]]);
 const addressOf = (texts, kept) => `#${new URLSearchParams([...parametersOf(texts), ...(kept ? parametersOf(kept, KEPT) : [])])}`;
-const isOffered = (id, text) => (TICKS.includes(id) ? ["true", "false"].includes(text) : field(id).tagName !== "SELECT" || [...field(id).options].some(({ value }) => value === text));
-// Strings of an address, and what in it no list offers.
+const isOffered = (id, text) => {
+  const { tagName, type, options } = field(id);
+  if (type === "checkbox") return ["true", "false"].includes(text);
+  if (type === "number") return text === initial(id) || (text !== "" && Number.isFinite(Number(text)));
+  return tagName !== "SELECT" || [...options].some(({ value }) => value === text);
+};
+// Strings of an address, and what in it no field takes.
 const textsOfAddress = (parameters, prefix = "") => {
   const texts = Object.fromEntries(FIELDS.map((id) => [id, (parameters.get(prefix + id) ?? initial(id)).slice(0, 200)]));
   const refused = FIELDS.filter((id) => !isOffered(id, texts[id]));
-  const said = refused.map((id) => `The link asks for ${labelOf(id)} “${texts[id].slice(0, 60)}”, which is none of the list.`);
+  const said = refused.map((id) => `The link asks for ${labelOf(id)} “${texts[id].slice(0, 60)}”, which it cannot be.`);
   for (const id of refused) texts[id] = initial(id);
   return { texts, said: said[0] ?? "" };
 };

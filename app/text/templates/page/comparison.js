@@ -2,11 +2,11 @@
 let keptTexts = null;
 const keptChoice = () => (keptTexts ? choiceOf(keptTexts) : null);
 const speedOf = (choice) => imagesPerSecond(choice, computed(choice.gpu, choice).seconds);
-const fasterText = (kept, choice) => {
+const verdictText = (kept, choice) => {
   const ratio = speedOf(choice) / speedOf(kept);
-  if (!Number.isFinite(ratio)) return "cannot be compared with";
-  const near = Math.abs(ratio - 1) < 0.005;
-  return near ? "as fast as" : ratio > 1 ? `${shown(ratio)}× as fast as` : `${shown(1 / ratio)}× slower than`;
+  if (!Number.isFinite(ratio)) return "A and B cannot be compared";
+  if (Math.abs(ratio - 1) < 0.005) return "A and B are equally fast";
+  return ratio > 1 ? `B is ${shown(ratio)}× as fast as A` : `A is ${shown(1 / ratio)}× as fast as B`;
 };
 const settingText = (id, texts) => (TICKS.includes(id) ? (texts[id] === "true" ? "yes" : "no") : field(id).tagName === "SELECT" ? [...field(id).options].find(({ value }) => value === texts[id])?.text ?? "" : texts[id] || "not given");
 const linesOfComparison = (sides) => {
@@ -22,7 +22,7 @@ const linesOfComparison = (sides) => {
     ["training", ...figures.map(({ training }) => training[0])],
     ["cost", ...figures.map(({ cost }) => cost[0])],
     ["memory", ...figures.map(({ memory }) => `${memory[0]}, ${memory[1]}`)],
-    ["warnings", ...each((choice, result) => warningsOf(choice, result).join("; ") || "none")],
+    ["warnings", ...each((choice, result) => warningsOf(choice, result).map((text) => element("p", {}, text)))],
   ];
 };
 // Throughputs whose intervals do not touch are in a sure order.
@@ -48,9 +48,9 @@ const showComparison = (texts, choice) => {
   field("keep").textContent = kept ? "Keep this one as A instead" : "Compare: keep this as A";
   if (!kept) return;
   const sides = [{ texts: keptTexts, choice: kept }, { texts, choice }];
-  field("verdict").textContent = `B is ${fasterText(kept, choice)} A. ${isSure(sides) ? "Their intervals do not touch." : "Their intervals overlap, so the order is not certain."}`;
+  field("verdict").textContent = `${verdictText(kept, choice)}, in images per second. ${isSure(sides) ? "Their intervals do not touch." : "Their intervals overlap, so the order is not certain."}`;
   field("comparison-rows").replaceChildren(...linesOfComparison(sides).map(([title, ...cells]) =>
-    element("tr", {}, element("th", { scope: "row" }, title), ...cells.map((cell) => element("td", {}, cell)))));
+    element("tr", {}, element("th", { scope: "row" }, title), ...cells.map((cell) => element("td", {}, ...[cell].flat())))));
   showShares(sides.map((side) => computed(side.choice.gpu, side.choice)));
 };
 const startComparison = () => {

@@ -32,10 +32,10 @@ const searchable = (id, groups, chosen) => {
     if (!number) list.append(element("div", { class: "heading", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "nothing matches"));
   };
   const open = (search) => {
-    if (!isOpen()) before = input.value;
     fill(search);
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
+    list.scrollIntoView({ block: "nearest" });
     mark(search ? 0 : options().findIndex(({ dataset }) => dataset.name === before));
   };
   const close = (name) => {
@@ -46,13 +46,21 @@ const searchable = (id, groups, chosen) => {
     if (input.value !== before) chosen();
     before = input.value;
   };
+  // The name that a text without a choice means: one written otherwise, or the only one that matches.
+  const meant = () => {
+    const text = input.value.trim();
+    const names = options().map(({ dataset }) => dataset.name).filter(Boolean);
+    const same = names.find((name) => name.toLowerCase() === text.toLowerCase());
+    return same ?? (names.length === 1 ? names[0] : text || before);
+  };
+  input.addEventListener("focus", () => (before = input.value));
   input.addEventListener("input", () => open(input.value));
   input.addEventListener("click", () => {
     if (isOpen()) return;
     input.select();
     open("");
   });
-  input.addEventListener("blur", () => isOpen() && close());
+  input.addEventListener("blur", () => isOpen() && close(meant()));
   input.addEventListener("keydown", (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (move && !isOpen()) open("");

@@ -23,6 +23,12 @@ const showFields = (choice) => {
   const listed = priceOf(choice.gpu, { ...choice, price: null });
   field("price").placeholder = Number.isFinite(listed) ? `${shown(listed)}, listed` : "not listed";
 };
+// The address follows a moment later: browsers refuse very many changes in a row.
+let pending = 0;
+const keepAddress = (texts) => {
+  clearTimeout(pending);
+  pending = setTimeout(() => history.replaceState(null, "", addressOf(texts, keptTexts)), 200);
+};
 const show = () => {
   const texts = textsOfForm();
   const choice = choiceOf(texts);
@@ -36,19 +42,16 @@ const show = () => {
   showAnswer(choice, result, keptChoice());
   showTerms(result);
   showRanking(choice);
-  try {
-    history.replaceState(null, "", addressOf(texts, keptTexts));
-  } catch {
-    // A browser may refuse inside a frame or after very many changes; the page works without it.
-  }
+  keepAddress(texts);
 };
 const changed = () => {
   refused = "";
   show();
 };
 
-const readAddress = () => {
-  const parameters = new URLSearchParams(location.hash.slice(1));
+const readAddress = (fragment = location.hash.slice(1)) => {
+  clearTimeout(pending);
+  const parameters = new URLSearchParams(fragment);
   const { texts, said } = textsOfAddress(parameters);
   fillForm(texts);
   refused = said;
@@ -71,7 +74,7 @@ const fillLists = () => {
 };
 const copyLink = async () => {
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(location.href.split("#")[0] + addressOf(textsOfForm(), keptTexts));
     field("shared").textContent = "Link copied.";
   } catch {
     field("shared").textContent = "The address of this page is the link: copy it from the address bar.";
@@ -110,6 +113,10 @@ const listen = () => {
     show();
   });
 };
+// On a wide screen the form stays in view; where it is higher than the screen, its end does.
+const stick = () => (field("form").style.top = `${Math.min(12, innerHeight - field("form").offsetHeight - 72)}px`);
+new ResizeObserver(stick).observe(field("form"));
+window.addEventListener("resize", stick);
 fillLists();
 startComparison();
 startNetworks();
