@@ -49,7 +49,8 @@ pytestmark = [
 ANSWERS = """links => links.map(link => {
   readAddress(link);
   show();
-  const seen = (id) => [...document.querySelectorAll(`#${id} li`)].map(item => item.textContent);
+  const texts = (id) => [...document.querySelectorAll(`#${id} [data-text]`)];
+  const seen = (id) => texts(id).map(item => item.textContent);
   const terms = [...document.querySelectorAll("[data-term]:not([hidden])")];
   const { dataset, textContent } = document.getElementById("time");
   return { fault: document.getElementById("fault").textContent, shown: textContent, ...dataset,

@@ -54,10 +54,20 @@ const showErrors = (choice) => {
   field("sure").hidden = !Object.keys(FORMULA.errors.gpu).length && FORMULA.errors.overall[0] === null;
   field("sure-text").textContent = sureText(choice);
   field("sure-rows").replaceChildren(...lines.map(([of, error, more]) =>
-    element("tr", {}, element("th", { scope: "row" }, of), element("td", { class: "n" }, error), element("td", { class: "n soft" }, more))));
+    element("tr", {}, element("th", { scope: "row" }, of, element("small", {}, more)), element("td", { class: "n" }, error))));
 };
 
-const listOf = (texts) => texts.map((text) => element("li", {}, text));
+const listOf = (texts) => texts.map((text) => element("li", { "data-text": "" }, text));
+// Ranges that are left by many features are one line that unfolds.
+const FEW_RANGES = 2;
+const showWarnings = (warnings, { features }) => {
+  const far = FORMULA.features.filter((feature) => isOutside(feature, features[feature.name])).length;
+  const isOpen = field("warnings").querySelector("details")?.open ?? false;
+  if (far <= FEW_RANGES) return field("warnings").replaceChildren(...listOf(warnings));
+  const folded = element("details", {}, element("summary", {}, `${far} features are outside the training range`), element("ul", {}, ...listOf(warnings.slice(0, far))));
+  folded.open = isOpen;
+  return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
+};
 const showAnswer = (choice, result, kept) => {
   const { seconds, allReduce } = result;
   const warnings = warningsOf(choice, result);
@@ -72,7 +82,7 @@ const showAnswer = (choice, result, kept) => {
     field(`${name}-remark`).textContent = remark;
   }
   field("memory").classList.toggle("bad", fits === FORMULA.said.fits.no);
-  field("warnings").replaceChildren(...listOf(warnings));
+  showWarnings(warnings, result);
   field("notes").replaceChildren(...listOf(notesOf(choice, result)));
   showErrors(choice);
   const parts = [`${shown(imagesPerSecond(choice, seconds))} images/s`, warnings.length ? counted(warnings.length, "warning") : "", kept ? verdictText(kept, choice) : ""];
