@@ -27,6 +27,10 @@ _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 # What the time of a feature goes into, for readers who do not know the feature; equal titles are one share.
 _PRODUCTS, _GROUPED, _DEPTHWISE = "matrix products", "grouped convolutions", "depthwise convolutions"
 _UNFOLDING = "unfolding of images for convolutions"
+_BUCKETS, _TENSORS = "all-reduce of the gradients", "all-reduce of single tensors"
+_SERVERS, _REPLICAS = "traffic with parameter servers", "copies and launches of DataParallel"
+_MANY = "further work on one GPU"  # instead of more titles than a line holds
+_MOST_TITLES = 2
 _TITLES = {
     "conv3x3_matrix_s": _PRODUCTS,
     "other_matrix_s": _PRODUCTS,
@@ -54,6 +58,14 @@ _TITLES = {
     "iteration_overhead_s": "fixed cost of an iteration",
     "least_time_s": "least time that the hardware allows",
     "input_copy_s": "copy of the images to the GPU",
+    "bucket_wait_s": "waiting for the slowest GPU",
+    **dict.fromkeys(
+        ["bucket_transfer_s", "bucket_node_s", "bucket_network_s", "bucket_staged_s", "bucket_latency_s"],
+        _BUCKETS,
+    ),
+    **dict.fromkeys(["tensor_node_s", "tensor_network_s", "tensor_staged_s", "tensor_launch_s"], _TENSORS),
+    **dict.fromkeys(["server_node_s", "server_network_s"], _SERVERS),
+    **dict.fromkeys(["replica_transfer_s", "replica_host_s"], _REPLICAS),
 }
 
 
@@ -96,8 +108,10 @@ def _described(terms: Sequence[Expression], formula: Formula) -> tuple[TermWords
 
 def _title(term: Expression, formula: Formula) -> str:
     """Return what the times of a term go into; empty where one of them has no title."""
-    titles = [_TITLES.get(spec.name, "") for spec in _times(term, formula)]
-    return " and ".join(dict.fromkeys(titles)) if all(titles) else ""
+    titles = dict.fromkeys(_TITLES.get(spec.name, "") for spec in _times(term, formula))
+    if "" in titles:
+        return ""
+    return _MANY if len(titles) > _MOST_TITLES else " and ".join(titles)
 
 
 def _name(term: Expression, formula: Formula) -> str:

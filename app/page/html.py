@@ -17,7 +17,7 @@ from trainlaw.app.models.errors import (
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import script_of, titled_parts
+from trainlaw.app.page.script import names_kinds, script_of, titled_parts
 from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import Table, render
 from trainlaw.app.text.numbers import show_number, show_percent
@@ -81,6 +81,7 @@ def run_page_html(formula: Formula) -> str:
         currency=read_prices(Path(EXAMPLE)).currency,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
         shares=_shares(formula),
+        names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
         expression=mathml_expression(formula.expression, mathml_symbols(formula)),
         symbols=_symbol_table(formula),

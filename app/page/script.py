@@ -57,7 +57,7 @@ from trainlaw.validate.applicability import KEY
 
 #: Files of the folder of templates, in the order in which the script needs them.
 SCRIPT_FILES = (
-    "numbers", "law", "warnings", "choice", "lists", "answer", "terms", "ranking", "comparison", "network",
+    "numbers", "law", "warnings", "choice", "lists", "answer", "terms", "ranking", "comparison", "custom_cnn",
     "start",
 )  # fmt: skip
 # What the user chooses; no table of GPUs or CNNs has it.
@@ -142,6 +142,11 @@ def literal(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+def names_kinds(formula: Formula) -> bool:
+    """Return whether a formula says which kinds of GPU its training runs are on."""
+    return formula.provenance.get("generations") is not None
+
+
 def titled_parts(formula: Formula) -> dict[str, list[int]]:
     """Return the places of the parts of a formula (`parts_of`) by what their time goes into."""
     found: dict[str, list[int]] = {}
@@ -168,6 +173,7 @@ def _facts(formula: Formula, used: set[str]) -> dict[str, Any]:
         "optional": list(_OPTIONAL.values()),
         "known": [field for name, field in _OPTIONAL.items() if name in used],
         "coversGpus": handling(formula).covers_multi_gpu,
+        "namesKinds": names_kinds(formula),
         "titles": list(titled_parts(formula)),
     }
 

@@ -381,15 +381,17 @@ DROP = """([name, text]) => {
   moved.items.add(new File([text], name));
   document.dispatchEvent(new DragEvent("drop", { dataTransfer: moved, bubbles: true, cancelable: true }));
 }"""
-SAID = "document.getElementById('own-said').textContent"
+SAID = "document.getElementById('custom-said').textContent"
 
 
-def test_an_own_network_is_dropped_and_bad_files_get_one_line(opened, page_file, law, tmp_path):
+def test_a_custom_cnn_is_dropped_and_bad_files_get_one_line(opened, page_file, law, tmp_path):
     facts = named_cnn("resnet50", 320)
     good = json.loads(cnn_json(facts)) | {"cnn": "mine <b>", "cnn_base": "mine"}
     page = opened(page_file, "gpu=T4&batch=16&precision=fp32")
     page.evaluate(DROP, ["mine.json", json.dumps(good)])
-    assert eventually(page, "document.getElementById('cnn').value === 'mine <b>, 320 px, 1000 classes (own)'")
+    assert eventually(
+        page, "document.getElementById('cnn').value === 'mine <b>, 320 px, 1000 classes (custom)'"
+    )
     (expected,) = predict_runs(law, one_run("resnet50", "T4", 16, 320, Setup("fp32")))
     assert float(page.get_attribute("#time", "data-seconds")) == pytest.approx(expected.time_s, rel=1e-12)
     without = {**good, "counts": {k: v for k, v in good["counts"].items() if k != "params"}}
@@ -401,7 +403,7 @@ def test_an_own_network_is_dropped_and_bad_files_get_one_line(opened, page_file,
     for place, (words, text) in enumerate(bad.items()):
         path = tmp_path / f"bad-{place}.json"
         path.write_text(text)
-        page.set_input_files("#own", path)
+        page.set_input_files("#custom", path)
         said = eventually(page, f"{SAID}.startsWith('bad-{place}') && {SAID}")
         assert words in said and "\n" not in said and "trainlaw cnn show" in said
     assert page.input_value("#cnn").startswith("mine")

@@ -76,7 +76,7 @@ const showAnswer = (choice, result, kept) => {
   field("time").textContent = duration(seconds);
   Object.assign(field("time").dataset, { seconds, interval: ends ? ends.join(" ") : "", allReduce, memory: `${least} ${usual} ${fits}` });
   field("interval").textContent = intervalText(choice, result);
-  field("all-reduce").textContent = choice.gpus > 1 ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${percent((100 * (seconds - allReduce)) / seconds)}` : "";
+  field("all-reduce").textContent = choice.gpus > 1 && !FORMULA.coversGpus ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${percent((100 * (seconds - allReduce)) / seconds)}` : "";
   for (const [name, [value, remark]] of Object.entries(figuresOf(choice, result))) {
     field(name).textContent = value;
     field(`${name}-remark`).textContent = remark;

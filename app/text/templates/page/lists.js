@@ -80,12 +80,15 @@ const searchable = (id, groups, chosen) => {
 
 const gpuGroups = () => {
   const names = Object.keys(GPUS).map((name) => [name, [GPUS[name].generation, GPUS[name].memory_bytes && `${gigabytes(GPUS[name].memory_bytes)} GB`].filter(Boolean).join(" · ")]);
-  return [["kinds with training runs", names.filter(([name]) => !("unseen" in GPUS[name]))], ["never measured kinds", names.filter(([name]) => "unseen" in GPUS[name])]];
+  const isUnseen = ([name]) => "unseen" in GPUS[name];
+  const first = FORMULA.namesKinds ? "kinds with training runs" : "all GPUs";
+  return [[first, names.filter((item) => !isUnseen(item))], ["never measured kinds", names.filter(isUnseen)]];
 };
 const cnnGroups = () => {
   const names = Object.keys(CNNS).map((label) => [label, ""]);
   const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
-  const own = names.filter(([label]) => CNNS[label].is_own);
-  const known = names.filter(([label]) => !CNNS[label].is_own);
-  return [["your own", own], ["with training runs", known.filter(isSeen)], ["without training runs", known.filter((item) => !isSeen(item))]];
+  const custom = names.filter(([label]) => CNNS[label].is_custom);
+  const known = names.filter(([label]) => !CNNS[label].is_custom);
+  if (!Object.keys(FORMULA.errors.cnn).length) return [["custom", custom], ["all CNNs", known]];
+  return [["custom", custom], ["with training runs", known.filter(isSeen)], ["without training runs", known.filter((item) => !isSeen(item))]];
 };

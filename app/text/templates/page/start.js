@@ -119,7 +119,7 @@ new ResizeObserver(stick).observe(field("form"));
 window.addEventListener("resize", stick);
 fillLists();
 startComparison();
-startNetworks();
+startCustomCnns();
 listen();
 readAddress();
 show();
