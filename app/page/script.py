@@ -8,6 +8,7 @@ from typing import Any
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.resolve import unknown_sentence
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
+from trainlaw.app.models.calibration import other_gpu_warning
 from trainlaw.app.models.errors import (
     BY_CNN,
     BY_GPU,
@@ -211,6 +212,7 @@ def _sentences(formula: Formula) -> dict[str, Any]:
         "fits": {"yes": FITS, "perhaps": MAY_NOT_FIT, "no": CANNOT_FIT, "unknown": NOT_KNOWN},
         "rough": ROUGH_MEMORY,
         "ignored": ignored_settings(formula),
+        "uncalibrated": other_gpu_warning(formula, ""),  # of a GPU whose rates are changed
         "host": host_sentence("{batch}", "{launch}"),
         "hostUnknown": host_sentence("{batch}", ""),
         "several": {} if handling(formula).covers_multi_gpu else _assumptions(),

@@ -61,7 +61,7 @@ def _cnns(formula: Formula, names: set[str]) -> _Rows:
     """Return the CNNs, those of architectures with training runs first."""
     rows = _columns(cnn_rows(), names)
     seen = {line.name for line in error_lines(formula, BY_CNN)}
-    return dict(sorted(rows.items(), key=lambda item: item[1]["cnn_base"] not in seen))
+    return dict(sorted(rows.items(), key=lambda item: (item[1]["cnn_base"] not in seen, item[0].lower())))
 
 
 def _of_precision(formula: Formula, name: str) -> dict[str, str | list[str]]:

@@ -231,6 +231,12 @@ HOST_LAW = (
 SEVERAL_LAW = "3 * total_compute_s + 0.9 * ring_s + 0.001 * log2_gpus + 0.002 * iteration_overhead_s / 0.001"
 
 
+def calibrated(_):
+    law = load_formula(BUILT_IN)
+    known = {"gpus": ["T4", "B200"], "precisions": ["fp32"]}
+    return replace(law, provenance={**law.provenance, "calibrated": known})
+
+
 def of_text(text, **more):
     expression = parse_text(text)
     return Formula(expression, feature_specs(variables(expression)), TARGET, **more)
@@ -241,9 +247,10 @@ def of_text(text, **more):
     [
         (with_joint_range, "unlike any"),
         (lambda _: of_text(HOST_LAW, errors={"interval": {"factor": 2.0}}), "no term of the formula depends"),
+        (calibrated, "the law is calibrated to"),
         (lambda _: of_text(SEVERAL_LAW, scope="multi_gpu_run"), "no term of the formula depends"),
     ],
-    ids=["joint range", "host", "several GPUs"],
+    ids=["joint range", "host", "calibrated", "several GPUs"],
 )
 def test_other_formulas_are_computed_as_well(make, words, opened, formula, tmp_path):
     law = make(formula)

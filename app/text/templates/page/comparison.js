@@ -9,20 +9,23 @@ const verdictText = (kept, choice) => {
   return ratio > 1 ? `B is ${shown(ratio)}× as fast as A` : `A is ${shown(1 / ratio)}× as fast as B`;
 };
 const settingText = (id, texts) => (TICKS.includes(id) ? (texts[id] === "true" ? "yes" : "no") : field(id).tagName === "SELECT" ? [...field(id).options].find(({ value }) => value === texts[id])?.text ?? "" : texts[id] || "not given");
+const paragraphs = (texts) => (texts.length ? texts : ["none"]).map((text) => element("p", {}, text));
 const linesOfComparison = (sides) => {
   const results = sides.map(({ choice }) => computed(choice.gpu, choice));
   const each = (show) => sides.map(({ choice }, place) => show(choice, results[place]));
   const figures = each(figuresOf);
   const differing = FIELDS.filter((id) => sides[0].texts[id] !== sides[1].texts[id]);
+  const used = sides.map(({ choice }) => precisionOf(choice.gpu, choice));
   return [
     ...differing.map((id) => [labelOf(id), ...sides.map(({ texts }) => settingText(id, texts))]),
+    ...(used[0] === used[1] || differing.includes("precision") ? [] : [["precision used", ...used]]),
     ["time of an iteration", ...each((choice, { seconds }) => duration(seconds))],
     [`${FORMULA.level} % interval`, ...each((choice, result) => endsOf(result, choice)?.map(duration).join(" to ") ?? "no interval")],
     ["throughput", ...figures.map(({ throughput }) => throughput[0])],
     ["training", ...figures.map(({ training }) => training[0])],
     ["cost", ...figures.map(({ cost }) => cost[0])],
     ["memory", ...figures.map(({ memory }) => `${memory[0]}, ${memory[1]}`)],
-    ["warnings", ...each((choice, result) => warningsOf(choice, result).map((text) => element("p", {}, text)))],
+    ["warnings", ...each((choice, result) => paragraphs(warningsOf(choice, result)))],
   ];
 };
 // Throughputs whose intervals do not touch are in a sure order.

@@ -7,10 +7,9 @@ const isJointlyOutside = (features) => {
   const squares = joint.whitening.map((row) => row.reduce((sum, weight, index) => sum + weight * place[index], 0) ** 2);
   return !(Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length) <= joint.limit);
 };
-const changedName = (gpu, choice) => {
-  const changes = ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
-  return changes.length ? `${gpu} with ${changes.join(", ")}` : gpu;
-};
+const changesOf = (choice) => ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
+const isChanged = (choice) => changesOf(choice).length > 0;
+const changedName = (gpu, choice) => (isChanged(choice) ? `${gpu} with ${changesOf(choice).join(", ")}` : gpu);
 const memoryWarning = (choice, columns) => {
   const { least, usual, held, fits } = memoryOf(columns);
   const sentence = FORMULA.said.memory[fits];
@@ -42,7 +41,7 @@ const warningsOf = (choice, { gpu, columns, features, seconds }) => {
     ...(specifications.unknown ?? []).map((name) => filled(said.unknown, { name, gpu: changedName(gpu, choice) })),
     ...memoryWarning(choice, columns),
     ...ignoredWarnings(choice),
-    ...(specifications.uncalibrated ?? []),
+    ...(isChanged(choice) ? said.uncalibrated : (specifications.uncalibrated ?? [])),
     ...precision.uncalibrated,
     ...hostWarning(choice, features),
     ...(choice.gpus > 1 && said.several[choice.algorithm] ? [said.several[choice.algorithm]] : []),
