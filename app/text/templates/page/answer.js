@@ -15,24 +15,38 @@ const figuresOf = (choice, result) => {
   const epochs = `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`;
   const from = choice.price === null ? `price list: ${PRICES.origin}` : "your price";
   return {
-    throughput: [`${shown(imagesPerSecond(choice, seconds))} images/s`, choice.gpus > 1 ? `on ${choice.gpus.toLocaleString("en")} GPUs` : ""],
+    throughput: [
+      `${shown(imagesPerSecond(choice, seconds))} images/s`,
+      choice.gpus > 1 ? `on ${choice.gpus.toLocaleString("en")} GPUs` : "",
+    ],
     memory: [fits, `at least ${gigabytes(least)} GB, ${gigabytes(usual)} GB in total`],
     training: [hours(seconds), `${epochs}${spanText(ends, hours)}`],
-    cost: [cost(seconds), Number.isFinite(price) ? `at ${money(price)} per GPU and hour, ${from}${spanText(ends, cost)}` : "no listed price: enter yours under “A whole training”"],
+    cost: [
+      cost(seconds),
+      Number.isFinite(price)
+        ? `at ${money(price)} per GPU and hour, ${from}${spanText(ends, cost)}`
+        : "no listed price: enter yours under “A whole training”",
+    ],
   };
 };
 
 // What held-out errors say of this answer, the nearest kind first: [of what, error, how many runs].
 const classOf = (gpu, choice) => {
   const { ownClass, lastWord } = FORMULA.errors;
-  return GPUS[gpu].vendor === ownClass ? ownClass : precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
+  return GPUS[gpu].vendor === ownClass
+    ? ownClass
+    : precisionOf(gpu, choice) + (choice.layout === "channels_last" ? lastWord : "");
 };
 const errorsOf = (choice) => {
   const { gpu: groups, precision, cnn, overall, heldOut } = FORMULA.errors;
   const used = precisionOf(choice.gpu, choice);
   const base = CNNS[choice.cnn].cnn_base;
-  const line = (table, key, title) => (Object.hasOwn(table, key) ? [title, percent(table[key][0]), counted(table[key][1], "run")] : [title, "never measured", ""]);
-  const span = overall[1] === null ? "" : `${FORMULA.level} % interval ${percent(overall[1])} to ${percent(overall[2])}`;
+  const line = (table, key, title) =>
+    Object.hasOwn(table, key)
+      ? [title, percent(table[key][0]), counted(table[key][1], "run")]
+      : [title, "never measured", ""];
+  const span =
+    overall[1] === null ? "" : `${FORMULA.level} % interval ${percent(overall[1])} to ${percent(overall[2])}`;
   return [
     line(groups, GPUS[choice.gpu].group, `this GPU's chip (${GPUS[choice.gpu].group || "unknown"})`),
     ...(Object.keys(precision).length ? [line(precision, used, `precision ${used}`)] : []),
@@ -53,8 +67,16 @@ const showErrors = (choice) => {
   const lines = errorsOf(choice);
   field("sure").hidden = !Object.keys(FORMULA.errors.gpu).length && FORMULA.errors.overall[0] === null;
   field("sure-text").textContent = sureText(choice);
-  field("sure-rows").replaceChildren(...lines.map(([of, error, more]) =>
-    element("tr", {}, element("th", { scope: "row" }, of, element("small", {}, more)), element("td", { class: "n" }, error))));
+  field("sure-rows").replaceChildren(
+    ...lines.map(([of, error, more]) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, of, element("small", {}, more)),
+        element("td", { class: "n" }, error),
+      ),
+    ),
+  );
 };
 
 const listOf = (texts) => texts.map((text) => element("li", { "data-text": "" }, text));
@@ -64,7 +86,12 @@ const showWarnings = (warnings, { features }) => {
   const far = FORMULA.features.filter((feature) => isOutside(feature, features[feature.name])).length;
   const isOpen = field("warnings").querySelector("details")?.open ?? false;
   if (far <= FEW_RANGES) return field("warnings").replaceChildren(...listOf(warnings));
-  const folded = element("details", {}, element("summary", {}, `${far} features are outside the training range`), element("ul", {}, ...listOf(warnings.slice(0, far))));
+  const folded = element(
+    "details",
+    {},
+    element("summary", {}, `${far} features are outside the training range`),
+    element("ul", {}, ...listOf(warnings.slice(0, far))),
+  );
   folded.open = isOpen;
   return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
 };
@@ -74,9 +101,17 @@ const showAnswer = (choice, result, kept) => {
   const ends = endsOf(result, choice);
   const { least, usual, fits } = memoryOf(result.columns);
   field("time").textContent = duration(seconds);
-  Object.assign(field("time").dataset, { seconds, interval: ends ? ends.join(" ") : "", allReduce, memory: `${least} ${usual} ${fits}` });
+  Object.assign(field("time").dataset, {
+    seconds,
+    interval: ends ? ends.join(" ") : "",
+    allReduce,
+    memory: `${least} ${usual} ${fits}`,
+  });
   field("interval").textContent = intervalText(choice, result);
-  field("all-reduce").textContent = choice.gpus > 1 && !FORMULA.coversGpus ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${percent((100 * (seconds - allReduce)) / seconds)}` : "";
+  field("all-reduce").textContent =
+    choice.gpus > 1 && !FORMULA.coversGpus
+      ? `including ${duration(allReduce)} for the all-reduce; scaling efficiency ${percent((100 * (seconds - allReduce)) / seconds)}`
+      : "";
   for (const [name, [value, remark]] of Object.entries(figuresOf(choice, result))) {
     field(name).textContent = value;
     field(`${name}-remark`).textContent = remark;
@@ -85,7 +120,11 @@ const showAnswer = (choice, result, kept) => {
   showWarnings(warnings, result);
   field("notes").replaceChildren(...listOf(notesOf(choice, result)));
   showErrors(choice);
-  const parts = [`${shown(imagesPerSecond(choice, seconds))} images/s`, warnings.length ? counted(warnings.length, "warning") : "", kept ? verdictText(kept, choice) : ""];
+  const parts = [
+    `${shown(imagesPerSecond(choice, seconds))} images/s`,
+    warnings.length ? counted(warnings.length, "warning") : "",
+    kept ? verdictText(kept, choice) : "",
+  ];
   field("glance-time").textContent = duration(seconds);
   field("glance-more").textContent = parts.filter(Boolean).join(" · ");
 };

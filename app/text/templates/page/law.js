@@ -8,7 +8,8 @@ const linkFacts = (place, link) => ({
   [`${place}_latency_s`]: link ? link.latency_s : 0,
 });
 const scaled = (specifications, choice) => {
-  const factorOf = (name) => (name.endsWith("_flop_per_s") ? choice.peak : name.startsWith("bandwidth_") ? choice.bandwidth : 1);
+  const factorOf = (name) =>
+    name.endsWith("_flop_per_s") ? choice.peak : name.startsWith("bandwidth_") ? choice.bandwidth : 1;
   const change = ([name, value]) => [name, typeof value === "number" ? value * factorOf(name) : value];
   return Object.fromEntries(Object.entries(specifications).map(change));
 };
@@ -44,10 +45,11 @@ const columnsOf = (gpu, choice) => {
   };
 };
 // A constant that differs by group is passed along with the features, under its own name.
-const groupConstants = (choice) => FORMULA.grouped.map(({ name, values, default: other }, index) => {
-  const group = choice[`group-${index}`];
-  return [name, Object.hasOwn(values, group) ? values[group] : other];
-});
+const groupConstants = (choice) =>
+  FORMULA.grouped.map(({ name, values, default: other }, index) => {
+    const group = choice[`group-${index}`];
+    return [name, Object.hasOwn(values, group) ? values[group] : other];
+  });
 const computed = (gpu, choice) => {
   const columns = columnsOf(gpu, choice);
   const features = Object.fromEntries(groupConstants(choice));
@@ -67,7 +69,8 @@ const endsOf = (result, choice) => {
   const factor = factorOf(result.gpu, choice);
   return factor && Number.isFinite(result.seconds) ? [result.seconds / factor, result.seconds * factor] : null;
 };
-const isNeverMeasured = (gpu, choice) => "unseen" in GPUS[gpu] || PRECISIONS[precisionOf(gpu, choice)].untrained.length > 0;
+const isNeverMeasured = (gpu, choice) =>
+  "unseen" in GPUS[gpu] || PRECISIONS[precisionOf(gpu, choice)].untrained.length > 0;
 
 const memoryOf = (columns) => {
   const { memory, held: share, margin, said } = FORMULA;
@@ -78,10 +81,13 @@ const memoryOf = (columns) => {
 };
 
 // A whole training; the last iteration of an epoch may have fewer images.
-const hoursOf = (choice, seconds) => (choice.epochs * Math.ceil(choice.images / (choice.gpus * choice.batch)) * seconds) / 3600;
+const hoursOf = (choice, seconds) =>
+  (choice.epochs * Math.ceil(choice.images / (choice.gpus * choice.batch)) * seconds) / 3600;
 const priceOf = (gpu, choice) => {
   const listed = PRICES.of[gpu] ?? {};
-  return choice.price !== null && gpu === choice.gpu ? choice.price : listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN;
+  return choice.price !== null && gpu === choice.gpu
+    ? choice.price
+    : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
 };
 const costOf = (gpu, choice, seconds) => hoursOf(choice, seconds) * choice.gpus * priceOf(gpu, choice);
 const money = (amount) => (Number.isFinite(amount) ? `${shown(amount)} ${PRICES.currency}` : "–");

@@ -12,18 +12,24 @@ const shown = (value, digits = 3) => {
   const decimals = size ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : 0;
   return value.toLocaleString("en", { maximumFractionDigits: decimals, roundingMode: "halfEven" });
 };
-const STEPS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+const STEPS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+];
 const duration = (seconds) => {
   if (!Number.isFinite(seconds)) return "not defined";
   const [size, unit] = STEPS.find(([size]) => Math.abs(seconds) >= size) ?? STEPS.at(-1);
   return `${shown(seconds / size)} ${unit}`;
 };
-const hoursText = (hours) => (Number.isFinite(hours) ? (hours < 100 ? `${shown(hours)} h` : `${shown(hours / 24)} d`) : "–");
+const hoursText = (hours) =>
+  Number.isFinite(hours) ? (hours < 100 ? `${shown(hours)} h` : `${shown(hours / 24)} d`) : "–";
 const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
 const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
 const percent = (value) => `${value.toFixed(1)} %`;
 const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
-const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(values, name) ? String(values[name]) : whole));
+const filled = (sentence, values) =>
+  sentence.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(values, name) ? String(values[name]) : whole));
 
 const field = (id) => document.getElementById(id);
 const element = (tag, attributes = {}, ...children) => {

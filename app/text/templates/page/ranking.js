@@ -5,7 +5,13 @@ const speedText = (ratio) => `${shown(ratio)}×`;
 const remarksOf = (choice, result) => {
   const { fits } = memoryOf(result.columns);
   const far = FORMULA.features.some((feature) => isOutside(feature, result.features[feature.name]));
-  return [GPUS[result.gpu].generation, fits === FORMULA.said.fits.yes ? "" : fits, far ? "outside the training range" : ""].filter(Boolean).join(" · ");
+  return [
+    GPUS[result.gpu].generation,
+    fits === FORMULA.said.fits.yes ? "" : fits,
+    far ? "outside the training range" : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 };
 const take = (gpu) => {
   field("gpu").value = gpu;
@@ -19,7 +25,8 @@ const rowOf = (choice, result, most, own) => {
   const number = (text, more = "") => element("td", { class: `n ${more}` }, text);
   const ends = endsOf(result, choice)?.map((end) => end / most);
   const row = element(
-    "tr", gpu === choice.gpu ? { class: "chosen", "aria-current": "true" } : {},
+    "tr",
+    gpu === choice.gpu ? { class: "chosen", "aria-current": "true" } : {},
     element("th", { scope: "row" }, button, element("small", {}, remarksOf(choice, result))),
     number(duration(seconds)),
     element("td", { class: "wide" }, bar(seconds / most, ends, isNeverMeasured(gpu, choice) ? "hatched" : "")),
@@ -37,15 +44,23 @@ const orderOf = (choice) => {
   return field("order").value === "cost" ? byCost : byTime;
 };
 const showRanking = (choice) => {
-  const all = Object.keys(GPUS).map((gpu) => computed(gpu, choice)).filter(({ seconds }) => Number.isFinite(seconds)).sort(orderOf(choice));
+  const all = Object.keys(GPUS)
+    .map((gpu) => computed(gpu, choice))
+    .filter(({ seconds }) => Number.isFinite(seconds))
+    .sort(orderOf(choice));
   const own = all.find(({ gpu }) => gpu === choice.gpu);
   const words = wordsOf(field("search").value);
   const found = all.filter(({ gpu }) => matches(words, `${gpu} ${GPUS[gpu].generation} ${GPUS[gpu].vendor}`));
   const isUnseen = ({ gpu }) => isNeverMeasured(gpu, choice);
   const groups = { measured: found.filter((one) => !isUnseen(one)), unmeasured: found.filter(isUnseen) };
-  const part = (name) => groups[name].filter(({ gpu }, place) => everyGpu || place < FEW_GPUS[name] || gpu === choice.gpu);
+  const part = (name) =>
+    groups[name].filter(({ gpu }, place) => everyGpu || place < FEW_GPUS[name] || gpu === choice.gpu);
   const parts = { measured: part("measured"), unmeasured: part("unmeasured") };
-  const most = Math.max(...Object.values(parts).flat().map((one) => endsOf(one, choice)?.[1] ?? one.seconds));
+  const most = Math.max(
+    ...Object.values(parts)
+      .flat()
+      .map((one) => endsOf(one, choice)?.[1] ?? one.seconds),
+  );
   for (const [name, rows] of Object.entries(parts)) {
     field(`${name}-rows`).replaceChildren(...rows.map((result) => rowOf(choice, result, most, own)));
     field(`${name}-heading`).hidden = !rows.length;

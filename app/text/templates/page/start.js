@@ -1,7 +1,8 @@
 // The page as a whole: what is shown for the form, and what happens when something changes.
 let refused = ""; // what the address asks for and no list has; until something changes
 const sliderSteps = { batch: 4, gpus: 1 };
-const slide = (id) => (field(`${id}-slider`).value = String(Math.round(sliderSteps[id] * Math.log2(Number(field(id).value) || 1))));
+const slide = (id) =>
+  (field(`${id}-slider`).value = String(Math.round(sliderSteps[id] * Math.log2(Number(field(id).value) || 1))));
 const showFault = (fault) => {
   for (const id of FIELDS) field(id).toggleAttribute("aria-invalid", false);
   if (fault?.[0]) field(fault[0]).setAttribute("aria-invalid", "true");
@@ -13,8 +14,16 @@ const showFault = (fault) => {
 };
 const showFields = (choice) => {
   const several = choice.gpus > 1;
-  const there = { nodes: several, algorithm: several, largest: choice.nodes > 1, link: several && choice.gpus > choice.nodes, network: choice.nodes > 1, is_bucketed: several };
-  for (const [id, isThere] of Object.entries(there)) field(id).closest(".field").hidden = !isThere || (FORMULA.optional.includes(id) && !FORMULA.known.includes(id));
+  const there = {
+    nodes: several,
+    algorithm: several,
+    largest: choice.nodes > 1,
+    link: several && choice.gpus > choice.nodes,
+    network: choice.nodes > 1,
+    is_bucketed: several,
+  };
+  for (const [id, isThere] of Object.entries(there))
+    field(id).closest(".field").hidden = !isThere || (FORMULA.optional.includes(id) && !FORMULA.known.includes(id));
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
@@ -65,8 +74,14 @@ const readAddress = (fragment = location.hash.slice(1)) => {
 const fillLists = () => {
   const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
   fill("precision", Object.keys(PRECISIONS));
-  fill("link", Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"));
-  fill("network", Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"));
+  fill(
+    "link",
+    Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"),
+  );
+  fill(
+    "network",
+    Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"),
+  );
   fill("algorithm", Object.keys(ALGORITHMS));
   searchable("cnn", cnnGroups, changed);
   searchable("gpu", gpuGroups, changed);
@@ -87,7 +102,8 @@ const listen = () => {
       field(id).value = String(Math.round(2 ** (Number(event.target.value) / sliderSteps[id])));
       changed();
     });
-  for (const id of ["search", "order"]) field(id).addEventListener("input", () => faultOf(choiceOfForm()) ?? showRanking(choiceOfForm()));
+  for (const id of ["search", "order"])
+    field(id).addEventListener("input", () => faultOf(choiceOfForm()) ?? showRanking(choiceOfForm()));
   field("more").addEventListener("click", () => {
     everyGpu = !everyGpu;
     showRanking(choiceOfForm());

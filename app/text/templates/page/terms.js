@@ -24,12 +24,16 @@ const showNumbers = (features) => {
     place.textContent = quantity(features[feature.name], feature.unit);
     place.classList.toggle("outside", isOutside(feature, features[feature.name]));
   }
-  for (const place of document.querySelectorAll("[data-group]")) place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
+  for (const place of document.querySelectorAll("[data-group]"))
+    place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
 };
 const showTerms = (result) => {
   const times = timesOf(result);
   const known = Number.isFinite(result.seconds);
-  const rows = [...document.querySelectorAll("[data-term]")].map((row) => ({ row, time: times[Number(row.dataset.term)] }));
+  const rows = [...document.querySelectorAll("[data-term]")].map((row) => ({
+    row,
+    time: times[Number(row.dataset.term)],
+  }));
   for (const { row, time } of rows) {
     const share = time / result.seconds;
     row.hidden = !known || !(time > 0);
@@ -44,6 +48,7 @@ const showTerms = (result) => {
   rows.filter(({ row }) => row.hidden).forEach(({ row }) => lists[1].append(row));
   there.forEach(({ row }, place) => lists[place < FEW_TERMS ? 0 : 1].append(row));
   field("smaller").hidden = !smaller.length;
-  field("smaller-title").textContent = `${counted(smaller.length, "smaller share")}: ${duration(rest)}, ${percent((100 * rest) / result.seconds)}`;
+  field("smaller-title").textContent =
+    `${counted(smaller.length, "smaller share")}: ${duration(rest)}, ${percent((100 * rest) / result.seconds)}`;
   showNumbers(result.features);
 };

@@ -1,5 +1,6 @@
 // The warnings of `trainlaw predict`, in its order: its own sentences, with the numbers filled in here.
-const isOutside = (feature, value) => feature.low !== null && Number.isFinite(value) && !(value >= feature.low && value <= feature.high);
+const isOutside = (feature, value) =>
+  feature.low !== null && Number.isFinite(value) && !(value >= feature.low && value <= feature.high);
 const isJointlyOutside = (features) => {
   const joint = FORMULA.joint;
   if (!joint) return false;
@@ -7,7 +8,8 @@ const isJointlyOutside = (features) => {
   const squares = joint.whitening.map((row) => row.reduce((sum, weight, index) => sum + weight * place[index], 0) ** 2);
   return !(Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length) <= joint.limit);
 };
-const changesOf = (choice) => ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
+const changesOf = (choice) =>
+  ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
 const isChanged = (choice) => changesOf(choice).length > 0;
 const changedName = (gpu, choice) => (isChanged(choice) ? `${gpu} with ${changesOf(choice).join(", ")}` : gpu);
 const memoryWarning = (choice, columns) => {
@@ -21,11 +23,15 @@ const memoryWarning = (choice, columns) => {
 const hostWarning = (choice, features) => {
   if (!(FORMULA.hostMargin && FORMULA.hostMargin(features) > 0)) return [];
   const { host, hostUnknown } = FORMULA.said;
-  return [choice.launch === null ? filled(hostUnknown, choice) : filled(host, { ...choice, launch: duration(choice.launch) })];
+  return [
+    choice.launch === null ? filled(hostUnknown, choice) : filled(host, { ...choice, launch: duration(choice.launch) }),
+  ];
 };
 const ignoredWarnings = (choice) => {
   const stated = { layout: choice.layout !== "nchw", tuned: choice.is_tuned, host_launch_s: choice.launch !== null };
-  return Object.keys(FORMULA.said.ignored).filter((name) => stated[name]).map((name) => FORMULA.said.ignored[name]);
+  return Object.keys(FORMULA.said.ignored)
+    .filter((name) => stated[name])
+    .map((name) => FORMULA.said.ignored[name]);
 };
 const warningsOf = (choice, { gpu, columns, features, seconds }) => {
   const { said } = FORMULA;
