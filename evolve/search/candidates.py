@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from trainlaw.formulas.expression import with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
+# The worst group of a simpler formula may err by this factor more than the worst of the best formula.
+WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
 # Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
@@ -35,7 +37,10 @@ ROUND_DIGITS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A polished formula; held_out : losses (n_groups,) of each group, its constants fitted without it."""
+    """A polished formula.
+
+    held_out : losses (n_groups,) of each group, its constants fitted without it; groups of all divisions.
+    """
 
     expression: Expression
     loss: float
@@ -139,7 +144,17 @@ def is_sound(tree: Individual, problem: Problem) -> bool:
 
 
 def held_out_losses(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
-    """Return per tree the loss (n_groups,) of each group with constants refitted on all others."""
+    """Return per tree the loss (n_groups,) of each group with constants refitted on all others.
+
+    Groups of further divisions of the rows follow those of the first.
+    """
+    divided = [problem, *(replace(problem, rows=rows) for rows in problem.further_rows)]
+    losses = [_losses_without(trees, part, steps) for part in divided]
+    return [np.concatenate(found) for found in zip(*losses, strict=True)]
+
+
+def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
+    """Return per tree the loss (n_groups,) of each case of the problem, refitted on all other cases."""
     groups = problem.case_count
     if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
@@ -176,7 +191,8 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
     """Return one candidate by a rule of `CHOICES`.
 
     one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's by at most the
-    standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
+    standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired), and
+    whose worst group is hardly worse than the best one's.
     """
     finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
         candidates
@@ -191,7 +207,8 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
     for candidate in finite:
         difference = candidate.held_out - best.held_out
         error = float(np.std(difference)) / math.sqrt(difference.size)
-        if float(np.mean(difference)) <= error:
+        worst = float(np.max(candidate.held_out)) <= WORST_GROUP * float(np.max(best.held_out))
+        if float(np.mean(difference)) <= error and worst:
             return candidate
     return best
 
