@@ -19,6 +19,7 @@ from trainlaw.evolve.search.candidates import (
     values_of,
 )
 from trainlaw.evolve.search.loop import run, start_state
+from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_text, to_text
@@ -42,8 +43,14 @@ def test_one_standard_error_is_that_of_the_paired_difference():
     best = Candidate(Constant(1.0), 1.0, 2, np.array([1.0, 5.0, 9.0]))
     simpler = Candidate(Constant(1.0), 1.2, 1, np.array([1.2, 5.2, 9.2]))
     assert choose([simpler, best], "one_standard_error", 100) is best
-    noisy = Candidate(Constant(1.0), 1.2, 1, np.array([0.2, 5.2, 10.2]))
+    noisy = Candidate(Constant(1.0), 1.2, 1, np.array([0.2, 5.6, 9.8]))
     assert choose([noisy, best], "one_standard_error", 100) is noisy
+
+
+def test_a_much_worse_group_excludes_a_simpler_formula():
+    best = Candidate(Constant(1.0), 1.0, 2, np.array([1.0, 5.0, 9.0]))
+    worse = Candidate(Constant(1.0), 1.2, 1, np.array([0.2, 5.2, 10.2]))
+    assert choose([worse, best], "one_standard_error", 100) is best
 
 
 def test_candidates_without_finite_held_out_losses_are_not_chosen():
@@ -164,6 +171,21 @@ def test_held_out_losses_are_those_of_refits(typed_problem):
     for group in range(6):
         skip = np.array([group])
         assert losses[group] == typed_problem.fit([tree], 30, start=False, skip=skip)[0].cases[group]
+
+
+def test_groups_of_a_further_division_are_held_out_too(typed_rows, specs):
+    columns, y, groups = typed_rows
+    settings, halves = SearchSettings(population=40), np.arange(len(y)) % 2
+    problem = make_problem(
+        columns, y, specs.features, specs.target, settings, groups=groups, further_groups=[halves]
+    )
+    by_halves = make_problem(columns, y, specs.features, specs.target, settings, groups=halves)
+    tree = from_expression(parse_text("compute_s + memory_s"), problem.grammar)
+    (losses,) = held_out_losses([tree], problem, 30)
+    assert len(losses) == problem.case_count + 2
+    (alone,) = held_out_losses([tree], by_halves, 30)
+    assert losses[-2:] == pytest.approx(alone, rel=0.2)
+    assert losses[:-2] == pytest.approx(held_out_losses([tree], replace(problem, further_rows=()), 30)[0])
 
 
 def test_one_group_has_no_held_out_loss_but_its_own(typed_rows, specs, typed_problem):
