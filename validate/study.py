@@ -39,6 +39,7 @@ class FoldTask:
 
     X, groups, labels : numeric features (n_train, n_features), group labels (n_train,), shareable labels
     (n_train, n_labels). seconds : measured, (n_train,). unseen_X, unseen_labels : those of the test rows.
+    divisions : keywords with the labels that divide the training rows, (n_train, n_divisions), if asked for.
     """
 
     split: str
@@ -50,6 +51,7 @@ class FoldTask:
     labels: pd.DataFrame
     unseen_X: pd.DataFrame  # noqa: N815
     unseen_labels: pd.DataFrame
+    divisions: Mapping[str, pd.DataFrame]
     secrets: Secrets
 
 
@@ -97,7 +99,8 @@ def run_fold(task: FoldTask) -> FoldOutcome:
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
     # Copies, because an estimator that scales in place would change the rows of the others.
-    estimator.fit(task.X.copy(), task.seconds, task.groups, **_asked_labels(estimator, task.labels))
+    asked = _asked_labels(estimator, task.labels)
+    estimator.fit(task.X.copy(), task.seconds, task.groups, **asked, **task.divisions)
     # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
     asked = _asked_labels(estimator, task.unseen_labels)
@@ -120,6 +123,12 @@ def run_fold(task: FoldTask) -> FoldOutcome:
 def _asked_labels(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
     columns = list(getattr(estimator, "label_columns", ()))
     return {"labels": labels[columns]} if columns else {}
+
+
+def asked_divisions(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return those of the labels, (n_rows, n_labels), that the estimator asks for by `division_columns`."""
+    asked = getattr(estimator, "division_columns", ())
+    return {"divisions": labels[[name for name in asked if name in labels]]} if asked else {}
 
 
 @dataclass(frozen=True)
@@ -363,6 +372,7 @@ def _tasks(
                 labels=shareable.iloc[split.train],
                 unseen_X=runs.X.iloc[split.test],
                 unseen_labels=shareable.iloc[split.test],
+                divisions=asked_divisions(factory(), runs.labels.iloc[split.train]),
                 secrets=secrets,
             )
 

@@ -17,6 +17,7 @@ from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate import Estimator
+from trainlaw.validate.study import asked_divisions
 from trainlaw.validate.workers import WorkerPool, follow_parent
 
 # Each library with its own threads reads one of these when it is loaded.
@@ -113,14 +114,16 @@ def search_all_rows(
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
+    labels: pd.DataFrame,
 ) -> dict[str, object]:
     """Search on all rows; for use in a worker process.
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
-    Returns the chosen formula and the front that it was chosen from, as JSON for `searched_on_all_rows`.
+    labels : text, (n_runs, n_labels). Returns the chosen formula and the front that it was chosen from, as
+    JSON for `searched_on_all_rows`.
     """
     estimator = search()
-    estimator.fit(X, seconds, groups)
+    estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
     front = [
         {
             "formula": member.formula.to_json(),

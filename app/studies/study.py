@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json
+from trainlaw.app.models.errors import BY_GPU, OURS, SEED, SOURCES, errors_json
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
@@ -63,6 +63,7 @@ from trainlaw.validate import (
 from trainlaw.validate.applicability import KEY
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.support import supporting_sources
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
@@ -327,7 +328,8 @@ def _on_all_rows(
             if ended:
                 journal.keep(task, future.result())
 
-    future = pool.submit(search_all_rows, _estimator(material, seed), rows.X, rows.seconds, rows.groups)
+    of_rows = (rows.X, rows.seconds, rows.groups, rows.labels.astype(str))
+    future = pool.submit(search_all_rows, _estimator(material, seed), *of_rows)
     future.add_done_callback(keep)
     return future
 
@@ -481,6 +483,8 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
     if material.kind.has_joint_range:
         used = {name: own_rows.columns[name] for name in names}
         errors = {**errors, KEY: JointRange.fit(used, rows.groups).to_json()}
+    if rows.labels.get("source", pd.Series(dtype=str)).nunique() > 1 and rows.cnn_layers is None:
+        errors = {**errors, SOURCES: supporting_sources(found.formula, own_rows, rows.labels["source"])}
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},

@@ -21,6 +21,7 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     interval_of,
     overall_error,
+    weakly_supported,
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
@@ -61,7 +62,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula, its largest terms for `run`, and its stated error: one screen."""
     parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
     if error_lines(formula, BY_CNN):
-        parts += ["", headline(formula), *class_errors(formula)]
+        parts += ["", headline(formula), *class_errors(formula), *support_lines(formula)]
     return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
 
 
@@ -76,6 +77,12 @@ def class_errors(formula: Formula) -> list[str]:
         for level in KEPT
         if error_lines(formula, level)
     ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, KEPT[0]))
+
+
+def support_lines(formula: Formula) -> list[str]:
+    """Return a line that names the times which only one or two sources of measurements support."""
+    weak = [f"{name} ({', '.join(sources)})" for name, sources in weakly_supported(formula).items()]
+    return [f"supported by fewer than three sources of runs: {'; '.join(weak)}"] if weak else []
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -230,6 +237,7 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
             _per_cnn_text(formula, names[:_IN_A_ROW], titles[:_IN_A_ROW]),
             "",
             headline(formula),
+            *support_lines(formula),
         ]
     )
 

@@ -30,6 +30,10 @@ class WithHarness(Recorder):
     label_columns = ("harness",)
 
 
+class Divided(Recorder):
+    division_columns = ("harness", "no such label")
+
+
 @pytest.fixture
 def gpu_splits(toy):
     return leave_one_group_out(toy.labels["gpu_group"])
@@ -52,6 +56,16 @@ def test_an_estimator_sees_only_training_rows_and_features(toy, gpu_splits):
         assert y.tolist() == toy.seconds[split.train].tolist()
         assert split.held_out[0] not in set(groups)
         assert labels == {}
+
+
+def test_divisions_are_those_of_training_rows_and_reach_no_prediction(toy, gpu_splits):
+    Recorder.seen = []
+    result = run(toy, gpu_splits, {"recorder": Divided})
+    for split, (*_, given) in zip(gpu_splits, Recorder.seen, strict=True):
+        assert given.keys() == {"divisions"}
+        assert list(given["divisions"]) == ["harness"]
+        assert given["divisions"]["harness"].tolist() == toy.labels["harness"].iloc[split.train].tolist()
+    assert len(result.predictions) == len(toy.X)
 
 
 def test_shareable_labels_are_given_on_request(toy, gpu_splits):
@@ -237,6 +251,7 @@ def task(runs, factory, **changes):
         "labels": runs.labels[["harness"]].iloc[split.train],
         "unseen_X": runs.X.iloc[split.test],
         "unseen_labels": runs.labels[["harness"]].iloc[split.test],
+        "divisions": {},
         "secrets": fold_secrets(runs.X, runs.seconds, split),
     }
     return FoldTask(split.name, "model", factory, **{**given, **changes})
