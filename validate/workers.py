@@ -34,28 +34,31 @@ MOST_REPEATS = 3
 
 
 def run_tasks(
-    function: Callable[[Task], Outcome],
+    function: Callable[..., Outcome],
     tasks: Iterable[Task],
     workers: int = 1,
     executor: Executor | None = None,
+    *,
+    shared: tuple[object, ...] = (),
 ) -> Generator[Outcome, None, None]:
-    """Yield `function(task)` of each task on completion; in the order of the tasks only with one worker.
+    """Yield `function(task, *shared)` of each task on completion; in their order only with one worker.
 
     workers : number of simultaneous tasks; 1 without an executor runs them in this process. executor : used
-    instead of new processes, such as that of a cluster, and not shut down. A task whose worker process dies
-    is sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
+    instead of new processes, such as that of a cluster, and not shut down. shared : what all tasks need; the
+    same objects in every call, so that an executor can send them once. A task whose worker process dies is
+    sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
     """
     if workers == 1 and executor is None:
-        yield from map(function, tasks)
+        yield from (function(task, *shared) for task in tasks)
         return
     with WorkerPool(workers) if executor is None else nullcontext(executor) as pool:
         todo = iter(tasks)
-        running = {pool.submit(function, task) for task in islice(todo, workers)}
+        running = {pool.submit(function, task, *shared) for task in islice(todo, workers)}
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 # One in for each one out: tasks hold their data, so they are never all in memory.
-                running |= {pool.submit(function, task) for task in islice(todo, len(done))}
+                running |= {pool.submit(function, task, *shared) for task in islice(todo, len(done))}
                 for future in done:
                     yield future.result()
         except BrokenProcessPool:
