@@ -37,7 +37,7 @@ from trainlaw.validate.workers import run_tasks
 class FoldTable:
     """What all fits of a study share, whatever they hold out: everything but times.
 
-    X, groups, labels : numeric features (n_runs, n_features), group labels (n_runs,), text (n_runs, n_labels).
+    X : numeric features, (n_runs, n_features). groups : (n_runs,). labels : text, (n_runs, n_labels).
     """
 
     X: pd.DataFrame
