@@ -1,5 +1,6 @@
 """The command line: one command per job; invalid input prints one line and exits with status 2."""
 
+import atexit
 import gc
 import sys
 from typing import Annotated, Any
@@ -114,4 +115,6 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    # The interpreter collects when it ends; nothing is left that needs it, and pandas makes it slow.
+    atexit.register(gc.freeze)
     app(prog_name="trainlaw")
