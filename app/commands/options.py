@@ -91,6 +91,14 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+RestoreBatchnorm = Annotated[
+    bool | None,
+    typer.Option(
+        "--restore-batchnorm/--keep-folded",
+        help="Restore batch normalisation that an export to ONNX folded into convolutions, or leave it; "
+        "default: restore it where the file proves it.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
 

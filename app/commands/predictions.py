@@ -20,6 +20,7 @@ from trainlaw.app.commands.options import (
     OutputFormat,
     Pixels,
     Precision,
+    RestoreBatchnorm,
     ScalingFormula,
     Tuned,
     Unbucketed,
@@ -96,6 +97,7 @@ def predict_command(
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
+    restore_batchnorm: RestoreBatchnorm = None,
     form: Format = OutputFormat.table,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     out: Out = None,
@@ -135,7 +137,9 @@ def predict_command(
     )
     selection = selection_of(vendor=vendor, min_memory=min_memory)
     batches = whole_numbers(batch, "--batch")
-    request = RunRequest(cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection)
+    request = RunRequest(
+        cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection, restore_batchnorm
+    )
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
