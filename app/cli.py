@@ -60,12 +60,19 @@ Examples:
   trainlaw cnn list
 """
 
+# Names that options had before; they still work.
+_FORMER_OPTIONS = {"to": "out", "into": "out", "cnns": "cnn", "input": "pixels"}
+
 app = typer.Typer(
     cls=_Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
+    },
     epilog=_EXAMPLES,
 )
 app.command("study")(studies.study_command)

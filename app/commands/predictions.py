@@ -430,7 +430,7 @@ def many_core_command(
     Examples:
       trainlaw many-core --cnn large --threads 240 --model b
       trainlaw many-core --published
-      trainlaw export xeon-phi-b --to many-cores.html
+      trainlaw export xeon-phi-b --out many-cores.html
     """
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula

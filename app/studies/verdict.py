@@ -95,4 +95,4 @@ def _command(definition: StudyDefinition) -> str:
     files = [("--gpu-file", definition.gpu_file)] if definition.gpu_file else []
     files += [("--cnn-file", path) for path in definition.cnn_file]
     options = [part for option, path in files for part in (option, str(Path(path)))]
-    return shlex.join(["trainlaw", "calibrate", definition.table, *options, "--to", "my-law"])
+    return shlex.join(["trainlaw", "calibrate", definition.table, *options, "--out", "my-law"])

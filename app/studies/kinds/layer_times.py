@@ -186,5 +186,5 @@ OF_LAYER_TIMES = StudyKind(
     },
     splits=("gpu-folds", "list", "gpu", "gpu-5-fold", "cnn", "generation", "newest"),
     has_joint_range=False,
-    next_step="trainlaw export {folder} --to layer.html",
+    next_step="trainlaw export {folder} --out layer.html",
 )
