@@ -187,7 +187,8 @@ def show_outliers(
 def import_file(
     file: Annotated[Path, typer.Argument(help="CSV, text, Excel or Parquet file of measured runs.")],
     to: Annotated[
-        Path | None, typer.Option("--out", help="CSV file to write; default: the name of FILE with -imported.csv.")
+        Path | None,
+        typer.Option("--out", help="CSV file to write; default: the name of FILE with -imported.csv."),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="The columns are read as shown: write the runs.")

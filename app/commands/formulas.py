@@ -14,7 +14,7 @@ def export_command(
         typer.Option(
             "--out",
             help="File to write; its suffix chooses: .py .js .mjs .cjs .c .h .sql .tex .onnx .json .csv "
-            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets."
+            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
         ),
     ] = None,
     bare: Annotated[

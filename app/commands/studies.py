@@ -25,7 +25,8 @@ def study_command(
         typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs; default: default."),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number.")
+        Path | None,
+        typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
@@ -236,7 +237,9 @@ def validate_command(
     cnn_file: CnnFiles = None,
     into: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."),
+        typer.Option(
+            "--out", help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."
+        ),
     ] = None,
 ) -> None:
     """Evaluate your own formula: held-out error per architecture, next to null model and roofline.

@@ -20,7 +20,8 @@ def suggest_command(
         typer.Option(help="GPU to measure on, if --pool names none; repeat for several."),
     ] = None,
     cnns: Annotated[
-        str, typer.Option("--cnn", help="Without --pool: CNNs, separated by commas; default: all built-in ones.")
+        str,
+        typer.Option("--cnn", help="Without --pool: CNNs, separated by commas; default: all built-in ones."),
     ] = "",
     batch: Annotated[
         str, typer.Option(help="Without --pool: images per iteration, separated by commas.")

@@ -64,9 +64,7 @@ def check_target(target: Path, overwrite: bool) -> None:
     if not overwrite:
         raise InputError(f"{target} exists; choose another folder with --out, or say --overwrite")
     if not target.is_dir() or (any(target.iterdir()) and not (target / "formula.json").is_file()):
-        raise InputError(
-            f"{target} is not a run folder, so it is not overwritten; choose another with --out"
-        )
+        raise InputError(f"{target} is not a run folder, so it is not overwritten; choose another with --out")
     for path in sorted(target.iterdir()):
         if path.name not in (*RUN_FILES, *_FURTHER_FILES) and not path.match("platforms-*.csv"):
             raise InputError(
