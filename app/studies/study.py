@@ -33,7 +33,7 @@ from trainlaw.app.studies.splits import (
     platform_matrices,
     platforms_of,
 )
-from trainlaw.app.studies.verdict import calibration_advice, verdict
+from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -483,11 +483,7 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
         found.levels,
         _whole(found.new_generations),
     )
-    if material.kind.has_joint_range:
-        used = {name: own_rows.columns[name] for name in names}
-        # A law of nothing but constants, from times that follow nothing, is valid everywhere.
-        if any(np.ptp(column) > 0 for column in used.values()):
-            errors = {**errors, KEY: JointRange.fit(used, rows.groups).to_json()}
+    errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
@@ -516,10 +512,17 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
     )
 
 
+def _joint_range(columns: Mapping[str, np.ndarray], material: _Material) -> dict[str, object]:
+    """The joint range of the used features; empty where nothing varies, as in a law of constants alone."""
+    if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
+        return {}
+    return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}
+
+
 def _verdict(delivered: Formula, found: _Found, material: _Material) -> tuple[str, ...]:
     """What is to be read first; on a study of a given formula no advice to calibrate."""
     is_evolved = found.front is not None
-    lines = verdict(delivered, found.result, is_evolved)
+    lines = verdict_lines(delivered, found.result, is_evolved)
     own = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
     advice = calibration_advice(material.table, material.definition, own) if is_evolved else ""
     return (*lines, advice) if advice else lines

@@ -23,7 +23,7 @@ CONSTANT = "constant"
 _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
 
 
-def verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
+def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tuple[str, ...]:
     """Return at most one line: that nothing was learned, or which baseline is better than the formula.
 
     formula : with the errors of `result`. is_evolved : whether it is from a search, not from the user.

@@ -10,7 +10,7 @@ from trainlaw.app.models.errors import errors_json
 from trainlaw.app.studies.definition import StudyDefinition, definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.study import study_table
-from trainlaw.app.studies.verdict import calibration_advice, verdict
+from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import RunTable, load
 from trainlaw.validate import StudyResult
@@ -30,7 +30,7 @@ def first_line(formula, few, is_evolved=True, **predicted):
         row=np.arange(len(few)), split="fold 1 of 1", configuration="", measured_s=few.seconds
     )
     result = StudyResult(labels.assign(**predicted), names)
-    return verdict(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
+    return verdict_lines(replace(formula, errors=errors_json(result, "protocol")), result, is_evolved)
 
 
 def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
