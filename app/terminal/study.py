@@ -42,8 +42,9 @@ _MORE_TITLES: Mapping[str, str] = {
 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
-    """Return formula, units and the held-out errors of all estimators, and where everything was written."""
-    parts = [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
+    """Return what to read first, the formula, its held-out errors, and where everything was written."""
+    parts = [*outcome.verdict, *[""] * bool(outcome.verdict)]
+    parts += [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
         parts += [
             errors_text(outcome.formula),
