@@ -11,7 +11,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.studies import clusters
 from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
 from trainlaw.formulas import InputError, TrainlawError
-from trainlaw.formulas.errors import MissingDependencyError
+from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
 from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.linear import ScaledColumn
 from trainlaw.validate.workers import given_up
@@ -124,7 +124,7 @@ def test_a_batch_system_is_read_from_a_file(tmp_path):
 def test_faulty_files_of_batch_systems(text, fault, tmp_path):
     path = tmp_path / "queue.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=fault):
+    with pytest.raises((InputError, UnknownNameError), match=fault):
         queue_settings(path)
 
 
