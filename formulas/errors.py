@@ -3,7 +3,15 @@
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from reprlib import Repr
 from types import ModuleType
+
+_LONGEST_NAME = 200  # that near names are looked for
+# Texts of lists and objects without all of what they contain, which may be a file of megabytes.
+_SHORT = Repr()
+_SHORT.maxlevel = 4
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 20
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 100
 
 
 class TrainlawError(Exception):
@@ -59,7 +67,8 @@ def shown(value: object, limit: int = 60) -> str:
     >>> shown("a" * 100, limit=10)
     "'aaaaaa..."
     """
-    text = " ".join(repr(value).split())
+    whole = _SHORT.repr(value) if isinstance(value, list | tuple | dict) else repr(value)
+    text = " ".join(whole.split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
@@ -70,7 +79,7 @@ def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameErro
     unknown operator 'sqr': did you mean 'sqrt'?
     """
     candidates = list(known)
-    near = get_close_matches(given, candidates, n=3, cutoff=0.5)
+    near = get_close_matches(given, candidates, n=3, cutoff=0.5) if len(given) <= _LONGEST_NAME else []
     if near:
         advice = "did you mean " + " or ".join(repr(name) for name in near) + "?"
     else:

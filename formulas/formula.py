@@ -8,7 +8,7 @@ from html import escape
 from pkgutil import resolve_name
 from textwrap import shorten
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.row_sums import RowSums
@@ -398,27 +398,8 @@ def load_formula(path: str | os.PathLike[str]) -> Formula:
     UnknownNameError
         If an operator is unknown.
     """
-    text = read_text(path)
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
-    except RecursionError:
-        raise InputError(f"expected a formula in {path}, got JSON that is nested too deeply") from None
-    except InputError as error:
-        raise InputError(f"{error} (in {path})") from None
-    except ValueError as error:
-        raise InputError(f"expected JSON in {path}: {error}") from None
+    value = json_of(read_text(path), path)
     try:
         return Formula.from_json(value)
     except (InputError, LookupError, ValueError) as error:
         raise type(error)(f"{error} (in {path})") from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"expected finite numbers, got {name}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InputError("expected each field once in a JSON object, got one twice")
-    return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import read_json, write_text_atomically
 
 USE_FILE = ".trainlaw.json"
 #: What a used formula is for: the time on one GPU, or that on several from the time on one.
@@ -22,8 +22,8 @@ def used_formulas(folder: Path) -> dict[str, Path]:
         return {}
     undo = "`trainlaw use --built-in` undoes it"
     try:
-        chosen = json.loads(read_text(place))
-    except (ValueError, RecursionError):
+        chosen = read_json(place)
+    except InputError:
         chosen = None
     is_known = isinstance(chosen, Mapping) and set(chosen) <= {ONE_GPU, SEVERAL_GPUS}
     if not is_known or not all(isinstance(path, str) for path in chosen.values()):
