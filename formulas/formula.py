@@ -21,6 +21,7 @@ from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
+from trainlaw.formulas.stored_facts import check_cases, check_stored_facts
 from trainlaw.formulas.text import parse_text, to_text
 
 # Raised only where older readers would misread a file.
@@ -332,6 +333,10 @@ class Formula:
             scope=inferred_scope(variables(expression), summed_over, provenance) if scope is None else scope,
         )
         fields.finish()
+        check_stored_facts(formula.errors, formula.provenance)
+        if formula.provenance.get("cases"):
+            used = (spec.name for spec in formula.used_features)
+            check_cases(formula.provenance["cases"], used, {constant.key for constant in formula.grouped})
         return formula
 
 

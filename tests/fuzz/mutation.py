@@ -242,10 +242,7 @@ def _json(data: bytes, source: random.Random) -> bytes:
     if source.random() < 0.25:
         return _text(data, source)
     content = json.loads(data)
-    *way, last = source.choice([path for path in _paths(content) if path] or [("",)])
-    place = content
-    for key in way:
-        place = place[key]
+    place, last = _place(content, source)
     change = source.randrange(6)
     if change <= 3:
         place[last] = source.choice(VALUES)
@@ -258,9 +255,14 @@ def _json(data: bytes, source: random.Random) -> bytes:
     return json.dumps(content).encode()
 
 
-def _paths(value: object, path: tuple = ()) -> list[tuple]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, part in inner for found in _paths(part, (*path, key)))]
+def _place(content: object, source: random.Random) -> tuple:
+    """Return a list or object somewhere inside, and one of its positions or names."""
+    while True:
+        last = source.choice(list(content) if isinstance(content, dict) else range(len(content)))
+        inner = content[last]
+        if not (isinstance(inner, dict | list) and inner) or source.random() < 0.2:
+            return content, last
+        content = inner
 
 
 def _workbook(data: bytes, source: random.Random) -> bytes:
