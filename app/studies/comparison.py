@@ -40,9 +40,10 @@ def read_run(folder: Path) -> StoredRun:
         len(rows) < 2
         or not {"row", "split", MEASURED} <= set(rows[0])
         or len({len(row) for row in rows}) != 1
+        or len(set(rows[0])) < len(rows[0])
     ):
         raise InputError(
-            f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator"
+            f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator, each once"
         )
     table = pd.DataFrame(rows[1:], columns=rows[0])
     estimators = tuple(rows[0][rows[0].index(_LABELS_END) + 1 :])
