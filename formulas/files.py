@@ -18,11 +18,10 @@ from trainlaw.formulas.errors import InputError, shown
 # (Python needs up to 25 bytes for a byte of JSON).
 MAX_TEXT_BYTES = 16 * 2**20
 #: Rows of a small table: configurations, prices, rates.
-MAX_ROWS = 100_000
+MAX_ROWS = 20_000
 _MAX_DIGITS = 40  # of a whole number; no quantity has more, and Python takes long for thousands
-_MAX_LEVELS = 20  # of nested TOML
-# Lists and objects of a JSON file: fewer than one in so many characters, apart from so many. Python needs 25
-# times the memory of a file of nothing but empty ones.
+_MAX_TOML_BYTES, _MAX_LEVELS = 2**18, 20  # a definition has a kilobyte and two levels
+# Lists and objects of a JSON file: fewer than one in so many characters, apart from so many.
 _CHARACTERS_PER_PART, _MOST_PARTS = 10, 20_000
 _SEPARATORS = ",;\t"
 # No text file has these; a terminal takes some for orders.
@@ -119,11 +118,7 @@ def json_of(text: str, place: object) -> Any:
     more than 40 digits, half a surrogate pair, a name twice in an object, and more lists and objects than a
     file of this size has.
     """
-    parts = text.count("{") + text.count("[")
-    if parts > _MOST_PARTS + len(text) // _CHARACTERS_PER_PART:
-        raise InputError(
-            f"expected JSON in {place}, got {parts} lists and objects: more than such a file has"
-        )
+    check_parts(text, place)
     try:
         value = json.loads(
             text,
@@ -144,6 +139,18 @@ def json_of(text: str, place: object) -> Any:
     except InputError as error:
         raise InputError(f"expected JSON in {place}: {error}") from None
     return value
+
+
+def check_parts(text: str, place: object, characters: int = _CHARACTERS_PER_PART) -> None:
+    """Raise InputError for a JSON text with more than one list or object in so many characters.
+
+    Python needs 25 times the memory of a file of nothing but empty ones.
+    """
+    parts = text.count("{") + text.count("[")
+    if parts > _MOST_PARTS + len(text) // characters:
+        raise InputError(
+            f"expected JSON in {place}, got {parts} lists and objects: more than such a file has"
+        )
 
 
 def _refused_number(name: str) -> NoReturn:
@@ -170,7 +177,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
     """Return the entries of the TOML file at `path`; InputError as `read_text`, or where it is no TOML."""
-    text = read_text(path)
+    text = read_text(path, _MAX_TOML_BYTES)
     try:
         value = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
