@@ -51,6 +51,8 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     for line, row in enumerate(rows, start=2):
         try:
             key = catalog.find((row.get("gpu") or "").strip()).gpu, _number(row)
+            if key in prices:
+                raise InputError(f"expected one price of {key[0]} per number of GPUs, got another one")
             prices[key] = _price(row, currency_column)
             dates.append(_date(row))
         except TrainlawError as error:

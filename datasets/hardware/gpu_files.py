@@ -43,7 +43,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     known = {gpu.gpu: gpu for gpu in catalog.gpus}
     new = typed[~typed["gpu"].isin(list(known))]
     faults = merged_faults(faults, value_faults(typed, _FILLED))
-    faults += _unknown_columns(table) + _missing(new, faults)
+    faults += _unknown_columns(table) + _missing(new, faults) + _repeated(typed["gpu"])
     if faults:
         ordered = sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))
         advice = "`trainlaw gpus template` prints the columns, those that are needed first"
@@ -74,6 +74,12 @@ def _unknown_columns(table: pd.DataFrame) -> list[Fault]:
         return []
     advice = str(unknown_name("column of GPUs", unknown[0], _NAMES)).partition(": ")[2]
     return [Fault(None, "", ", ".join(unknown), f"columns of the GPU schema ({advice})")]
+
+
+def _repeated(names: pd.Series) -> list[Fault]:
+    """Return a fault per row with the GPU of a row above: only one of both would count."""
+    again = names[names.duplicated() & names.notna()]
+    return [Fault(int(row) + 1, "gpu", name, "each GPU once") for row, name in again.items()]
 
 
 def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:

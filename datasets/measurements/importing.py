@@ -15,6 +15,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts
@@ -71,7 +72,7 @@ def runs_from_frame(
     runs, unknown = _named(with_defaults(typed), catalog, own)
     refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
-    refuse(name, faults + _contradictions(runs))
+    refuse(name, faults + _contradictions(runs) + copy_faults(runs) + target_faults(runs))
     return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
 
 
