@@ -127,7 +127,8 @@ def test_mutants_are_read_or_refused(name, readers, mutation, examples, report, 
 
 def test_the_samples_themselves_are_read(readers, mutation, tmp_path):
     asking = {name for name in _NAMES if name.startswith("sheet")}
-    for name, reader in readers.READERS.items():
+    for name in set(_NAMES) - {"runs to calibrate with", "runs to contribute"}:
+        reader = readers.READERS[name]
         path = readers.mutated_file(reader, 0, name, tmp_path / "sample", mutation.mutant)
         outcome = readers.outcome_of(reader, path)
         assert not outcome.finding and (name in asking or not outcome.refused), name
