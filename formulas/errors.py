@@ -7,11 +7,6 @@ from reprlib import Repr
 from types import ModuleType
 
 _LONGEST_NAME = 200  # that near names are looked for
-# Texts of lists and objects without all of what they contain, which may be a file of megabytes.
-_SHORT = Repr()
-_SHORT.maxlevel = 4
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 20
-_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 100
 
 
 class TrainlawError(Exception):
@@ -67,9 +62,18 @@ def shown(value: object, limit: int = 60) -> str:
     >>> shown("a" * 100, limit=10)
     "'aaaaaa..."
     """
-    whole = _SHORT.repr(value) if isinstance(value, list | tuple | dict) else repr(value)
+    whole = _shortened(value) if isinstance(value, list | tuple | dict) else repr(value)
     text = " ".join(whole.split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _shortened(value: object) -> str:
+    """Return a list or object as text without all of what it contains, which may be a file of megabytes."""
+    short = Repr()
+    short.maxlevel = 4
+    short.maxlist = short.maxtuple = short.maxdict = 20
+    short.maxstring = short.maxlong = short.maxother = 100
+    return short.repr(value)
 
 
 def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameError:

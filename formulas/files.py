@@ -21,7 +21,7 @@ MAX_TEXT_BYTES = 16 * 2**20
 MAX_ROWS = 20_000
 _MAX_DIGITS = 40  # of a whole number; no quantity has more, and Python takes long for thousands
 _MAX_TOML_BYTES, _MAX_LEVELS = 2**18, 20  # a definition has a kilobyte and two levels
-# Lists and objects of a JSON file: fewer than one in so many characters, apart from so many.
+# Lists and objects of a JSON file: fewer than one in 10 characters, after the first 20,000.
 _CHARACTERS_PER_PART, _MOST_PARTS = 10, 20_000
 _SEPARATORS = ",;\t"
 # No text file has these; a terminal takes some for orders.
@@ -142,7 +142,7 @@ def json_of(text: str, place: object) -> Any:
 
 
 def check_parts(text: str, place: object, characters: int = _CHARACTERS_PER_PART) -> None:
-    """Raise InputError for a JSON text with more than one list or object in so many characters.
+    """Raise InputError for a JSON text with more than one list or object in `characters`.
 
     Python needs 25 times the memory of a file of nothing but empty ones.
     """

@@ -26,14 +26,13 @@ def _number(value: object, place: str) -> None:
         finite_number(value, place)
 
 
+def _filled_number(value: object, place: str) -> None:
+    finite_number(value, place)
+
+
 def _factor(value: object, place: str) -> None:
     if value is not None and finite_number(value, place) < 1:
         raise InputError(f"expected a factor of at least 1 as {place}, got {shown(value)}")
-
-
-def _cell(value: object, place: str) -> None:
-    if not isinstance(value, str):
-        finite_number(value, place)
 
 
 def _object(value: object, place: str) -> None:
@@ -118,5 +117,5 @@ def check_stored_facts(errors: object, provenance: object) -> None:
 
 def check_cases(cases: object, features: Iterable[str], keys: Iterable[str]) -> None:
     """Raise InputError where worked cases are no list of objects: a number per feature, a text per key."""
-    needed = {**dict.fromkeys(features, finite_number), **dict.fromkeys(keys, _text)}
-    _list(_record(needed, {"published_min": finite_number}))(cases, "cases")  # type: ignore[arg-type]
+    needed = {**dict.fromkeys(features, _filled_number), **dict.fromkeys(keys, _text)}
+    _list(_record(needed, {"published_min": _filled_number}))(cases, "cases")

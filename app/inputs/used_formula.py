@@ -26,7 +26,11 @@ def used_formulas(folder: Path) -> dict[str, Path]:
     except InputError:
         chosen = None
     is_known = isinstance(chosen, Mapping) and set(chosen) <= {ONE_GPU, SEVERAL_GPUS}
-    if not is_known or not all(isinstance(path, str) for path in chosen.values()):
+    if (
+        not isinstance(chosen, Mapping)
+        or not is_known
+        or not all(isinstance(path, str) for path in chosen.values())
+    ):
         raise InputError(f"{place}: expected what `trainlaw use` writes, got another text; {undo}")
     found = {purpose: Path(path) for purpose, path in chosen.items()}
     for path in found.values():

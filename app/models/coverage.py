@@ -28,7 +28,7 @@ def in_sample_warning(formula: Formula, table: MeasuredTable) -> list[str]:
 
 def _shared_runs(formula: Formula, table: MeasuredTable) -> int:
     """Return how many runs of a table are in the built-in table that a formula was made of."""
-    name = formula.provenance.get("table")
+    name = str(formula.provenance.get("table", ""))
     if name not in DATASETS or DATASETS[name].kind != "runs" or not isinstance(table, RunTable):
         return 0
     trained = set(load(name, RunTable).frame[_SAME_RUN].itertuples(index=False, name=None))

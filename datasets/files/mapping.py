@@ -72,8 +72,8 @@ def column_faults(
     advice : what to do with a column that is not needed.
     """
     faults = absence_faults(table, columns)
-    told = {fault.column for fault in faults}
-    return faults + unknown_column_faults([name for name in table if str(name) not in told], known, advice)
+    named = {fault.column for fault in faults}
+    return faults + unknown_column_faults([name for name in table if str(name) not in named], known, advice)
 
 
 def unknown_column_faults(names: Iterable[object], known: Iterable[str], advice: str) -> list[Fault]:

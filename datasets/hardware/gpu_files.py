@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from trainlaw.datasets.files.checks import typed_frame, value_faults
@@ -78,8 +79,8 @@ def _unknown_columns(table: pd.DataFrame) -> list[Fault]:
 
 def _repeated(names: pd.Series) -> list[Fault]:
     """Return a fault per row with the GPU of a row above: only one of both would count."""
-    again = names[names.duplicated() & names.notna()]
-    return [Fault(int(row) + 1, "gpu", name, "each GPU once") for row, name in again.items()]
+    again = (names.duplicated() & names.notna()).to_numpy()
+    return [Fault(int(row) + 1, "gpu", names.iloc[row], "each GPU once") for row in np.flatnonzero(again)]
 
 
 def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.faults import Fault
+from trainlaw.datasets.files.storage import records
 
 # All that makes up a configuration but the GPU and what was found out about it.
 _CONFIGURATION = [
@@ -31,14 +32,14 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
         return []
     common = _pairs(first.drop_duplicates(["gpu", *_CONFIGURATION]), _CONFIGURATION)
     shared = common.groupby(["gpu_x", "gpu_y"]).size()
+    found = counts.reset_index().assign(common=shared.reindex(counts.index, fill_value=0).to_numpy())
     return [
         Fault(
-            int(row.row), "time_s", None,
-            f"measurements of {other} of its own: {row.copies} of its times are, to the last digit, those of "
-            f"{one}; remove the copies",
+            row["row"], "time_s", None,
+            f"measurements of {row['gpu_y']}: {row['copies']} times are, to the last digit, those of "
+            f"{row['gpu_x']}; remove the copies",
         )
-        for (one, other), row in counts.iterrows()
-        if 2 * row.copies >= shared.get((one, other), 0)
+        for row in records(found[2 * found["copies"] >= found["common"]])
     ]  # fmt: skip
 
 

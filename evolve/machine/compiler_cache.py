@@ -1,6 +1,6 @@
 """Where numba keeps what it compiled: next to the source, in the user's cache, or in a temporary folder.
 
-An installation may be read-only and a home may be missing; without any place everything is compiled anew.
+An installation may be read-only and a home may be missing; without any place everything is compiled at every start.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from numba import config
+from numba.core import config
 
 
 def can_write(folder: Path) -> bool:
@@ -35,7 +35,7 @@ def prepare_cache(source: Path, user: Path) -> bool:
     except OSError:
         folder = source
     if not (_is_private(folder) and can_write(folder)):
-        print("trainlaw: compiled code cannot be kept on disk: every start compiles it anew", file=sys.stderr)
+        print("trainlaw: compiled code cannot be kept on disk: every start compiles it", file=sys.stderr)
         return False
     print(f"trainlaw: compiled code is kept in {folder}, as no cache folder is writable", file=sys.stderr)
     config.CACHE_DIR = str(folder)
