@@ -16,7 +16,7 @@ from trainlaw.app.commands import (
     studies,
     suggest,
 )
-from trainlaw.app.terminal.visible import visible_output
+from trainlaw.app.terminal.output import visible_output
 from typer.core import TyperGroup
 
 _EXIT_INPUT = 2

@@ -1,6 +1,6 @@
 """Where numba keeps what it compiled: next to the source, in the user's cache, or in a temporary folder.
 
-An installation may be read-only and a home may be missing; without any place everything is compiled at every start.
+An installation may be read-only and a home missing; without any place every start compiles everything.
 """
 
 import os
