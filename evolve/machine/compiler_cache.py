@@ -8,8 +8,12 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from numba.core import config
+from numba.core import config as numba_config
+
+# Its entries are made when numba starts, which no type checker knows.
+config: Any = numba_config
 
 
 def can_write(folder: Path) -> bool:
