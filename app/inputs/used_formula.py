@@ -27,7 +27,7 @@ def used_formulas(folder: Path) -> dict[str, Path]:
     named = chosen if isinstance(chosen, dict) else {"": None}
     if not set(named) <= {ONE_GPU, SEVERAL_GPUS} or not all(isinstance(path, str) for path in named.values()):
         raise InputError(f"{place}: expected what `trainlaw use` writes, got another text; {undo}")
-    found = {purpose: Path(path) for purpose, path in named.items()}
+    found = {purpose: Path(str(path)) for purpose, path in named.items()}
     for path in found.values():
         if not (folder / path).is_file():
             raise InputError(f"{place} names {path}, which does not exist; {undo}")

@@ -26,7 +26,7 @@ def copy_faults(runs: pd.DataFrame) -> list[Fault]:
     names = ["gpu", *_CONFIGURATION, "time_s"]
     first = runs[names].assign(row=np.arange(len(runs)) + 1).drop_duplicates(names)
     equal = _pairs(first, [*_CONFIGURATION, "time_s"])
-    counts = equal.groupby(["gpu_x", "gpu_y"]).agg(copies=("row_y", "size"), row=("row_y", "first"))
+    counts = equal.groupby(["gpu_x", "gpu_y"]).agg(copies=("time_s", "nunique"), row=("row_y", "first"))
     counts = counts[counts["copies"] >= _LEAST_COPIES]
     if counts.empty:
         return []
