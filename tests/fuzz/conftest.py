@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 # In all; enough to notice a reader that lost its checks, and short.
-_FEW = 240
+_FEW = 100
 _REPORT: list[str] = []
 
 

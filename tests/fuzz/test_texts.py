@@ -76,7 +76,7 @@ READERS = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_any_text_is_taken_or_refused_by_one_line(name, examples):
-    number = max(examples[0] // 20, 12)
+    number = max(examples[0] // 20, 10)
 
     @settings(max_examples=number, database=None, derandomize=number < 100)
     @given(TEXTS)
