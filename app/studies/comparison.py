@@ -52,7 +52,7 @@ def read_run(folder: Path) -> StoredRun:
         for name in (MEASURED, *estimators):
             table[name] = pd.to_numeric(table[name].replace("", "nan")).astype(float)
         facts = read_json(folder / "provenance.json")
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         raise InputError(f"{folder}: a file of the run was altered: {error}") from None
     if not isinstance(facts, dict):
         raise InputError(f"{folder}/provenance.json: expected an object")

@@ -75,7 +75,7 @@ def run_command(words: list[str]) -> int:
     if status and said.count("\n") > 1 and "Traceback" in said:
         raise AssertionError(said)
     strange = {
-        character for character in printed + said if not (character.isprintable() or character == "\n")
+        character for character in printed + said if not (character.isprintable() or character in "\n\t")
     }
     if strange - {"\u2028", "\u2029", "\u00a0"} & {chr(code) for code in (*range(32), *range(127, 160))}:
         raise AssertionError(f"control characters in the output: {sorted(strange)!r}")
