@@ -273,6 +273,7 @@ def validate_command(
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+    from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.definition import definition_of, read_study_table
@@ -287,9 +288,11 @@ def validate_command(
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
-    outcome = score_formula(law, read_study_table(wanted), wanted, refit)
+    runs = read_study_table(wanted)
+    outcome = score_formula(law, runs, wanted, refit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
+    parts += in_sample_warning(law, runs)
     parts += [f"warning: units do not agree: {fault}", ""] if fault else []
     parts += [symbols_text(scored), "", errors_text(scored, "your formula")]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]

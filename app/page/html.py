@@ -141,7 +141,7 @@ def _errors(formula: Formula) -> _Errors | None:
     overall = [
         [title, *(show_percent(overall_error(formula, name, metric)) for name in names)]
         for metric, title in METRIC_TITLES.items()
-        if metric in formula.errors["summary"].get(OURS, {})
+        if metric in formula.errors.get("summary", {}).get(OURS, {})
     ]
     each = [
         [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]

@@ -1,5 +1,6 @@
 """A formula as text: terms with their shares, symbols with units, errors next to those of the baselines."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -71,7 +72,7 @@ def class_errors(formula: Formula) -> list[str]:
     return [
         f"by {level}, %: "
         + ", ".join(
-            f"{line.name} {show_percent(line.errors[OURS])} ({len(line.members)})"
+            f"{line.name} {show_percent(line.errors.get(OURS, math.nan))} ({len(line.members)})"
             for line in error_lines(formula, level)
         )
         for level in KEPT
@@ -248,7 +249,10 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
     most_runs = sorted(lines, key=lambda line: -line.rows)[:_MOST_CNNS]
     # Those of `error_lines` are in order of the error.
     shown = [line for line in lines if line in most_runs]
-    rows = [[line.name, line.rows, *(show_percent(line.errors[name]) for name in names)] for line in shown]
+    rows = [
+        [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
+        for line in shown
+    ]
     table = text_table(["architecture", "runs", *titles], rows)
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
