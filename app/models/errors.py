@@ -52,7 +52,8 @@ class ErrorLine:
     """Mean absolute percentage errors of one architecture or GPU group, by estimator.
 
     `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture. `low` and
-    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown.
+    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown. `seeds` are
+    the errors of single searches where the formula's error is the mean of several.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ErrorLine:
     members: tuple[str, ...] = ()
     low: float = math.nan
     high: float = math.nan
+    seeds: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
@@ -180,12 +182,14 @@ def _macro_lines(result: "StudyResult", level: str, names: tuple[str, ...]) -> l
             )
             for name in (*names, *seeds)
         }
-        ours = float(np.mean([errors[name] for name in (OURS, *seeds)]))
+        by_seed = [errors[name] for name in (OURS, *seeds)]
+        errors[OURS] = float(np.mean(by_seed))
         lines.append(
             {
                 "name": str(value),
                 "rows": int(inside.sum()),
-                "errors": {name: _number(ours if name == OURS else errors[name]) for name in names},
+                "errors": {name: _number(errors[name]) for name in names},
+                **({"seeds": [_number(error) for error in by_seed]} if seeds else {}),
                 "members": np.unique(groups[inside]).tolist(),
             }
         )
@@ -364,6 +368,7 @@ def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
             int(line["rows"]),
             {name: math.nan if value is None else float(value) for name, value in line["errors"].items()},
             tuple(map(str, line.get("members", ()))),
+            seeds=tuple(float(value) for value in line.get("seeds", ()) if value is not None),
         )
         for line in formula.errors.get(level, [])
     ]

@@ -1,0 +1,24 @@
+"""The pages of the documentation, README.md among them, and the one way to bring them up to date."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import figures
+import printed
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+
+
+def pages() -> Iterator[Path]:
+    """Yield every page, README.md first."""
+    yield ROOT / "README.md"
+    yield from sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+
+
+def current(text: str, slow: bool = False) -> str:
+    """Return the text of a page with its figures and the output of its commands as they are now."""
+    return printed.rerun(figures.filled(text), slow)
