@@ -1,6 +1,8 @@
 """The held-out errors of a study as they outlive it: a table for `errors.csv`, JSON inside the formula."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,6 +46,7 @@ OTHERS = "any other"  # class of runs outside all others
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
+_SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*|.*")  # V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
 
@@ -66,15 +69,16 @@ class ErrorLine:
 
     @property
     def label(self) -> str:
-        """A short, recognisable name: the architecture, or one GPU of the group.
+        """A short, recognisable name: the architecture, or the GPUs of the group.
 
         >>> ErrorLine("GV100-80", 300, {}, ("V100-PCIE-16GB", "V100-SXM2-16GB")).label
-        'V100-PCIE-16GB +1'
+        'V100 (2 models)'
         """
-        if not self.members:
-            return self.name
-        shortest = min(self.members, key=len)
-        return shortest if len(self.members) == 1 else f"{shortest} +{len(self.members) - 1}"
+        if len(self.members) < 2:
+            return self.members[0] if self.members else self.name
+        names = Counter(_SERIES_AND_NUMBER.match(member)[0] for member in self.members)
+        name = max(names, key=lambda each: (names[each], -len(each)))
+        return f"{name} ({len(self.members)} models)"
 
 
 def errors_frame(result: "StudyResult") -> pd.DataFrame:

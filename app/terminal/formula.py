@@ -24,7 +24,7 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.tables import text_table
 from trainlaw.datasets import RunTable
@@ -116,17 +116,10 @@ def _sum_lines(expression: Expression, digits: int | None, indent: str) -> list[
     for number, term in enumerate(additive_terms(expression)):
         sign = f"{indent}+ " if number else f"{indent}  "
         if isinstance(term, Apply) and term.operator == "max" and len(to_text(term, digits)) > _LONG_TERM:
-            lines += [f"{sign}max(", *_side_lines(_sides(term), digits, f"{indent}    "), f"{indent}  )"]
+            lines += [f"{sign}max(", *_side_lines(sides_of(term), digits, f"{indent}    "), f"{indent}  )"]
         else:
             lines.append(sign + to_text(term, digits))
     return lines
-
-
-def _sides(term: Expression) -> list[Expression]:
-    """Return the sides of a maximum, those of maxima inside it among them."""
-    if isinstance(term, Apply) and term.operator == "max":
-        return [side for argument in term.arguments for side in _sides(argument)]
-    return [term]
 
 
 def _side_lines(sides: Sequence[Expression], digits: int | None, indent: str) -> list[str]:
