@@ -3,9 +3,14 @@
 A page has such a part between `<!-- made: NAME -->` and `<!-- end -->`; `MADE` has a function for each name.
 """
 
+import importlib
+import inspect
+import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any
 
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import (
@@ -104,14 +109,61 @@ def _stated() -> str:
     return f"{show_percent(overall_error(_law(), OURS))} %"
 
 
+def _commands() -> str:
+    """The help of every command, in the order of the command line."""
+    from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
+    from typer.main import get_command  # noqa: PLC0415
+
+    return "\n\n".join(_help(("trainlaw",), get_command(app)))
+
+
+def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    context = command.context_class(command, info_name=path[-1], terminal_width=_HELP_WIDTH)
+    text = command.get_help(context).replace(f"Usage: {path[-1]}", f"Usage: {' '.join(path)}", 1)
+    title = " ".join(path[1:]) or "trainlaw"
+    yield f"{'#' * (1 + min(len(path), 2))} {title}\n\n```text\n{text.rstrip()}\n```"
+    for name, part in getattr(command, "commands", {}).items():
+        yield from _help((*path, name), part)
+
+
+def _python() -> str:
+    """Directives for the exported names of each package, in the order of its layers."""
+    return "\n\n".join(map(_package, _FACES))
+
+
+def _package(face: str) -> str:
+    module = importlib.import_module(face)
+    lines = [f"## {face}", "", (inspect.getdoc(module) or "").split("\n")[0], "", "```{eval-rst}"]
+    for name in module.__all__:
+        item = getattr(module, name)
+        kind = "class" if inspect.isclass(item) else "function" if inspect.isfunction(item) else ""
+        if kind:
+            lines += [f".. auto{kind}:: {item.__module__}.{item.__qualname__}"]
+    return "\n".join([*lines, "```"])
+
+
+def _run_columns() -> str:
+    schema = json.loads(resources.files("trainlaw.datasets.data").joinpath("runs.schema.json").read_text())
+    rows = [
+        [f"`{field['name']}`", field["type"], field.get("unit", ""), field.get("description", "")]
+        for field in schema["fields"]
+    ]
+    return markdown_table(["column", "type", "unit", "meaning"], rows)
+
+
 def _equation() -> str:
     return f"```text\n{equation_text(_law())}\n```"
 
 
+_FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
+_HELP_WIDTH = 100
 MADE: Mapping[str, Callable[[], str]] = {
     "accuracy": _accuracy,
+    "commands": _commands,
     "equation": _equation,
     "intervals": _intervals,
+    "python": _python,
+    "run-columns": _run_columns,
     "stated-error": _stated,
     "worst": _worst,
 }

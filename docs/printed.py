@@ -47,27 +47,27 @@ def rerun(text: str, slow: bool = False) -> str:
     slow : also run what takes minutes; otherwise its output stays.
     """
     session, lines = Session(slow), text.split("\n")
-    with _folder():
+    with folder():
         return "\n".join(itertools.chain.from_iterable(_blocks(lines, session)))
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[None]:
+def folder() -> Iterator[None]:
     """Work in a temporary folder with the example files, in a terminal that is always the same."""
     before, here = dict(os.environ), Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(EXAMPLES, place, dirs_exist_ok=True)
         os.environ |= {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TZ": "UTC"}
-        os.chdir(folder)
-        sys.path.insert(0, folder)
+        os.chdir(place)
+        sys.path.insert(0, place)
         loaded = set(sys.modules)
         try:
             yield
         finally:
-            sys.path.remove(folder)
+            sys.path.remove(place)
             # The next page may export other files of the same names.
             for name in set(sys.modules) - loaded:
-                if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
+                if str(getattr(sys.modules[name], "__file__", "")).startswith(place):
                     del sys.modules[name]
             os.chdir(here)
             os.environ.clear()
