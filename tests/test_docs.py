@@ -45,6 +45,11 @@ def test_links_lead_to_files(page):
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
+def test_the_notebook_is_its_page(documentation):
+    page = documentation.NOTEBOOK
+    assert page.with_suffix(".ipynb").read_text(encoding="utf-8") == documentation.notebook(page.read_text())
+
+
 def test_the_readme_fits_three_screens():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
