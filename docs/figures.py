@@ -138,7 +138,7 @@ def _package(face: str) -> str:
         item = getattr(module, name)
         kind = "class" if inspect.isclass(item) else "function" if inspect.isfunction(item) else ""
         if kind:
-            lines += [f".. auto{kind}:: {item.__module__}.{item.__qualname__}"]
+            lines += [f".. auto{kind}:: {face}.{name}"]
     return "\n".join([*lines, "```"])
 
 

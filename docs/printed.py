@@ -136,7 +136,8 @@ def run(command: str, session: Session) -> list[str] | None:
     first, *filters = (shlex.split(part) for part in command.split(" | "))
     if first[0] in _TOOLS and not shutil.which(first[0]):
         return None
-    text = _output(first, refused=comment.startswith(_REFUSED))
+    # The progress of what takes minutes, on the other stream, is different each time.
+    text = _output(first, comment.startswith(_REFUSED), with_progress=not comment.startswith(_MINUTES))
     lines = [line.rstrip() for line in text.rstrip("\n").split("\n")]
     for name, option, count in filters:
         if option != "-n" or name not in {"head", "tail"}:
@@ -145,12 +146,12 @@ def run(command: str, session: Session) -> list[str] | None:
     return lines if any(lines) else []
 
 
-def _output(parts: list[str], refused: bool) -> str:
+def _output(parts: list[str], refused: bool, with_progress: bool) -> str:
     """What one command prints on both streams; AssertionError where it should not have failed, or should."""
     if parts[0] == "cat":
         return "".join(Path(name).read_text(encoding="utf-8") for name in parts[1:])
     if parts[0] == "trainlaw":
-        text, status = _trainlaw(parts[1:])
+        text, status = _trainlaw(parts[1:], with_progress)
     else:
         done = subprocess.run(parts, capture_output=True, text=True, check=False)
         text, status = done.stdout + done.stderr, done.returncode
@@ -158,7 +159,7 @@ def _output(parts: list[str], refused: bool) -> str:
     return text
 
 
-def _trainlaw(arguments: list[str]) -> tuple[str, int]:
+def _trainlaw(arguments: list[str], with_progress: bool) -> tuple[str, int]:
     """The command line in this process: starting another one takes a second each time."""
     from trainlaw.app.cli import app  # noqa: PLC0415 (pages without commands need no package)
     from typer.testing import CliRunner  # noqa: PLC0415
@@ -166,7 +167,7 @@ def _trainlaw(arguments: list[str]) -> tuple[str, int]:
     result = CliRunner().invoke(app, arguments, prog_name="trainlaw")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.output, result.exit_code
+    return result.output if with_progress or result.exit_code else result.stdout, result.exit_code
 
 
 def _python(lines: list[str], session: Session) -> list[str] | None:

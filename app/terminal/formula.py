@@ -26,7 +26,7 @@ from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import narrow_table, text_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.expression import additive_terms
@@ -65,7 +65,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
 
 
-def class_errors(formula: Formula) -> list[str]:
+def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
     """Return a line per level with the error of each precision, generation or layout that was held out."""
     return [
         f"by {level}, %: "
@@ -73,9 +73,9 @@ def class_errors(formula: Formula) -> list[str]:
             f"{line.name} {show_percent(line.errors[OURS])} ({len(line.members)})"
             for line in error_lines(formula, level)
         )
-        for level in KEPT
+        for level in levels
         if error_lines(formula, level)
-    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, KEPT[0]))
+    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, levels[0]))
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -209,21 +209,36 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
     """Return the held-out errors of all estimators, overall and per architecture; `ours` : our title."""
     names = estimators(formula)
     titles = [ours if name == OURS else title_of(name) for name in names]
-    overall = [
-        [title, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
-        for name, title in zip(names, titles, strict=True)
-    ]
     where = f"on held-out {held_out_kind(formula)}s"
     return "\n".join(
         [
-            f"error {where}, %; {formula.errors.get('protocol', '')}",
-            text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
+            overall_errors_text(formula, ours),
             "",
             f"mean error per architecture {where}, %",
             _per_cnn_text(formula, names[:_IN_A_ROW], titles[:_IN_A_ROW]),
             "",
             headline(formula),
         ]
+    )
+
+
+def overall_errors_text(formula: Formula, ours: str = OURS) -> str:
+    """Return the held-out errors of all estimators over all runs; `ours` : our title."""
+    rows = [
+        [ours if name == OURS else title_of(name)]
+        + [show_percent(overall_error(formula, name, metric)) for metric in _SHOWN]
+        for name in estimators(formula)
+    ]
+    title = f"error on held-out {held_out_kind(formula)}s, %; {formula.errors.get('protocol', '')}"
+    return f"{title}\n{narrow_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows)}"
+
+
+def worst_text(formula: Formula) -> str:
+    """Return in one line the architectures with the largest held-out errors."""
+    lines = [line for line in error_lines(formula, BY_CNN) if line.errors.get(OURS, 0.0) > 0]
+    worst = sorted(lines, key=lambda line: -line.errors[OURS])[:_WORST_CNNS]
+    return "worst architectures, %: " + ", ".join(
+        f"{line.name} {show_percent(line.errors[OURS])}" for line in worst
     )
 
 
@@ -234,12 +249,13 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
     # Those of `error_lines` are in order of the error.
     shown = [line for line in lines if line in most_runs]
     rows = [[line.name, line.rows, *(show_percent(line.errors[name]) for name in names)] for line in shown]
-    table = text_table(["architecture", "runs", *titles], rows)
+    table = narrow_table(["architecture", "runs", *titles], rows)
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
 
 
 _MOST_CNNS = 20  # architectures that are listed in a terminal
+_WORST_CNNS = 3
 _IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
 _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 

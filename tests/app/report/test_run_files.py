@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.models.errors import errors_json
+from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.run_files import report_html
-from trainlaw.app.report.story import lead_sentence
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.study import study_text
 from trainlaw.datasets import load
