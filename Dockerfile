@@ -3,8 +3,8 @@
 #   docker run --rm -v "$PWD:/runs" trainlaw predict --cnn resnet50 --gpu T4 --batch 64
 FROM python:3.12-slim
 COPY . /source
-RUN pip install --no-cache-dir --only-binary :all: setuptools wheel \
- && pip install --no-cache-dir --only-binary deap,sympy,pandas,numpy,numba,llvmlite,pandera --no-build-isolation /source \
+RUN pip install --no-cache-dir --only-binary :all: "setuptools>=77" wheel \
+ && pip install --no-cache-dir --only-binary :all: --no-build-isolation /source \
  && rm -r /source \
  && useradd --create-home runner
 USER runner

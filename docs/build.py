@@ -1,6 +1,6 @@
 """Builds the documentation site, and brings what the pages print up to date.
 
-python docs/build.py                      build the site into docs/_build, without a network
+python docs/build.py                      build the site into build/docs, without a network
 python docs/build.py --rewrite            run every printed command, write its output into the pages
 python docs/build.py --rewrite --slow     also what takes minutes
 python docs/build.py --pictures           take the pictures; --run FOLDER: of this run of the default study
@@ -51,7 +51,7 @@ def rewrite(paths: list[Path], slow: bool) -> None:
 
 def site() -> int:
     """Build the site; a warning or a dead link fails."""
-    output = pages.DOCS / "_build"
+    output = pages.ROOT / "build" / "docs"
     strict = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-b", "html"]
     command = [*strict, "-d", f"{output}/doctrees", str(pages.DOCS), f"{output}/html"]
     return subprocess.run(command, check=False).returncode

@@ -7,7 +7,6 @@ author = "The trainlaw authors"
 version = release = version_of("trainlaw")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "trainlaw"
 html_static_path: list[str] = []

@@ -18,7 +18,7 @@ ROOT = DOCS.parent
 def pages() -> Iterator[Path]:
     """Yield every page, README.md first."""
     yield ROOT / "README.md"
-    yield from sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+    yield from sorted(DOCS.rglob("*.md"))
 
 
 def current(text: str, slow: bool = False) -> str:

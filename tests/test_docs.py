@@ -20,8 +20,8 @@ def documentation():
 
 
 def pages() -> list[str]:
-    found = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
-    return ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in found)]
+    found = (path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    return ["README.md", *sorted(found)]
 
 
 @pytest.mark.slow

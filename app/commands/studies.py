@@ -259,6 +259,7 @@ def validate_command(
     from trainlaw.app.studies.definition import definition_of, read_study_table
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
+    from trainlaw.app.terminal.study import shown_fits
 
     law = read_formula(formula, _scope(of))
     if into is not None:
@@ -268,7 +269,8 @@ def validate_command(
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
-    outcome = score_formula(law, read_study_table(wanted), wanted, refit)
+    with shown_fits() as on_fit:
+        outcome = score_formula(law, read_study_table(wanted), wanted, refit, on_fit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
     parts += [f"warning: units do not agree: {fault}", ""] if fault else []

@@ -24,9 +24,10 @@ from trainlaw.app.terminal.formula import (
     worst_text,
 )
 from trainlaw.app.text.numbers import seconds_text, show_percent
-from trainlaw.app.text.tables import fitted_lines, narrow_table
+from trainlaw.app.text.tables import fitted_lines, narrow_table, terminal_width
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyProgress
+from trainlaw.validate.baselines import title_of
 from trainlaw.validate.journal import Journal
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
@@ -145,6 +146,25 @@ def _print_fold(progress: StudyProgress) -> None:
     if progress.estimator == OURS:
         left = seconds_text(progress.remaining_seconds)
         print(f"{progress.split}: searched and evaluated; about {left} left", file=sys.stderr)
+
+
+@contextmanager
+def shown_fits() -> Iterator[OnFit | None]:
+    """Yield what shows, on a terminal, the fits of a formula that is only evaluated, and the time left."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    width = terminal_width() - 1
+
+    def show(progress: StudyProgress) -> None:
+        left = seconds_text(progress.remaining_seconds)
+        text = f"{progress.split}, {title_of(progress.estimator)}: about {left} left"
+        print(f"\r{text[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
