@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.errors import (
     LEVEL,
@@ -151,6 +152,11 @@ def _run_columns() -> str:
     return markdown_table(["column", "type", "unit", "meaning"], rows)
 
 
+def _terms() -> str:
+    rows = [[words.name, words.sentence.replace("|", "/")] for words in words_of_parts(_law())]
+    return markdown_table(["term", "what it stands for"], rows)
+
+
 def _equation() -> str:
     return f"```text\n{equation_text(_law())}\n```"
 
@@ -165,5 +171,6 @@ MADE: Mapping[str, Callable[[], str]] = {
     "python": _python,
     "run-columns": _run_columns,
     "stated-error": _stated,
+    "terms": _terms,
     "worst": _worst,
 }

@@ -54,7 +54,7 @@ def scatter_of(report: str) -> str:
         raise ValueError("expected a report with a drawing; run trainlaw study")
     head, _, rest = found[0].partition(">")
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    style = "svg{background:var(--card);font-family:system-ui,sans-serif}"
+    style = "svg{background:Canvas;font-family:system-ui,sans-serif}"
     return f"{head}><style>{template_text('report.css')}{style}</style>{rest}\n"
 
 

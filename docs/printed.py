@@ -28,7 +28,7 @@ from typing import Any
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
 WIDTH = 100  # columns of the terminal in all printed output
-_FENCE = re.compile(r"^(`{3,})(\S*)\s*$")
+_FENCE = re.compile(r"^(`{3,})(\S*)(?: .*)?$")
 _MINUTES, _NOT_RUN, _REFUSED = "takes minutes", "not run: ", "refused"
 _TOOLS = frozenset({"cc", "node"})  # commands that need not be installed
 
@@ -156,7 +156,7 @@ def _output(parts: list[str], refused: bool, with_progress: bool) -> str:
         done = subprocess.run(parts, capture_output=True, text=True, check=False)
         text, status = done.stdout + done.stderr, done.returncode
     assert (status != 0) == refused, f"{shlex.join(parts)} ended with status {status}: {text}"
-    return text
+    return text.replace(f"{Path.cwd()}/", "")
 
 
 def _trainlaw(arguments: list[str], with_progress: bool) -> tuple[str, int]:
