@@ -46,7 +46,7 @@ OTHERS = "any other"  # class of runs outside all others
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
-_SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*|.*")  # V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti
+_SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*")
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
 
@@ -76,9 +76,15 @@ class ErrorLine:
         """
         if len(self.members) < 2:
             return self.members[0] if self.members else self.name
-        names = Counter(_SERIES_AND_NUMBER.match(member)[0] for member in self.members)
+        names = Counter(_chip_name(member) for member in self.members)
         name = max(names, key=lambda each: (names[each], -len(each)))
         return f"{name} ({len(self.members)} models)"
+
+
+def _chip_name(gpu: str) -> str:
+    """Return V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti."""
+    found = _SERIES_AND_NUMBER.match(gpu)
+    return found[0] if found else gpu
 
 
 def errors_frame(result: "StudyResult") -> pd.DataFrame:

@@ -123,8 +123,8 @@ def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
     """
     predictions = outcome.result.predictions
     level = "generation" if "generation" in predictions else BY_GPU
-    years = predictions.groupby(level)["gpu_year"].min() if "gpu_year" in predictions else {}
-    names = sorted(map(str, predictions[level].unique()), key=lambda name: (years.get(name, 0), name))
+    dated = predictions.sort_values([*(["gpu_year"] if "gpu_year" in predictions else []), level])
+    names = [str(name) for name in dated[level].unique()]
     hues = {name: round(index * _GOLDEN_ANGLE) % 360 for index, name in enumerate(names)}
     groups = []
     for name, part in predictions.groupby(level, sort=True):

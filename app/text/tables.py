@@ -41,9 +41,9 @@ def narrow_table(header: Sequence[str], rows: Sequence[Sequence[object]], width:
     """Return rows as `text_table` does; titles are broken where it is wider than `width` (None: terminal).
 
     >>> print(narrow_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
-      CNN    mean over
-             GPU groups
-      vgg16     12.6 %
+             mean over
+      CNN    GPU groups
+      vgg16      12.6 %
     """
     table, most = text_table(header, rows), width or terminal_width()
     cells = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
