@@ -48,8 +48,9 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]
     written = f"{folder}: {', '.join(files)} ({seconds_text(seconds)})"
     more = "symbols, terms, architectures, GPUs and all other metrics: report.html" * (not outcome.missing)
-    parts += ["", written, *[more] * bool(more), _next_step(outcome, str(folder))]
-    return fitted_lines("\n".join(parts))
+    parts += ["", written, *[more] * bool(more)]
+    # A command stays in one line, to be copied.
+    return fitted_lines("\n".join(parts)) + "\n" + _next_step(outcome, str(folder))
 
 
 def levels_text(levels: Sequence[LevelError]) -> str:

@@ -41,7 +41,7 @@ def narrow_table(header: Sequence[str], rows: Sequence[Sequence[object]], width:
     """Return rows as `text_table` does; titles are broken where it is wider than `width` (None: terminal).
 
     >>> print(narrow_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
-             mean over
+              mean over
       CNN    GPU groups
       vgg16      12.6 %
     """
