@@ -1,8 +1,9 @@
 """The Python facade: fit, load, calibrate, export formulas and predict by them, as `trainlaw.study`, ..."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,62 @@ from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.time_factors import time_factors
+
+
+class Law(Formula):
+    """A formula that can be calibrated: what `load_formula` and `calibrate` return."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, formula: Formula) -> Self:
+        """Return a formula as a law.
+
+        Parameters
+        ----------
+        formula : Formula
+            Any formula.
+
+        Returns
+        -------
+        Law
+            With the same fields.
+        """
+        return cls(**{field.name: getattr(formula, field.name) for field in fields(formula)})
+
+    def calibrate(
+        self,
+        X: RunTable | str | Path | pd.DataFrame,
+        y: Sequence[float] | np.ndarray | None = None,
+    ) -> "Law":
+        """Return this law calibrated to a machine with a few runs measured on it; see `trainlaw.calibrate`.
+
+        Parameters
+        ----------
+        X : RunTable, str, Path or DataFrame
+            1 to 50 runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
+        y : array_like, shape (n_rows,), optional
+            Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
+
+        Returns
+        -------
+        Law
+            With corrected constants; this one stays as it is.
+
+        Raises
+        ------
+        InputError
+            As `trainlaw.calibrate`.
+
+        Examples
+        --------
+        >>> from trainlaw.datasets import load
+        >>> runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
+        >>> law = load_formula().calibrate(runs)
+        >>> law.provenance["calibrated"]["runs"]
+        14
+        """
+        return calibrate(self, X, y)
 
 
 def study(
@@ -71,7 +128,7 @@ def study(
     return outcome
 
 
-def load_formula(name: str | Path = "built-in") -> Formula:
+def load_formula(name: str | Path = "built-in") -> Law:
     """Load a formula by its built-in name, from a formula.json or from a run folder.
 
     Parameters
@@ -81,8 +138,8 @@ def load_formula(name: str | Path = "built-in") -> Formula:
 
     Returns
     -------
-    Formula
-        With units, training ranges, held-out errors and provenance.
+    Law
+        A formula with units, training ranges, held-out errors and provenance, and the method `calibrate`.
 
     Raises
     ------
@@ -94,7 +151,7 @@ def load_formula(name: str | Path = "built-in") -> Formula:
     >>> load_formula().scope
     'run'
     """
-    return find_formula(Path(name), Path.cwd())[0]
+    return Law.of(find_formula(Path(name), Path.cwd())[0])
 
 
 def predict(
@@ -175,7 +232,7 @@ def calibrate(
     formula: Formula | FormulaRegressor | str | Path,
     table: RunTable | str | Path | pd.DataFrame,
     y: Sequence[float] | np.ndarray | None = None,
-) -> Formula:
+) -> Law:
     """Calibrate a formula to a machine with a few runs measured on it, as `trainlaw calibrate` does.
 
     Parameters
@@ -189,9 +246,10 @@ def calibrate(
 
     Returns
     -------
-    Formula
-        With corrected constants. From runs also with a narrower interval, and `provenance["calibrated"]` has
-        the factors and the errors before and after; from a frame without stated errors.
+    Law
+        The formula with corrected constants. From runs also with a narrower interval, and
+        `provenance["calibrated"]` has the factors and the errors before and after; from a frame without
+        stated errors.
 
     Raises
     ------
@@ -201,9 +259,9 @@ def calibrate(
     """
     law = _formula_of(formula)
     if isinstance(table, pd.DataFrame) or y is not None:
-        return _calibrated_to_rows(law, table, y)
+        return Law.of(_calibrated_to_rows(law, table, y))
     runs = table if isinstance(table, RunTable) else any_table(str(table))
-    return calibrated_law(law, runs).formula
+    return Law.of(calibrated_law(law, runs).formula)
 
 
 def _formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:

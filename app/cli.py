@@ -1,5 +1,6 @@
 """The command line: one command per job; invalid input prints one line and exits with status 2."""
 
+import atexit
 import gc
 import sys
 from typing import Annotated, Any
@@ -59,12 +60,19 @@ Examples:
   trainlaw cnn list
 """
 
+# Names that options had before; they still work.
+_FORMER_OPTIONS = {"to": "out", "into": "out", "cnns": "cnn", "input": "pixels"}
+
 app = typer.Typer(
     cls=_Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
+    },
     epilog=_EXAMPLES,
 )
 app.command("study")(studies.study_command)
@@ -114,4 +122,6 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 2 invalid input (one line on stderr), 130 interrupted."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    # The interpreter collects when it ends; nothing is left that needs it, and pandas makes it slow.
+    atexit.register(gc.freeze)
     app(prog_name="trainlaw")

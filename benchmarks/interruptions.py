@@ -32,7 +32,7 @@ RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also f
 
 def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
     """Start a study of `folder`/runs.csv into `folder`/run, in a new session."""
-    command = [sys.executable, "-m", "trainlaw", "study", "runs.csv", "--into", "run", *OPTIONS, *options]
+    command = [sys.executable, "-m", "trainlaw", "study", "runs.csv", "--out", "run", *OPTIONS, *options]
     with (folder / "log.txt").open("a") as log:
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 

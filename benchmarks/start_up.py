@@ -40,7 +40,7 @@ def first_paint_seconds() -> float | None:
         return None
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         path = Path(folder) / "page.html"
-        command = [sys.executable, "-m", "trainlaw", "export", "--to", str(path)]
+        command = [sys.executable, "-m", "trainlaw", "export", "--out", str(path)]
         subprocess.run(command, check=True, capture_output=True)
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         milliseconds = []

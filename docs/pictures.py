@@ -34,11 +34,11 @@ def take(run: Path | None) -> None:
         for name, command in _CLI.items():
             printed.run(command, printed.Session())
             shutil.copy(name, PICTURES / name)
-        printed.run("trainlaw export --to law.html", printed.Session())
+        printed.run("trainlaw export --out law.html", printed.Session())
         scatter = scatter_of(report.read_text(encoding="utf-8"))
         (PICTURES / "scatter.svg").write_text(scatter, encoding="utf-8")
         _photograph(Path("law.html").resolve(), report)
-        printed.run("trainlaw export --to formula.xlsx", printed.Session())
+        printed.run("trainlaw export --out formula.xlsx", printed.Session())
         _workbook(Path("formula.xlsx"))
 
 

@@ -63,6 +63,8 @@ def bootstrap_interval(
         return float("nan"), float("nan")
     values = [statistic(rows) for rows in drawn_rows(groups, resamples, seed)]
     # A resample may leave a statistic undefined, such as a correlation of equal values; it is ignored.
+    if not np.isfinite(values).any():
+        return float("nan"), float("nan")
     low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

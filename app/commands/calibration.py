@@ -12,9 +12,7 @@ def calibrate_command(
     formula: FormulaFile = None,
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to", "--into", help="Folder to write; default: trainlaw-run, or the next free number."
-        ),
+        typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
@@ -29,9 +27,9 @@ def calibrate_command(
 
     \b
     Examples:
-      trainlaw calibrate my-runs.csv --to my-law
+      trainlaw calibrate my-runs.csv --out my-law
       trainlaw predict --formula my-law --cnn resnet50 --gpu T4 --batch 64
-      trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --to my-law
+      trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --out my-law
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.inputs.tables import any_table

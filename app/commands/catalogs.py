@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import GpuFile, Json
+from trainlaw.app.commands.options import GpuFile, Json, RestoreBatchnorm
 
 gpus_app = typer.Typer(
     help="Show the known GPUs and links, and their specifications.",
@@ -229,12 +229,7 @@ def show_cnn(
         int | None, typer.Option(help="Number of classes; default: that of the CNN.", min=1)
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each count.")] = False,
-    restore_batchnorm: Annotated[
-        bool,
-        typer.Option(
-            "--restore-batchnorm", help="Restore batch normalisation that an export to ONNX folded away."
-        ),
-    ] = False,
+    restore_batchnorm: RestoreBatchnorm = None,
     as_json: Json = False,
 ) -> None:
     """Show the counts of one CNN, per image and forward pass, with units.

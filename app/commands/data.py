@@ -187,7 +187,8 @@ def show_outliers(
 def import_file(
     file: Annotated[Path, typer.Argument(help="CSV, text, Excel or Parquet file of measured runs.")],
     to: Annotated[
-        Path | None, typer.Option(help="CSV file to write; default: the name of FILE with -imported.csv.")
+        Path | None,
+        typer.Option("--out", help="CSV file to write; default: the name of FILE with -imported.csv."),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="The columns are read as shown: write the runs.")
@@ -244,8 +245,8 @@ def import_file(
     Examples:
       trainlaw data import my-runs.xlsx
       trainlaw data import my-runs.csv --unit ms --precision amp --yes
-      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --to runs.csv
-      trainlaw data import my-runs.csv --merge-with default --yes --to all-runs.csv
+      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --yes --out runs.csv
+      trainlaw data import my-runs.csv --merge-with default --yes --out all-runs.csv
     """
     from trainlaw.app.inputs.spreadsheets import one_of, pairs_of, values_of
     from trainlaw.datasets.spreadsheets.answers import Answers
@@ -292,7 +293,7 @@ def _write_imported(
 
     made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
     print(columns_text(made))
-    others = [("--to", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
+    others = [("--out", to), ("--gpu-file", gpu_file), ("--merge-with", merge_with)]
     others += [("--cnn-file", path) for path in cnn_files or ()]
     if made.issues:
         print(issues_text(made.issues))
@@ -319,7 +320,7 @@ def contribute(
         str, typer.Option(help="Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.")
     ] = "CC-BY-4.0",
     to: Annotated[
-        Path, typer.Option(help="Folder in which the folder of the contribution is made.")
+        Path, typer.Option("--out", help="Folder in which the folder of the contribution is made.")
     ] = Path(),
     gpu_file: GpuFile = None,
 ) -> None:

@@ -12,8 +12,9 @@ def export_command(
     to: Annotated[
         Path | None,
         typer.Option(
+            "--out",
             help="File to write; its suffix chooses: .py .js .mjs .cjs .c .h .sql .tex .onnx .json .csv "
-            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets."
+            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
         ),
     ] = None,
     bare: Annotated[
@@ -33,20 +34,20 @@ def export_command(
 
     \b
     Examples:
-      trainlaw export --to formula.xlsx
-      trainlaw export --to formula.py
-      trainlaw export --to formula.h --prefix law
-      trainlaw export --to formula.js --bare
-      trainlaw export --to page.html
-      trainlaw export trainlaw-run --to iteration_time.py
-      trainlaw export xeon-phi-a --to many-cores.xlsx
+      trainlaw export --out formula.xlsx
+      trainlaw export --out formula.py
+      trainlaw export --out formula.h --prefix law
+      trainlaw export --out formula.js --bare
+      trainlaw export --out page.html
+      trainlaw export trainlaw-run --out iteration_time.py
+      trainlaw export xeon-phi-a --out many-cores.xlsx
     """
     from trainlaw.app.exports.formats import export_formula
     from trainlaw.app.models.user_formula import find_formula, parse_label_options, with_groups
     from trainlaw.formulas import InputError
 
     if to is None:
-        raise InputError("expected --to FILE, such as --to formula.xlsx")
+        raise InputError("expected --out FILE, such as --out formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
     export_formula(with_groups(found, parse_label_options(label)), to, overwrite, bare, prefix)
     print(f"formula: {origin}\n{to} written")

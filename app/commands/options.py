@@ -91,6 +91,15 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+RestoreBatchnorm = Annotated[
+    bool | None,
+    typer.Option(
+        "--restore-batchnorm/--keep-folded",
+        help="Restore batch normalisation that an export to ONNX folded into convolutions, or leave it; "
+        "default: restore it where the file proves it.",
+    ),
+]
+ShortJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path | None, typer.Option(help="File to write instead of printing; never replaces one.")]
 
@@ -104,8 +113,10 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
             raise InputError(f"{path} exists; choose another name")
 
 
-def chosen_format(form: OutputFormat, out: Path | None) -> OutputFormat:
+def chosen_format(form: OutputFormat, out: Path | None, as_json: bool = False) -> OutputFormat:
     """Return the format of an output: that of the file's suffix, .csv or .json, where none was named."""
+    if as_json:
+        return OutputFormat.json
     suffix = out.suffix.lower() if out is not None and form is OutputFormat.table else ""
     return {".csv": OutputFormat.csv, ".json": OutputFormat.json}.get(suffix, form)
 

@@ -16,6 +16,7 @@ from trainlaw.app.commands.options import (
     OutputFormat,
     Pixels,
     ScalingFormula,
+    ShortJson,
     Tuned,
     check_new_files,
     chosen_format,
@@ -79,7 +80,7 @@ def plan_command(
     gpu_file: GpuFile = None,
     top: Annotated[int, typer.Option(help="Plans of the table.", min=1)] = 7,
     form: Format = OutputFormat.table,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    as_json: ShortJson = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
     out: Out = None,
 ) -> None:
@@ -121,7 +122,7 @@ def plan_command(
         catalog=catalog, options=options, prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )  # fmt: skip
-    text = _text(choice, plans, top, OutputFormat.json if as_json else chosen_format(form, out))
+    text = _text(choice, plans, top, chosen_format(form, out, as_json))
     write_or_print(text, out, plot, lambda: _drawn(plans))
 
 

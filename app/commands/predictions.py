@@ -20,7 +20,9 @@ from trainlaw.app.commands.options import (
     OutputFormat,
     Pixels,
     Precision,
+    RestoreBatchnorm,
     ScalingFormula,
+    ShortJson,
     Tuned,
     Unbucketed,
     check_new_files,
@@ -96,8 +98,9 @@ def predict_command(
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
+    restore_batchnorm: RestoreBatchnorm = None,
     form: Format = OutputFormat.table,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    as_json: ShortJson = False,
     out: Out = None,
     anchor_profile: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
     anchor_gpu: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_profile)] = None,
@@ -135,7 +138,9 @@ def predict_command(
     )
     selection = selection_of(vendor=vendor, min_memory=min_memory)
     batches = whole_numbers(batch, "--batch")
-    request = RunRequest(cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection)
+    request = RunRequest(
+        cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection, restore_batchnorm
+    )
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin
@@ -145,7 +150,7 @@ def predict_command(
     if all_gpus:
         predictions = fastest_first(predictions)
     training = None if epochs is None else Training(images, epochs)
-    chosen = OutputFormat.json if as_json else chosen_format(form, out)
+    chosen = chosen_format(form, out, as_json)
     said = (used, origin, "" if gpus in (None, 1) or single_gpu_seconds else choice.scaling_origin)
     cut = predictions if chosen is OutputFormat.table else predictions[:top]
     text = _predictions_as(chosen, said, cut, training, top or (_TOP if all_gpus else None))
@@ -207,7 +212,7 @@ def predict_from_profile_command(
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
     form: Annotated[OutputFormat, typer.Option("--format", help="table or json.")] = OutputFormat.table,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    as_json: ShortJson = False,
     out: Out = None,
 ) -> None:
     """Predict the time of an iteration on one GPU from a profile of it on another.
@@ -270,6 +275,7 @@ def scaling_command(
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     form: Format = OutputFormat.table,
+    as_json: ShortJson = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
     out: Out = None,
 ) -> None:
@@ -319,7 +325,7 @@ def scaling_command(
         OutputFormat.table: lambda: scaling_text(title, points, choice.formula, choice.origin, covering),
         OutputFormat.csv: lambda: scaling_csv(points),
         OutputFormat.json: lambda: scaling_json(points),
-    }[chosen_format(form, out)]().rstrip("\n")
+    }[chosen_format(form, out, as_json)]().rstrip("\n")
     write_or_print(text, out, plot, lambda: scaling_svg(title, points))
 
 
@@ -355,6 +361,7 @@ def schedule_command(
     ] = None,
     gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
     form: Format = OutputFormat.table,
+    as_json: ShortJson = False,
     out: Out = None,
 ) -> None:
     """Schedule the layers of a CNN on streams: makespan, speed-up, critical path, Gantt chart.
@@ -386,7 +393,7 @@ def schedule_command(
         OutputFormat.table: lambda: plan_text(plan, layer_formula, origin),
         OutputFormat.csv: lambda: plan_csv(plan),
         OutputFormat.json: lambda: plan_json(plan),
-    }[chosen_format(form, out)]().rstrip("\n")
+    }[chosen_format(form, out, as_json)]().rstrip("\n")
     write_or_print(text, out, gantt, lambda: gantt_svg(plan))
 
 
@@ -426,7 +433,7 @@ def many_core_command(
     Examples:
       trainlaw many-core --cnn large --threads 240 --model b
       trainlaw many-core --published
-      trainlaw export xeon-phi-b --to many-cores.html
+      trainlaw export xeon-phi-b --out many-cores.html
     """
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula

@@ -10,13 +10,13 @@ _EXIT_INTERRUPTED = 130
 
 def profile_command(
     cnns: Annotated[
-        str, typer.Option(help="CNNs, separated by commas (`trainlaw cnn list`).")
+        str, typer.Option("--cnn", help="CNNs, separated by commas (`trainlaw cnn list`).")
     ] = "resnet18,mobilenet_v2,squeezenet1_1",
     batch: Annotated[
         str, typer.Option(help="Images per iteration and process, separated by commas.")
     ] = "8,32",
     input_px: Annotated[
-        str, typer.Option("--input", help="Sides of the image in pixels; default: that of each CNN.")
+        str, typer.Option("--pixels", help="Sides of the image in pixels; default: that of each CNN.")
     ] = "",
     precision: Annotated[
         str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
@@ -44,7 +44,7 @@ def profile_command(
     ] = "",
     plan: Annotated[
         Path | None,
-        typer.Option(help="CSV of configurations instead of --cnns, --batch, --input, --precision."),
+        typer.Option(help="CSV of configurations instead of --cnn, --batch, --pixels, --precision."),
     ] = None,
     out: Annotated[Path, typer.Option(help="CSV file of runs; further files are written next to it.")] = Path(
         "runs.csv"
@@ -74,7 +74,7 @@ def profile_command(
 
     \b
     Examples:
-      trainlaw profile --cnns resnet18,vgg11 --batch 8,32 --input 64 --threads 1,2 --out runs.csv
+      trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw profile --processes 1,2 --threads 1 --out two.csv
       trainlaw profile --micro --threads 1,2 --out runs.csv

@@ -195,7 +195,7 @@ def _configurations(options: ProfileOptions, device: str, threads: list[int]) ->
     return configuration_grid(
         words_of(options.cnns),
         counts_of(options.batch, "--batch"),
-        counts_of(options.input_px, "--input") if options.input_px else [],
+        counts_of(options.input_px, "--pixels") if options.input_px else [],
         words_of(options.precision),
         device=device,
         threads=threads,

@@ -25,7 +25,8 @@ def study_command(
         typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs; default: default."),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Folder to write; default: trainlaw-run, or the next free number.")
+        Path | None,
+        typer.Option("--out", help="Folder to write; default: trainlaw-run, or the next free number."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the folder if it is a run folder.")
@@ -102,7 +103,7 @@ def study_command(
     \b
     Examples:
       trainlaw study
-      trainlaw study my-runs.csv --into my-run --seed 1
+      trainlaw study my-runs.csv --out my-run --seed 1
       trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
       trainlaw study --against all --split newest
       trainlaw study --of layers
@@ -236,7 +237,9 @@ def validate_command(
     cnn_file: CnnFiles = None,
     into: Annotated[
         Path | None,
-        typer.Option(help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."),
+        typer.Option(
+            "--out", help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."
+        ),
     ] = None,
 ) -> None:
     """Evaluate your own formula: held-out error per architecture, next to null model and roofline.

@@ -20,13 +20,14 @@ def suggest_command(
         typer.Option(help="GPU to measure on, if --pool names none; repeat for several."),
     ] = None,
     cnns: Annotated[
-        str, typer.Option(help="Without --pool: CNNs, separated by commas; default: all built-in ones.")
+        str,
+        typer.Option("--cnn", help="Without --pool: CNNs, separated by commas; default: all built-in ones."),
     ] = "",
     batch: Annotated[
         str, typer.Option(help="Without --pool: images per iteration, separated by commas.")
     ] = "8,32,128",
     input_px: Annotated[
-        str, typer.Option("--input", help="Without --pool: sides of an image; default: that of each CNN.")
+        str, typer.Option("--pixels", help="Without --pool: sides of an image; default: that of each CNN.")
     ] = "",
     precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
     front: Annotated[
@@ -83,7 +84,7 @@ def suggest_command(
         raise InputError(f"{out} exists; choose another name for --out")
     if simulate:
         if pool or gpu or front or runs or cnns:
-            raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnns, --front, --runs")
+            raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnn, --front, --runs")
         text, csv = run_replay(source, ReplaySettings(seeds=seeds, held_out=held_out, start=start))
     else:
         options = SuggestOptions(

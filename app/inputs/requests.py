@@ -54,7 +54,8 @@ class RunRequest:
 
     cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per
     iteration. pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file :
-    CSV of configurations. gpu_file : table with GPUs to add or correct.
+    CSV of configurations. gpu_file : table with GPUs to add or correct. restore_batchnorm : of a CNN's file,
+    as for `read_cnn`.
     """
 
     cnn: str | None = None
@@ -66,6 +67,7 @@ class RunRequest:
     gpu_file: Path | None = None
     setup: Setup = DEFAULT_SETUP
     selection: GpuSelection = ALL_GPUS
+    restore_batchnorm: bool | None = None
 
 
 def check_request(request: RunRequest, single_gpu_s: float | None = None) -> None:
@@ -102,7 +104,8 @@ def requested_runs(request: RunRequest) -> RunTable:
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
     chosen = request.selection.of(gpus) if gpu is None else [wanted_gpu(gpu, gpus)]
-    return _runs_on(named_cnn(cnn, request.pixels), chosen, request.batches, request.setup, gpus)
+    counts = named_cnn(cnn, request.pixels, restore_batchnorm=request.restore_batchnorm)
+    return _runs_on(counts, chosen, request.batches, request.setup, gpus)
 
 
 def one_run(

@@ -58,20 +58,18 @@ def check_target(target: Path, overwrite: bool) -> None:
     Raises InputError where the target exists and may not be replaced, is no run folder, or has no parent.
     """
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder; create it, or choose another with --into")
+        raise InputError(f"{target.parent}: no such folder; create it, or choose another with --out")
     if not target.exists():
         return
     if not overwrite:
-        raise InputError(f"{target} exists; choose another folder with --into, or say --overwrite")
+        raise InputError(f"{target} exists; choose another folder with --out, or say --overwrite")
     if not target.is_dir() or (any(target.iterdir()) and not (target / "formula.json").is_file()):
-        raise InputError(
-            f"{target} is not a run folder, so it is not overwritten; choose another with --into"
-        )
+        raise InputError(f"{target} is not a run folder, so it is not overwritten; choose another with --out")
     for path in sorted(target.iterdir()):
         if path.name not in (*RUN_FILES, *_FURTHER_FILES) and not path.match("platforms-*.csv"):
             raise InputError(
                 f"{target} also contains {path.name}, which is no file of a run; move it, or choose another "
-                "folder with --into"
+                "folder with --out"
             )
 
 
@@ -171,7 +169,7 @@ def study_place(
                 yield StudyPlace(target, journal, journal.with_suffix(".part"), may_replace)
                 return
         if into is not None:
-            raise InputError(f"{target}: another study writes it ({owner}); choose another with --into")
+            raise InputError(f"{target}: another study writes it ({owner}); choose another with --out")
     raise InputError("expected an unfinished run of this study to resume, got none; run it without --resume")
 
 
@@ -211,7 +209,7 @@ def _check_room(parent: Path) -> None:
     if free < _LEAST_BYTES:
         raise InputError(
             f"{parent}: expected {_LEAST_BYTES / 1e6:.0f} MB of free space for a run folder, got "
-            f"{free / 1e6:.1f} MB; make room, or choose another folder with --into"
+            f"{free / 1e6:.1f} MB; make room, or choose another folder with --out"
         )
 
 
@@ -226,7 +224,7 @@ def _locked(target: Path) -> Iterator[str | None]:
         file = path.open("a+", encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"cannot write in {path.parent}: {error.strerror}; choose another folder with --into"
+            f"cannot write in {path.parent}: {error.strerror}; choose another folder with --out"
         ) from None
     with file:
         if not _is_ours(file.fileno(), path):

@@ -113,5 +113,5 @@ def parse_column_options(options: list[str] | None) -> dict[str, str]:
 def write_table(table: RunTable, path: Path) -> None:
     """Write runs as CSV in the columns of the runs schema; raises InputError where the file exists."""
     if path.exists():
-        raise InputError(f"{path} exists; choose another file with --to")
+        raise InputError(f"{path} exists; choose another file with --out")
     write_text_atomically(path, table.frame.to_csv(index=False))

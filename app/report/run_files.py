@@ -39,6 +39,7 @@ def report_html(outcome: StudyOutcome) -> str:
         subtitle=_subtitle(outcome),
         version=facts.get("trainlaw_version", ""),
         style=template_text("report.css"),
+        verdict=outcome.verdict,
         missing=outcome.missing,
         absent=[(title_of(name), remedy) for name, remedy in outcome.absent.items()],
         held_out=held_out_kind(formula),

@@ -18,7 +18,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
 
 EVALUATIONS = 50_000  # per search, about 20 seconds on one core for the built-in table
-BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form")
+BASELINES = ("null_compute", "roofline", "nnls_path", "cf9", "hand_form", "constant")
 #: Label columns whose values are platforms, for `by`.
 PLATFORMS = ("harness", "framework", "precision", "vendor", "generation", "source", "device")
 # Longer names of splits, as papers and older study files have them.

@@ -40,6 +40,7 @@ class StudyOutcome:
     returns : how often each term was selected; repeats : formulas of further searches with other seeds
     matrices : errors by training and test platform, by label (see `cross_platform`)
     definition : of the study
+    verdict : lines to be read first: nothing learned, a better baseline, calibration instead
     missing : sentences on what an interrupted study lacks
     absent : baselines that cannot run here, with the package to install; provenance : plain JSON values
     """
@@ -56,6 +57,7 @@ class StudyOutcome:
     repeats: tuple[Formula, ...] = ()
     matrices: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     definition: StudyDefinition = field(default_factory=StudyDefinition)
+    verdict: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, object] = field(default_factory=dict)

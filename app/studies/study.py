@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json
+from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
@@ -33,6 +33,7 @@ from trainlaw.app.studies.splits import (
     platform_matrices,
     platforms_of,
 )
+from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -168,7 +169,11 @@ def study_table(
     Where the rows lack what the kind needs, another one searches, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
-    material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
+    try:
+        material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
+    except InputError as error:
+        advice = calibration_advice(table, definition, None)
+        raise InputError(f"{error}; {advice}" if advice else str(error)) from None
     searched = _search(material, workers, on_start, on_fit, Journal() if journal is None else journal)
     # Without a journal, what took minutes would be lost.
     with uninterrupted() if journal is None else nullcontext():
@@ -478,9 +483,7 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
         found.levels,
         _whole(found.new_generations),
     )
-    if material.kind.has_joint_range:
-        used = {name: own_rows.columns[name] for name in names}
-        errors = {**errors, KEY: JointRange.fit(used, rows.groups).to_json()}
+    errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
@@ -502,10 +505,27 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
         repeats=found.repeats,
         matrices=platform_matrices(delivered, material.kind, rows, definition.by, search),
         definition=definition,
+        verdict=_verdict(delivered, found, material),
         missing=missing,
         absent=material.absent,
         provenance=facts,
     )
+
+
+def _joint_range(columns: Mapping[str, np.ndarray], material: _Material) -> dict[str, object]:
+    """The joint range of the used features; empty where nothing varies, as in a law of constants alone."""
+    if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
+        return {}
+    return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}
+
+
+def _verdict(delivered: Formula, found: _Found, material: _Material) -> tuple[str, ...]:
+    """What is to be read first; on a study of a given formula no advice to calibrate."""
+    is_evolved = found.front is not None
+    lines = verdict_lines(delivered, found.result, is_evolved)
+    own = overall_error(delivered, OURS, "mape_percent") if found.result.predictions.size else None
+    advice = calibration_advice(material.table, material.definition, own) if is_evolved else ""
+    return (*lines, advice) if advice else lines
 
 
 def _facts(material: _Material, further: Mapping[str, object]) -> dict[str, object]:

@@ -262,7 +262,7 @@ def _pool(options: SuggestOptions) -> RunTable:
     return cnn_pool(
         [*names, *map(str, options.cnn_files)],
         whole_numbers(options.batch, "--batch"),
-        whole_numbers(options.input_px, "--input"),
+        whole_numbers(options.input_px, "--pixels"),
         gpus=gpus,
         named=options.gpus,
         precision=options.precision,

@@ -34,8 +34,8 @@ _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report 
 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
-    """Return formula, units and the held-out errors of all estimators, and where everything was written."""
-    parts = [equation_text(outcome.formula), ""]
+    """Return what to read first, the formula, its held-out errors, and where everything was written."""
+    parts = [*outcome.verdict, *[""] * bool(outcome.verdict), equation_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
         parts += [overall_errors_text(outcome.formula), lead_sentence(outcome.formula)]
         parts += [*class_errors(outcome.formula, _CLASSES), worst_text(outcome.formula)]

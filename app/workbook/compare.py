@@ -155,7 +155,7 @@ def write_compare(book: BookPlan, model: Model) -> None:
     sheet.title(
         "CNNs and GPUs side by side",
         "One GPU each, live: choose others in the yellow heads, or type over them. Empty: a specification is "
-        "unknown. All pairs: trainlaw export --to pairs.csv.",
+        "unknown. All pairs: trainlaw export --out pairs.csv.",
     )
     _choices(sheet)
     matrix = _Matrix(sheet, model, factors, rows, columns)

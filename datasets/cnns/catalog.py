@@ -10,9 +10,11 @@ from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, MemoryPerSample, memory_per_sample
 from trainlaw.datasets.cnns.names import build_cnn, cnn_entry, cnn_name
-from trainlaw.datasets.cnns.timm_tables import PREFIX, timm_table
-from trainlaw.datasets.files.storage import read_data_table, records
+from trainlaw.datasets.cnns.timm_tables import COUNTS_FILE as TIMM_FILE
+from trainlaw.datasets.cnns.timm_tables import PREFIX
+from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 
+_COUNTS_FILE = "cnns.csv"
 COUNT_COLUMNS = tuple(name for name, _, _ in explain())
 
 
@@ -90,27 +92,33 @@ def cnn_table() -> pd.DataFrame:
     DataFrame
         One row per CNN and size; counts under their names (a new frame).
     """
-    return read_data_table("cnns.csv")
+    return read_data_table(_COUNTS_FILE)
 
 
 @cache
-def _timm_counts() -> Mapping[tuple[str, int, int], "CnnCounts"]:
-    rows = (_counts_of_row(row) for row in records(timm_table()))
-    return MappingProxyType({counted.key: counted for counted in rows})
+def _shipped_rows(file: str) -> Mapping[tuple[str, int, int], Mapping[str, str]]:
+    """The rows of a shipped table of counts by name, input size in pixels and number of classes."""
+    rows = read_data_rows(file)
+    return {(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])): row for row in rows}
 
 
 @cache
+def _shipped(file: str, name: str, input_size_px: int, n_classes: int) -> CnnCounts | None:
+    # Only this row becomes numbers: a table has hundreds.
+    row = _shipped_rows(file).get((name, input_size_px, n_classes))
+    return None if row is None else _counts_of_row(row)
+
+
 def shipped_counts() -> Mapping[tuple[str, int, int], CnnCounts]:
     """Return the shipped counts by name, input size in pixels and number of classes."""
-    rows = (_counts_of_row(row) for row in records(cnn_table()))
-    return MappingProxyType({facts.key: facts for facts in rows})
+    return {key: keyed_cnn_counts(*key) for key in _shipped_rows(_COUNTS_FILE)}
 
 
-def _counts_of_row(row: Mapping[str, object]) -> CnnCounts:
-    numbers = {name: float(str(row[name])) for name in COUNT_COLUMNS}
-    texts = (str(row["cnn"]), str(row["cnn_base"]), str(row["cnn_family"]))
-    memory = MemoryPerSample(*(int(str(row[name])) for name in MEMORY_COLUMNS))
-    return CnnCounts(*texts, int(str(row["input_size_px"])), int(str(row["n_classes"])), numbers, memory)
+def _counts_of_row(row: Mapping[str, str]) -> CnnCounts:
+    numbers = {name: float(row[name]) for name in COUNT_COLUMNS}
+    texts = (row["cnn"], row["cnn_base"], row["cnn_family"])
+    memory = MemoryPerSample(*(int(row[name]) for name in MEMORY_COLUMNS))
+    return CnnCounts(*texts, int(row["input_size_px"]), int(row["n_classes"]), numbers, memory)
 
 
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
@@ -183,5 +191,5 @@ def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int
     usual = cnn_entry(name)
     size = usual.input_size_px if input_size_px is None else input_size_px
     classes = usual.n_classes if n_classes is None else n_classes
-    shipped = _timm_counts() if name.startswith(PREFIX) else shipped_counts()
-    return shipped.get((name, size, classes)) or _counted(name, size, classes)
+    file = TIMM_FILE if name.startswith(PREFIX) else _COUNTS_FILE
+    return _shipped(file, name, size, classes) or _counted(name, size, classes)

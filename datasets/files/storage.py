@@ -1,5 +1,7 @@
 """The shipped data files: each is registered by name and sha256, and checked whenever it is read."""
 
+import csv
+import gzip
 import hashlib
 import io
 import json
@@ -67,3 +69,14 @@ def read_data_table(name: str, text_columns: tuple[str, ...] = ()) -> pd.DataFra
         dtype=dict.fromkeys(text_columns, str),
         float_precision=FLOAT_PRECISION,
     )
+
+
+def read_data_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of the shipped CSV table `name` as text by column, without their empty cells.
+
+    Several times faster than `read_data_table` with `records`. Raises what `read_data_file` raises.
+    """
+    data = read_data_file(name)
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    return [{column: value for column, value in row.items() if value} for row in rows]

@@ -10,7 +10,7 @@ from math import isnan, nan
 import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.mapping import joined_name
-from trainlaw.datasets.files.storage import read_data_table, records
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.errors import UnknownNameError, check_name, shown
 
 # Words that name the vendor, not the product; "Quadro", "RTX" and "Radeon" are part of the product name.
@@ -408,8 +408,7 @@ def built_in_gpus() -> GpuCatalog:
     GpuCatalog
         All shipped GPUs, with a source per value.
     """
-    table = read_data_table("gpus.csv", text_columns=("compute_capability",))
-    gpus = [gpu_from_row(row) for row in records(table)]
+    gpus = [gpu_from_row(row) for row in read_data_rows("gpus.csv")]
     sources = _sources(gpu.gpu for gpu in gpus)
     return GpuCatalog(tuple(replace(gpu, sources=sources[gpu.gpu]) for gpu in gpus))
 
@@ -417,10 +416,10 @@ def built_in_gpus() -> GpuCatalog:
 def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the sources that differ from the row's, by GPU and column; later lines override earlier ones."""
     sources: dict[str, dict[str, str]] = {name: {} for name in names}
-    for line in records(read_data_table("gpu_sources.csv")):
-        gpus = sources if line["gpus"] == "*" else str(line["gpus"]).split(";")
+    for line in read_data_rows("gpu_sources.csv"):
+        gpus = sources if line["gpus"] == "*" else line["gpus"].split(";")
         for name in gpus:
-            sources[name] |= dict.fromkeys(str(line["columns"]).split(";"), str(line["source"]))
+            sources[name] |= dict.fromkeys(line["columns"].split(";"), line["source"])
     return sources
 
 

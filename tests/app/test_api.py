@@ -1,6 +1,7 @@
 """The facade does what the commands do."""
 
 import json
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
+from trainlaw.app.api import Law
 from trainlaw.app.cli import app
+from trainlaw.datasets import load
 from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import UnknownNameError
@@ -86,6 +89,13 @@ def test_predictions_speak_for_themselves():
     assert f"{found.images_per_second:.0f} images/s" in found._repr_html_()
 
 
+def test_a_loaded_formula_calibrates_itself():
+    runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
+    law = trainlaw.load_formula()
+    assert law.calibrate(runs) == trainlaw.calibrate("built-in", runs) != law
+    assert pickle.loads(pickle.dumps(law)) == law == trainlaw.load_formula()
+
+
 def test_calibration_to_rows_of_features(formula):
     generator = np.random.default_rng(0)
     X = pd.DataFrame({spec.name: generator.uniform(0.01, 0.02, 12) for spec in formula.features})
@@ -96,6 +106,7 @@ def test_calibration_to_rows_of_features(formula):
     estimator = FormulaRegressor()
     estimator.formula_ = formula
     assert trainlaw.calibrate(estimator, X, slower) == law
+    assert Law.of(formula).calibrate(X, slower) == law
     for faulty in ((X, None), ("runs.csv", slower), (X, slower[1:]), (X, -slower)):
         with pytest.raises(InputError, match="expected"):
             trainlaw.calibrate(formula, *faulty)

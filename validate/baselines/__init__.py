@@ -42,12 +42,14 @@ from trainlaw.validate.baselines.learned import (
     boosting_on_roofline,
 )
 from trainlaw.validate.baselines.linear import (
+    MedianTime,
     NonnegativeLinear,
     PowerLaw,
     anchor_ratio,
     layer_null,
     null_compute,
     null_memory,
+    null_scaling,
 )
 from trainlaw.validate.baselines.many_core import many_core_seconds
 from trainlaw.validate.baselines.roofline import LayerwiseRoofline, Roofline
@@ -67,7 +69,7 @@ class Baseline:
     title : str
         Name shown to the user.
     scope : str
-        Scope of the formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`.
+        Scope of the formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`; "" for all.
     make : EstimatorFactory
         Returns a new, unfitted estimator; can be pickled.
     requires : str
@@ -105,6 +107,7 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("perceptron", "perceptron", RUN, Perceptron),
     Baseline("gplearn", "gplearn", RUN, Gplearn, "engine"),
     Baseline("pyoperon", "pyoperon", RUN, Pyoperon, "engine"),
+    Baseline("null_scaling", "null: constant x time on one GPU", MULTI_GPU, null_scaling),
     Baseline("perfect_scaling", "null: perfect scaling", MULTI_GPU, PerfectScaling),
     Baseline("ring_scaling", "ring all-reduce", MULTI_GPU, RingScaling),
     Baseline("mg13", "hand-derived, 13 constants", MULTI_GPU, MG13),
@@ -134,6 +137,7 @@ TABLE: tuple[Baseline, ...] = (
         layer_boosting_on_product,
     ),
     Baseline("layer_perceptron", "perceptron, as MLPredict", MEASURED_LAYER, LayerPerceptron),
+    Baseline("constant", "constant: the median time", "", MedianTime),
 )
 
 
@@ -159,7 +163,8 @@ def index_by_name(rows: Iterable[Baseline]) -> Mapping[str, Baseline]:
     """
     index: dict[str, Baseline] = {}
     for row in rows:
-        check_scope_name(row.scope)
+        if row.scope:
+            check_scope_name(row.scope)
         if row.name in index:
             raise InputError(f"two baselines are named {row.name!r}: rename one")
         index[row.name] = row
@@ -210,7 +215,7 @@ def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]
     Returns
     -------
     dict of str to EstimatorFactory
-        Empty for a scope without baselines.
+        With those of all scopes last.
 
     Raises
     ------
@@ -220,10 +225,10 @@ def baselines_for(scope: str, requires: str = "") -> dict[str, EstimatorFactory]
     Examples
     --------
     >>> list(baselines_for("gpu_pair"))
-    ['anchor_peak_ratio', 'anchor_bandwidth_ratio']
+    ['anchor_peak_ratio', 'anchor_bandwidth_ratio', 'constant']
     """
     check_scope_name(scope)
-    return {row.name: row.make for row in TABLE if (row.scope, row.requires) == (scope, requires)}
+    return {row.name: row.make for row in TABLE if row.scope in (scope, "") and row.requires == requires}
 
 
 def named_baselines(*names: str) -> dict[str, EstimatorFactory]:

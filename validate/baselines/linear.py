@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.pair_features import ANCHOR_TIME
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.validate.baselines.inputs import columns
 from trainlaw.validate.least_squares import nonnegative_least_squares
 
@@ -72,6 +73,19 @@ class PowerLaw:
         return np.asarray(np.exp(self._table(X) @ self.coefficients_))
 
 
+class MedianTime:
+    """`time = constant`, the median of the training rows: what is known without any feature."""
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit `time_s_` to seconds `y`, shape (n_runs,); `groups` are not used."""
+        self.time_s_ = float(np.median(np.asarray(y)))
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        return np.full(len(X), self.time_s_)
+
+
 class ScaledColumn:
     """`time = k x column`, with k the median ratio over the training rows.
 
@@ -98,5 +112,7 @@ null_compute = partial(ScaledColumn, "total_compute_s")
 null_memory = partial(ScaledColumn, "activation_memory_s")
 # k x 2 passes MACs / peak, of one layer.
 layer_null = partial(ScaledColumn, "compute_s")
+# k x the time on one GPU.
+null_scaling = partial(ScaledColumn, SINGLE_GPU_TIME)
 # k x the time on the anchor, per GPU pair.
 anchor_ratio = partial(ScaledColumn, ANCHOR_TIME)

@@ -299,7 +299,7 @@ OF_PAIRS = StudyKind(
         "table": _TABLE,
         "split": "gpu",
         "evaluations": 12_000,
-        "against": (*baselines_for("gpu_pair"), "null_compute", "roofline", "cf9"),
+        "against": (*baselines_for("gpu_pair"), *_ALSO[:3]),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,

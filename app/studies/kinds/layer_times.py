@@ -182,9 +182,9 @@ OF_LAYER_TIMES = StudyKind(
         "table": "neusight-layers/conv/forward",
         "split": "gpu",
         "evaluations": 2_000,
-        "against": ("layer_null", "layer_roofline", "layer_matrix_product", "layer_boosting"),
+        "against": ("layer_null", "layer_roofline", "layer_matrix_product", "layer_boosting", "constant"),
     },
     splits=("gpu-folds", "list", "gpu", "gpu-5-fold", "cnn", "generation", "newest"),
     has_joint_range=False,
-    next_step="trainlaw export {folder} --to layer.html",
+    next_step="trainlaw export {folder} --out layer.html",
 )

@@ -15,7 +15,7 @@ _HEAD_BYTES = 4096
 
 
 def read_cnn(
-    path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool = False
+    path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
 ) -> Cnn:
     """Read a CNN from a file: `.onnx`, the JSON of a Keras model, or a layer table (`.csv`, `.json`).
 
@@ -25,8 +25,9 @@ def read_cnn(
         The file.
     input_size_px : int, optional
         Side of the input in pixels, where the file leaves it open.
-    restore_batchnorm : bool
-        Whether to restore batch normalisation that an export to ONNX folded into convolutions.
+    restore_batchnorm : bool, optional
+        Whether to restore batch normalisation that an export to ONNX folded into convolutions: None where the
+        file proves it, True also where the CNN has no normalisation at all, False never.
 
     Returns
     -------

@@ -123,6 +123,8 @@ def _encoded(value: int) -> bytes:
     return bytes([*digits, value])
 
 
+# Where torch's exporter notes which of its rewritings made a node.
+_REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
@@ -159,13 +161,14 @@ class ConstantTensor:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation: its type, names of inputs and outputs, attributes."""
+    """One operation: its type, names of inputs and outputs, attributes; what the exporter merged into it."""
 
     operation: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
     name: str
+    merged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +219,9 @@ def _graph(graph: Any, onnx: Any) -> OnnxGraph:
 
 def _node(node: Any, onnx: Any) -> Node:
     attributes = {attribute.name: _attribute(attribute, onnx) for attribute in node.attribute}
-    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.name)
+    # Files and packages before ONNX 1.16 have no such notes.
+    merged = [note.value for note in getattr(node, "metadata_props", ()) if note.key == _REWRITINGS]
+    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.name, ", ".join(merged))
 
 
 def _attribute(attribute: Any, onnx: Any) -> Any:

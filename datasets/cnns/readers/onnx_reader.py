@@ -369,23 +369,26 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
 )
 
 
-def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool) -> Cnn:
-    """Return the CNN with a note on folded batch normalisation, which is restored if `restore` is set.
+def unfolded(cnn: Cnn, folded: Sequence[int], restore: bool | None) -> Cnn:
+    """Return the CNN with a note on folded batch normalisation, which is restored unless `restore` is False.
 
-    `folded` are positions of convolutions known to be folded; without any, a CNN that has no normalisation
-    at all may be folded as a whole.
+    `folded` are positions of convolutions known to be folded. Without any, a CNN that has no normalisation
+    at all may be folded as a whole: it is restored only if `restore` is True.
     """
-    # A CNN without any normalisation may never have had one: that is noted, not decided.
     convolutions = [i for i, layer in enumerate(cnn.layers) if layer.group == "convolution"]
-    normalised = any(layer.group == "normalization" for layer in cnn.layers)
-    if not folded and (normalised or not convolutions):
+    kinds = {layer.kind for layer in cnn.layers if layer.group == "normalization"}
+    # Convolutions of a CNN with another normalisation compute their weights, which are named as folded ones.
+    folded = () if kinds - {"batchnorm"} else folded
+    if not folded and (kinds or not convolutions):
         return cnn
     known = f"batch normalisation is folded into {len(folded)} of {len(convolutions)} convolutions"
     found = known if folded else "no batch normalisation was found; an export in evaluation mode folds it"
-    if not restore:
-        advice = "export in training mode, or have it restored"
+    # A CNN without any normalisation may never have had one: that is noted, not decided.
+    if not (folded if restore is None else restore):
+        advice = "--restore-batchnorm restores it, an export in training mode keeps it"
         return replace(cnn, notes=(*cnn.notes, f"{found}: {advice}"))
     note = f"{found}: it was restored after {'these' if folded else 'all'} convolutions"
+    note += "; --keep-folded leaves it" if restore is None else ""
     return replace(cnn, layers=_restored(cnn, set(folded or convolutions)), notes=(*cnn.notes, note))
 
 
@@ -424,7 +427,7 @@ Value = Tensor | ConstantTensor
 def read_onnx(
     path: str | os.PathLike[str],
     input_size_px: int | None = None,
-    restore_batchnorm: bool = False,
+    restore_batchnorm: bool | None = None,
 ) -> Cnn:
     """Read a CNN from an `.onnx` file; its weights are not needed.
 
@@ -434,9 +437,10 @@ def read_onnx(
         The file.
     input_size_px : int, optional
         Side of the input in pixels, where the file leaves it open.
-    restore_batchnorm : bool
-        Whether to restore batch normalisation that the export folded into convolutions; a note in the result
-        states where that may be the case.
+    restore_batchnorm : bool, optional
+        Whether to restore batch normalisation that the export folded into convolutions: None where the file
+        proves it, True also where the CNN has no normalisation at all, False never. A note in the result
+        says what was done.
 
     Returns
     -------
@@ -457,7 +461,7 @@ def read_onnx(
 class _Reader:
     """One pass over the nodes of a graph."""
 
-    def __init__(self, graph: OnnxGraph, input_size_px: int | None, restore_batchnorm: bool) -> None:
+    def __init__(self, graph: OnnxGraph, input_size_px: int | None, restore_batchnorm: bool | None) -> None:
         self._graph = graph
         self._restore_batchnorm = restore_batchnorm
         self._input_size_px = input_size_px
@@ -502,7 +506,7 @@ class _Reader:
         elif node.operation in OPERATIONS:
             made = OPERATIONS[node.operation](self._tracer, node, arguments)
             results = made if isinstance(made, tuple) else (made,)
-            if node.operation in {"Conv", "ConvTranspose"} and _folded_by_name(node):
+            if node.operation in {"Conv", "ConvTranspose"} and _is_folded(node):
                 self._folded += [value.layer for value in results if isinstance(value, Tensor)]
         else:
             raise InputError(f"operation {shown(node.operation)} is not supported")
@@ -515,8 +519,9 @@ def _constant_of(node: Node) -> ConstantTensor:
     return value if isinstance(value, ConstantTensor) else ConstantTensor.of(value)
 
 
-def _folded_by_name(node: Node) -> bool:
-    """Return whether the exporters of torch named the weight or bias as they do after folding."""
-    # The older exporter numbers a folded weight; the newer one names the new bias after the weight.
+def _is_folded(node: Node) -> bool:
+    """Return whether an exporter of torch notes that it folded, or named weight or bias as it then does."""
+    # The older exporter numbers a folded weight; the newer one noted nothing at first, and named the new bias
+    # after the weight.
     weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else ""
-    return weight.startswith("onnx::Conv") or bias == f"{weight}_bias"
+    return "FuseBatchNorm" in node.merged or weight.startswith("onnx::Conv") or bias == f"{weight}_bias"

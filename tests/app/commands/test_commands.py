@@ -20,6 +20,7 @@ from trainlaw.datasets import (
     load,
 )
 from trainlaw.formulas import GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from typer.main import get_command
 from typer.testing import CliRunner
 
 
@@ -35,6 +36,30 @@ def test_help_teaches_by_examples():
         assert re.search(rf"^  {command} ", text, re.MULTILINE)
         assert "Example" in output(command, "--help") or "Commands" in output(command, "--help")
     assert "trainlaw study" in text
+
+
+def leaves(command, name="trainlaw"):
+    found = {name: command}
+    for part, inner in getattr(command, "commands", {}).items():
+        found |= leaves(inner, f"{name} {part}")
+    return found
+
+
+COMMANDS = leaves(get_command(app))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_have_one_name_everywhere(name):
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert options.isdisjoint({"--to", "--into", "--output", "--input", "--cnns", "--gpu-name", "--batches"})
+    assert "--format" not in options or "--json" in options
+
+
+def test_former_names_of_options_still_work(tmp_path):
+    output("export", "--to", tmp_path / "law.json")
+    output("export", "--out", tmp_path / "again.json")
+    assert (tmp_path / "law.json").read_bytes() == (tmp_path / "again.json").read_bytes()
+    assert "--to" not in output("export", "--help")
 
 
 @pytest.mark.parametrize("group", ["data", "gpus", "cnn"])

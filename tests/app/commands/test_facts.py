@@ -183,9 +183,11 @@ def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
     onnx.save(helper.make_model(graph), path)
     text = output("cnn", "show", path)
     assert "note: batch normalisation is folded into 1 of 1 convolutions" in text
-    assert re.search(r"n_batchnorm +0", text)
-    text = output("cnn", "show", path, "--restore-batchnorm")
     assert re.search(r"n_batchnorm +1", text)
+    assert re.search(r"n_batchnorm +0", output("cnn", "show", path, "--keep-folded"))
+    asked = ("predict", "--cnn", path, "--gpu", "T4", "--batch", "8")
+    assert "--keep-folded leaves it" in output(*asked)
+    assert "--restore-batchnorm restores it" in output(*asked, "--keep-folded")
     (told,) = run_warnings(one_run(cnn=str(path)))
     assert told[0].startswith("batch normalisation is folded")
 

@@ -45,3 +45,13 @@ def test_unregistered_file_is_refused():
 
 def test_registry_is_plain_json():
     assert json.loads(DATA.joinpath("registry.json").read_text()) == dict(storage.registered_files())
+
+
+def test_rows_of_text_hold_what_the_table_holds():
+    table = storage.read_data_table("gpus.csv", text_columns=("compute_capability",))
+    rows = storage.read_data_rows("gpus.csv")
+    for row, filled in zip(rows, table.notna().to_dict("records"), strict=True):
+        assert set(row) == {name for name, is_filled in filled.items() if is_filled}
+    assert [row.get("compute_capability", "") for row in rows] == table["compute_capability"].fillna(
+        ""
+    ).tolist()

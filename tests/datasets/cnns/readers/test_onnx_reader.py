@@ -84,14 +84,32 @@ def test_folded_batch_normalisation_is_told_and_put_back(tmp_path, onnx_model):
     assert read_onnx(saved(onnx_model(cnn), tmp_path)).notes == ()
 
 
-def test_names_of_folded_weights_tell_which_convolutions(tmp_path, onnx_model):
-    model = folded(onnx_model(build("resnet18", 64, 10)))
+def named_as_folded(model, weight):
     first = model.graph.node[0].input[1]
-    model.graph.node[0].input[1] = "onnx::Conv_7"
-    next(weight for weight in model.graph.initializer if weight.name == first).name = "onnx::Conv_7"
-    again = read_onnx(saved(model, tmp_path), restore_batchnorm=True)
-    assert "folded into 1 of 20" in again.notes[0]
+    model.graph.node[0].input[1] = weight
+    next(item for item in model.graph.initializer if item.name == first).name = weight
+    return model
+
+
+def noted_as_folded(model):
+    note = model.graph.node[0].metadata_props.add()
+    note.key, note.value = "pkg.onnxscript.rewriter.rule_name", "FuseBatchNormIntoConv, RemoveOptionalBias"
+    return model
+
+
+@pytest.mark.parametrize("mark", [lambda m: named_as_folded(m, "onnx::Conv_7"), noted_as_folded])
+def test_traces_of_the_exporter_prove_which_convolutions_are_folded(tmp_path, onnx_model, mark):
+    path = saved(mark(folded(onnx_model(build("resnet18", 64, 10)))), tmp_path)
+    again = read_onnx(path)
+    assert "folded into 1 of 20" in again.notes[0] and "restored" in again.notes[0]
     assert counts(again)["n_batchnorm"] == 1
+    kept = read_onnx(path, restore_batchnorm=False)
+    assert "folded into 1 of 20" in kept.notes[0] and counts(kept)["n_batchnorm"] == 0
+
+
+def test_a_cnn_that_never_had_a_normalisation_gains_none(tmp_path, onnx_model):
+    cnn = build("vgg16", 64, 10)
+    assert counts(read_onnx(saved(onnx_model(cnn), tmp_path))) == counts(cnn)
 
 
 def test_weights_may_be_declared_only(tmp_path, onnx_model):
