@@ -88,6 +88,7 @@ def study(
     into: str | Path | None = None,
     overwrite: bool = False,
     workers: int = 2,
+    cluster: str = "",
     **options: object,
 ) -> StudyOutcome:
     """Fit a formula to measured runs and estimate its held-out error, as `trainlaw study` does.
@@ -102,6 +103,8 @@ def study(
         Whether to replace `into` if it is a run folder.
     workers : int
         Number of worker processes. More than one needs `if __name__ == "__main__":` in a script.
+    cluster : str
+        Where to run instead: the address of a dask scheduler, "local:N" or a TOML file; "" for processes.
     **options : object
         Further entries of study.toml, such as `split="cnn"`, `seed=1`, `folds=17`, `evaluations=10_000`,
         `against=("null_compute", "cf9")`.
@@ -120,11 +123,12 @@ def study(
     if into is not None:
         check_target(Path(into), overwrite)
     outcome = study_table(
-        read_study_table(definition), definition, workers, lambda signals, total: None, lambda progress: None
-    )
+        read_study_table(definition), definition, workers, lambda signals, total: None,
+        lambda progress: None, cluster=cluster,
+    )  # fmt: skip
     if into is not None:
         with new_run_folder(Path(into), overwrite) as folder:
-            write_run_files(outcome, folder, {"command": "trainlaw.study", "workers": workers})
+            write_run_files(outcome, folder, {"command": "trainlaw.study", "workers": cluster or workers})
     return outcome
 
 

@@ -17,6 +17,7 @@ from trainlaw.app.commands import (
     studies,
     suggest,
 )
+from trainlaw.app.terminal.output import visible_output
 from typer.core import TyperGroup
 
 _EXIT_INPUT = 2
@@ -27,6 +28,11 @@ _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 class _Commands(TyperGroup):
     """Print what a user can cause as one line; anything else is our defect and keeps its traceback."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line; what it prints gives no orders to the terminal."""
+        with visible_output():
+            return super().main(*arguments, **options)
 
     def invoke(self, ctx: Any) -> object:  # the context class differs between releases of typer
         """Run the chosen command."""

@@ -1,6 +1,7 @@
-"""Interrupted studies: whatever ends one, no process is left, and the next run ends with the same bytes.
+r"""Interrupted studies: whatever ends one, no process is left, and the next run ends with the same bytes.
 
-python -m benchmarks.interruptions [workers] [load] [worker-deaths] [kills] [signals]
+python -m benchmarks.interruptions [workers] [cluster] [load] [worker-deaths] [cluster-deaths] [kills] \
+    [signals] [pairs]
 
 Needs /proc. Every study is a small one, on part of a built-in table; `--count` says how many are tried.
 """
@@ -114,6 +115,14 @@ def try_workers(trials: Trials, count: int, generator: random.Random) -> None:
         trials.report(folder, f"{workers} workers, {seconds:.1f} s")
 
 
+def try_cluster(trials: Trials, count: int, generator: random.Random) -> None:
+    """Compare dask clusters of 1, 2 and 4 workers of this machine with local processes."""
+    for workers in (1, 2, 4):
+        folder = trials.folder()
+        seconds = finish(folder, "--cluster", f"local:{workers}")
+        trials.report(folder, f"cluster of {workers} workers, {seconds:.1f} s")
+
+
 @contextmanager
 def busy(processes: int):
     """Keep processors busy inside the block."""
@@ -146,11 +155,13 @@ def workers_of(session: int) -> list[int]:
     return found
 
 
-def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> None:
+def try_worker_deaths(
+    trials: Trials, count: int, generator: random.Random, options: Sequence[str] = ()
+) -> None:
     """Kill a random worker every few seconds until the study ends."""
     for _ in range(count):
         folder, deaths = trials.folder(), 0
-        process = start(folder)
+        process = start(folder, *options)
         while process.poll() is None:
             time.sleep(generator.uniform(0.04, 0.08) * trials.seconds)
             workers = workers_of(process.pid)
@@ -158,6 +169,24 @@ def try_worker_deaths(trials: Trials, count: int, generator: random.Random) -> N
                 os.kill(generator.choice(workers), signal.SIGKILL)
                 deaths += 1
         trials.report(folder, f"{deaths} workers killed", process.returncode == 0)
+
+
+def try_cluster_deaths(trials: Trials, count: int, generator: random.Random) -> None:
+    """Kill a random worker of a dask cluster every few seconds until the study ends."""
+    try_worker_deaths(trials, count, generator, ("--cluster", "local:2"))
+
+
+def try_pairs(trials: Trials, count: int, generator: random.Random) -> None:
+    """Start two studies into one folder at the same time: both must end with complete results."""
+    for number in range(count):
+        folder = trials.folder()
+        both = [start(folder) for _ in range(2)]
+        ended = [process.wait() for process in both]
+        results = sorted(path.parent.name for path in folder.glob("*/formula.json"))
+        equal = {b"".join((folder / name / item).read_bytes() for item in COMPARED) for name in results}
+        passed = ended == [0, 0] and len(results) == 2 and equal == {b"".join(trials.expected)}
+        trials.failed += not passed
+        print(f"pair {number + 1}: exit {ended}, {', '.join(results)}: {'complete' if passed else 'FAILED'}")
 
 
 def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
@@ -208,10 +237,13 @@ def try_signals(trials: Trials, count: int, generator: random.Random) -> None:
 
 TRIALS: dict[str, Callable[[Trials, int, random.Random], None]] = {
     "workers": try_workers,
+    "cluster": try_cluster,
     "load": try_load,
     "worker-deaths": try_worker_deaths,
+    "cluster-deaths": try_cluster_deaths,
     "kills": try_kills,
     "signals": try_signals,
+    "pairs": try_pairs,
 }
 
 

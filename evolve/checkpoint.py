@@ -15,8 +15,19 @@ from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import write_text_atomically
+from trainlaw.formulas.files import read_text, write_text_atomically
 
+_MAX_BYTES = 512 * 2**20
+# What a file of another shape raises on its way to islands.
+_BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 # Settings that may differ when a run resumes, at the values under which the fingerprint is taken.
 FREE_SETTINGS: dict[str, Any] = {
     "evaluations": 1,
@@ -67,7 +78,7 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
 def load_state(problem: Problem, path: Path) -> SearchState:
     """Return the state that `save_state` wrote; InputError for another file, other data or other settings."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path, _MAX_BYTES))
         if content["fingerprint"] != fingerprint(problem):
             raise InputError(
                 f"expected the checkpoint of this search, got one of other data or settings in {path}: "
@@ -75,7 +86,9 @@ def load_state(problem: Problem, path: Path) -> SearchState:
             )
         islands = [island_from_json(island, problem) for island in content["islands"]]
         return SearchState(islands, content["seconds"])
-    except (KeyError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except InputError:
+        raise
+    except _BROKEN as error:
         raise InputError(
             f"expected a checkpoint, got something else in {path} ({error}): delete it"
         ) from None

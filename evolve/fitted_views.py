@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trainlaw.evolve.sklearn_contract import SklearnRegressor, not_fitted, target_vector
 from trainlaw.formulas import FeatureSpec, Formula, InputError, ParetoFront, ScoredFormula
 from trainlaw.formulas.errors import optional_package, shown
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.json_fields import JsonFields, finite_number
 from trainlaw.formulas.printers.latex import latex_equation
 from trainlaw.formulas.sympy_bridge import to_sympy
@@ -180,14 +180,12 @@ class FittedViews(SklearnRegressor):
             If the file is not what `save` wrote.
         """
         try:
-            fields = JsonFields(json.loads(read_text(path)), "saved estimator")
+            fields = JsonFields(json_of(read_text(path), Path(path).name), "saved estimator")
             if fields.take("format", str) != FORMAT:
                 raise InputError(f"expected the format {FORMAT!r}, got {shown(fields.value['format'])}")
             return cls._restored(fields)
         except InputError as error:
             raise InputError(f"{Path(path).name}: {error}") from None
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{Path(path).name}: expected JSON: {error}") from None
 
     @classmethod
     def _restored(cls, fields: JsonFields) -> Self:

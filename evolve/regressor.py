@@ -1,6 +1,6 @@
 """The search as a scikit-learn-compatible estimator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,7 @@ class FormulaRegressor(FittedViews):
         sample_weight: ArrayLike | None = None,
         labels: Mapping[str, ArrayLike] | None = None,
         sums: RowSums | None = None,
+        further_groups: Sequence[ArrayLike] = (),
     ) -> "FormulaRegressor":
         """Search for formulas and return the estimator itself.
 
@@ -101,6 +102,8 @@ class FormulaRegressor(FittedViews):
             Values of each label in `settings.grouped_constants`.
         sums : RowSums, optional
             Which rows, such as the layers of a CNN, add up to each observation; by default each row is one.
+        further_groups : sequence of array_like, each of shape (n_observations,)
+            More group labels, such as sources: the formula that is chosen transfers to these unseen, too.
 
         Returns
         -------
@@ -115,7 +118,13 @@ class FormulaRegressor(FittedViews):
             If a required or forbidden feature, or a label of a grouped constant, does not exist.
         """
         arguments = self._problem_arguments(
-            X, y, groups=groups, sample_weight=sample_weight, labels=labels, sums=sums
+            X,
+            y,
+            groups=groups,
+            further_groups=further_groups,
+            sample_weight=sample_weight,
+            labels=labels,
+            sums=sums,
         )
         problem = make_problem(**arguments)
         path = Path(problem.settings.checkpoint) if problem.settings.checkpoint else None
@@ -176,6 +185,7 @@ class FormulaRegressor(FittedViews):
         y: ArrayLike,
         *,
         groups: ArrayLike | None,
+        further_groups: Sequence[ArrayLike],
         sample_weight: ArrayLike | None,
         labels: Mapping[str, ArrayLike] | None,
         sums: RowSums | None,
@@ -191,9 +201,7 @@ class FormulaRegressor(FittedViews):
         self.target_ = self.target or GENERIC_TARGET
         self.n_features_in_ = columns.shape[1]
         truth = target_vector(y, columns.shape[0] if sums is None else sums.amount)
-        group = None if groups is None else np.asarray(groups).astype(str)
-        if group is not None and group.shape != truth.shape:
-            raise InputError(f"expected {truth.size} group labels, one per row, got shape {group.shape}")
+        group = None if groups is None else _group_labels(groups, truth.size)
         return {
             "X": columns,
             "y": truth,
@@ -201,6 +209,7 @@ class FormulaRegressor(FittedViews):
             "target": self.target_,
             "settings": settings,
             "groups": group,
+            "further_groups": tuple(_group_labels(other, truth.size) for other in further_groups),
             "sample_weight": None if sample_weight is None else weight_vector(sample_weight, truth.size),
             "labels": None if labels is None else {k: np.asarray(v) for k, v in labels.items()},
             "sums": sums,
@@ -243,3 +252,11 @@ class FormulaRegressor(FittedViews):
             provenance=provenance, scope=scope,
         )  # fmt: skip
         self.front_: ParetoFront = make_front(self.candidates_, self.formula_)
+
+
+def _group_labels(groups: ArrayLike, count: int) -> NDArray[np.str_]:
+    """Return group labels as text, (count,); raise InputError for another shape."""
+    labels = np.asarray(groups).astype(str)
+    if labels.shape != (count,):
+        raise InputError(f"expected {count} group labels, one per row, got shape {labels.shape}")
+    return labels

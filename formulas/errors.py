@@ -3,7 +3,10 @@
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from reprlib import Repr
 from types import ModuleType
+
+_LONGEST_NAME = 200  # that near names are looked for
 
 
 class TrainlawError(Exception):
@@ -59,8 +62,18 @@ def shown(value: object, limit: int = 60) -> str:
     >>> shown("a" * 100, limit=10)
     "'aaaaaa..."
     """
-    text = " ".join(repr(value).split())
+    whole = _shortened(value) if isinstance(value, list | tuple | dict) else repr(value)
+    text = " ".join(whole.split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _shortened(value: object) -> str:
+    """Return a list or object as text without all of what it contains, which may be a file of megabytes."""
+    short = Repr()
+    short.maxlevel = 4
+    short.maxlist = short.maxtuple = short.maxdict = 20
+    short.maxstring = short.maxlong = short.maxother = 100
+    return short.repr(value)
 
 
 def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameError:
@@ -70,7 +83,7 @@ def unknown_name(kind: str, given: str, known: Iterable[str]) -> UnknownNameErro
     unknown operator 'sqr': did you mean 'sqrt'?
     """
     candidates = list(known)
-    near = get_close_matches(given, candidates, n=3, cutoff=0.5)
+    near = get_close_matches(given, candidates, n=3, cutoff=0.5) if len(given) <= _LONGEST_NAME else []
     if near:
         advice = "did you mean " + " or ".join(repr(name) for name in near) + "?"
     else:

@@ -4,16 +4,28 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
+from typing import Any, NoReturn
 
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, shown
 
 # A thousand times a usual formula, study or layer table: a wrong file is refused before it fills the memory
 # (Python needs up to 25 bytes for a byte of JSON).
 MAX_TEXT_BYTES = 16 * 2**20
+#: Rows of a small table: configurations, prices, rates.
+MAX_ROWS = 20_000
+_MAX_DIGITS = 40  # of a whole number; no quantity has more, and Python takes long for thousands
+_MAX_TOML_BYTES, _MAX_LEVELS = 2**18, 20  # a definition has a kilobyte and two levels
+# Lists and objects of a JSON file: fewer than one in 10 characters, after the first 20,000.
+_CHARACTERS_PER_PART, _MOST_PARTS = 10, 20_000
+_SEPARATORS = ",;\t"
+# No text file has these; a terminal takes some for orders.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -47,59 +59,139 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 def check_is_file(place: Path) -> None:
     """Raise InputError for a pipe, a socket or a device, which may never end or never begin."""
-    if place.exists() and not (place.is_file() or place.is_dir()):
+    try:
+        is_strange = place.exists() and not (place.is_file() or place.is_dir())
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {shown(str(place))}: {_reason(error)}") from None
+    if is_strange:
         raise InputError(f"{place} is not a file; save its contents as a file first")
 
 
-def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -> str:
-    """Return the UTF-8 text of the file at `path`, without a byte order mark, which spreadsheets write.
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
-    Raises InputError when it cannot be read, holds more than `limit_bytes` bytes, or is not UTF-8.
+
+def read_text(path: str | os.PathLike[str], limit_bytes: int = MAX_TEXT_BYTES) -> str:
+    """Return the text of the file at `path`: UTF-8, or UTF-16 with the mark that spreadsheets begin it with.
+
+    Raises InputError when it cannot be read, holds more than `limit_bytes` bytes, or is no such text.
     """
     goal = Path(path)
     check_is_file(goal)
     try:
         with goal.open("rb") as file:
             data = file.read(limit_bytes + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {goal}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {shown_path(goal)}: {_reason(error)}") from None
     return text_of(data, limit_bytes, goal)
 
 
+def shown_path(place: Path) -> str:
+    """Return a path as messages show it: as it is, unless it is longer than any file's."""
+    return str(place) if len(str(place)) <= 300 else shown(str(place))
+
+
 def text_of(data: bytes, limit_bytes: int, place: Path) -> str:
-    """Return bytes that were read from `place` as UTF-8 text; InputError where they are more than the limit
-    or another text.
-    """
+    """Return bytes from `place` as text without a byte order mark; InputError as `read_text`."""
     if len(data) > limit_bytes:
         raise InputError(f"expected at most {limit_bytes} bytes in {place}, got more: is it the right file?")
+    is_utf16 = len(data) > 2 and data[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        text = data.decode("utf-16" if is_utf16 else "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise InputError(f"expected UTF-8 text in {place}, got another byte at {error.start}") from None
+    control = _CONTROL.search(text)
+    if control:
+        raise InputError(f"expected text in {place}, got {control[0]!r} at character {control.start() + 1}")
+    return text
 
 
 def read_json(path: str | os.PathLike[str]) -> object:
-    """Return the value of the JSON file at `path`; InputError as `read_text`, or where it is no JSON."""
-    text = read_text(path)
+    """Return the value of the JSON file at `path`; InputError as `read_text` and `json_of`."""
+    return json_of(read_text(path), path)
+
+
+def json_of(text: str, place: object) -> Any:
+    """Return the value of a JSON text that was read from `place`.
+
+    Raises InputError for any other text, and for what no reader expects: numbers that are not finite or have
+    more than 40 digits, half a surrogate pair, a name twice in an object, and more lists and objects than a
+    file of this size has.
+    """
+    check_parts(text, place)
     try:
-        return json.loads(text)
+        value = json.loads(
+            text,
+            parse_constant=_refused_number,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_unique,
+        )
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"expected JSON in {path}, got something else at {place} ({error.msg})") from None
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"expected JSON in {place}, got something else at {where} ({error.msg})") from None
     except RecursionError:
-        raise InputError(f"expected JSON in {path}, got JSON that is nested too deeply") from None
-    # Python refuses to convert a number of thousands of digits.
-    except ValueError as error:
-        raise InputError(f"expected JSON in {path}: {error}") from None
+        raise InputError(f"expected JSON in {place}, got JSON that is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise InputError(f"expected JSON in {place}, got half a surrogate pair in a text") from None
+    except InputError as error:
+        raise InputError(f"expected JSON in {place}: {error}") from None
+    return value
+
+
+def check_parts(text: str, place: object, characters: int = _CHARACTERS_PER_PART) -> None:
+    """Raise InputError for a JSON text with more than one list or object in `characters`.
+
+    Python needs 25 times the memory of a file of nothing but empty ones.
+    """
+    parts = text.count("{") + text.count("[")
+    if parts > _MOST_PARTS + len(text) // characters:
+        raise InputError(
+            f"expected JSON in {place}, got {parts} lists and objects: more than such a file has"
+        )
+
+
+def _refused_number(name: str) -> NoReturn:
+    raise InputError(f"expected finite numbers, got {shown(name)}")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refused_number(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise InputError(f"expected numbers of at most {_MAX_DIGITS} digits, got {shown(text)}")
+    return int(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InputError("expected each field once in a JSON object, got one twice")
+    return found
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
     """Return the entries of the TOML file at `path`; InputError as `read_text`, or where it is no TOML."""
-    text = read_text(path)
+    text = read_text(path, _MAX_TOML_BYTES)
     try:
-        return tomllib.loads(text)
+        value = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected TOML in {path}: {error}") from None
+    level: list[object] = [value]
+    for _ in range(_MAX_LEVELS):
+        level = [part for each in level for part in _parts_of(each)]
+    if level:
+        raise InputError(f"expected TOML in {path}: at most {_MAX_LEVELS} nested levels, got more")
+    return value
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
@@ -114,11 +206,34 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
 def read_csv(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     """Return the header of the CSV file at `path` and its rows, by column; "" where a row has no cell.
 
-    Raises InputError as `read_text`, or where it is no CSV table.
+    Cells are separated by commas, semicolons or tabs. Raises InputError as `read_text` and `csv_rows`, for a
+    column without a name or with that of another, for a row with more cells than the header, and for more
+    than `MAX_ROWS` rows.
     """
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), restval="")
+    header, *rows = csv_rows(read_text(path), path) or [[]]
+    names = [name.strip() for name in header]
+    twice = {name for name in names if names.count(name) > 1}
+    if "" in names or twice:
+        got = f"{shown(min(twice))} more than once" if twice else shown(header)
+        raise InputError(f"expected a name for each column in the first line of {path}, each once, got {got}")
+    if len(rows) > MAX_ROWS:
+        raise InputError(f"expected at most {MAX_ROWS} rows in {path}, got {len(rows)}")
+    for line, row in enumerate(rows, start=2):
+        if len(row) > len(names):
+            raise InputError(f"{path} line {line}: expected {len(names)} cells, got {len(row)}")
+    return tuple(names), [dict.fromkeys(names, "") | dict(zip(names, row, strict=False)) for row in rows]
+
+
+def csv_rows(text: str, place: object, separator: str = "") -> list[list[str]]:
+    """Return the cells of a CSV text that was read from `place`, without empty lines.
+
+    separator : of cells; by default the one of comma, semicolon and tab that the first line has most of.
+    Raises InputError where quotes are not closed or a cell is longer than 131,072 characters.
+    """
+    between = separator or max(_SEPARATORS, key=text.partition("\n")[0].count)
     try:
-        rows = list(reader)
+        return [
+            row for row in csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True) if row
+        ]
     except csv.Error as error:
-        raise InputError(f"expected a CSV table in {path}: {error}") from None
-    return tuple(reader.fieldnames or ()), rows
+        raise InputError(f"expected a CSV table in {place}: {error}") from None

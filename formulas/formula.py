@@ -8,7 +8,7 @@ from html import escape
 from pkgutil import resolve_name
 from textwrap import shorten
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,12 @@ from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
 from trainlaw.formulas.evaluation import evaluate
 from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
 from trainlaw.formulas.json_form import from_json, to_json
 from trainlaw.formulas.row_sums import RowSums
 from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
+from trainlaw.formulas.stored_facts import check_cases, check_stored_facts
 from trainlaw.formulas.text import parse_text, to_text
 
 # Raised only where older readers would misread a file.
@@ -332,6 +333,10 @@ class Formula:
             scope=inferred_scope(variables(expression), summed_over, provenance) if scope is None else scope,
         )
         fields.finish()
+        check_stored_facts(formula.errors, formula.provenance)
+        if formula.provenance.get("cases"):
+            used = (spec.name for spec in formula.used_features)
+            check_cases(formula.provenance["cases"], used, {constant.key for constant in formula.grouped})
         return formula
 
 
@@ -398,27 +403,8 @@ def load_formula(path: str | os.PathLike[str]) -> Formula:
     UnknownNameError
         If an operator is unknown.
     """
-    text = read_text(path)
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
-    except RecursionError:
-        raise InputError(f"expected a formula in {path}, got JSON that is nested too deeply") from None
-    except InputError as error:
-        raise InputError(f"{error} (in {path})") from None
-    except ValueError as error:
-        raise InputError(f"expected JSON in {path}: {error}") from None
+    value = json_of(read_text(path), path)
     try:
         return Formula.from_json(value)
     except (InputError, LookupError, ValueError) as error:
         raise type(error)(f"{error} (in {path})") from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"expected finite numbers, got {name}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InputError("expected each field once in a JSON object, got one twice")
-    return found

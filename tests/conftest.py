@@ -4,10 +4,12 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
 # A busy machine must not fail a property that holds: what is checked is values, not speed.
@@ -19,6 +21,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# The packages whose coverage is required, each by the tests in the folder of its name.
+COVERED = ("formulas", "datasets", "evolve", "validate")
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +64,72 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.fast)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace only the tests of the packages whose coverage is required: all others take half the time."""
+    tracer = Coverage.current()
+    if tracer is None or item.path.relative_to(ROOT / "tests").parts[0] in COVERED:
+        return (yield)
+    tracer.stop()
+    try:
+        return (yield)
+    finally:
+        tracer.start()
+
+
+@pytest.fixture(scope="session")
+def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the first worker that needs it compile the machine of searches; the others load it from files.
+
+    That takes a minute, in which the others run what needs no machine, or wait. Where few tests are run, the
+    first that searches compiles.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ or len(request.session.items) < 1000:
+        return
+    of_all_workers = tmp_path_factory.getbasetemp().parent
+    done = of_all_workers / "machine-compiled"
+    try:
+        (of_all_workers / "machine-begun").mkdir()
+    except FileExistsError:
+        end = time.monotonic() + 300
+        while not done.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+    else:
+        search_once()
+        done.touch()
+
+
+def search_once() -> None:
+    """Run a search of a moment, which takes a minute where its code has to be compiled."""
+    import numpy as np
+    from trainlaw.evolve import FormulaRegressor, SearchSettings
+    from trainlaw.formulas import SECOND, FeatureSpec
+
+    target, feature = (FeatureSpec(name, name, SECOND, name) for name in ("time_s", "work_s"))
+    columns = np.linspace(1.0, 2.0, 40)[:, None]
+    search = FormulaRegressor((feature,), target, SearchSettings(evaluations=20, population=10))
+    search.fit(columns, 2.0 * columns[:, 0], np.arange(40) % 4)
+
+
+@pytest.fixture
+def check_each() -> Callable[..., None]:
+    """A function that runs a check on each of many rows and then reports all rows that fail.
+
+    For checks that take less than the test that each row would be.
+    """
+
+    def run(check: Callable[[object], None], rows: Iterable, label: Callable[[object], str] = str) -> None:
+        faults = []
+        for row in rows:
+            try:
+                check(row)
+            except Exception as error:
+                faults.append(f"{label(row)}: {type(error).__name__}: {error}")
+        assert not faults, "\n".join(faults)
+
+    return run
 
 
 @pytest.fixture

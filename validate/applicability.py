@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.formula import Formula
 
 #: Key of the joint range in the `errors` of a formula.
@@ -131,9 +131,13 @@ class JointRange:
 
 
 def stored_joint_range(formula: Formula) -> JointRange | None:
-    """Return the joint range stored in the `errors` of a formula, or None."""
+    """Return the joint range stored in the `errors` of a formula, or None; InputError for a faulty one."""
     value = formula.errors.get(KEY)
-    return JointRange.from_json(value) if value else None
+    found = JointRange.from_json(value) if value else None
+    unknown = set(found.names) - {spec.name for spec in formula.used_features} if found else ()
+    if unknown:
+        raise InputError(f"joint range: expected features of the formula, got {shown(min(unknown))}")
+    return found
 
 
 def jointly_outside(formula: Formula, columns: Mapping[str, npt.ArrayLike]) -> np.ndarray:

@@ -23,6 +23,9 @@ class Estimator(Protocol):
     label_columns : tuple of str, optional
         Names among `SHAREABLE_LABELS`; `fit` and `predict` then receive the keyword `labels`, a DataFrame of
         these string columns.
+    division_columns : tuple of str, optional
+        Names of any labels; `fit` then receives the keyword `divisions`, a DataFrame of those of the training
+        rows that the table has, to hold out groups of them in turn. `predict` never receives them.
     formula_ : Formula, optional
         The fitted formula, which a study keeps per fold.
     interrupted_ : bool, optional

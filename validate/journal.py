@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from trainlaw.formulas.errors import InputError
 
 #: Raised whenever results are stored in another way.
-FORMAT = "trainlaw journal 1"
+FORMAT = "trainlaw journal 2"
 
 
 class Journal:
@@ -56,7 +57,7 @@ class Journal:
             if task in self._results:
                 return
             if self.path is not None:
-                _append(self.path, f"{json.dumps(task)}\t{text}\n")
+                _append(self.path, _line(json.dumps(task), text))
             self._results[task] = text
 
     def remove(self) -> None:
@@ -88,16 +89,22 @@ class Journal:
         whole = 0
         for line in lines:
             try:
-                task, text = line.decode().split("\t")
-                json.loads(text)
-                name = json.loads(task)
-            except ValueError:
+                task, text, _ = line.decode().split("\t")
+                is_whole = line.decode() == _line(task, text)
+                name = json.loads(task) if is_whole else ""
+            except (ValueError, RecursionError):
                 break
-            if not line.endswith(b"\n"):
+            if not is_whole:
                 break
-            self._results[name] = text.rstrip("\n")
+            self._results[name] = text
             whole += len(line)
         return whole
+
+
+def _line(task: str, text: str) -> str:
+    """Return the line of a result with its checksum: what was altered since it was written does not count."""
+    result = f"{task}\t{text}"
+    return f"{result}\t{zlib.crc32(result.encode()):08x}\n"
 
 
 def _append(path: Path, text: str) -> None:

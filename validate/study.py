@@ -34,22 +34,35 @@ from trainlaw.validate.workers import run_tasks
 
 
 @dataclass(frozen=True, eq=False)
-class FoldTask:
-    """Input of one fit: the training rows and the features of the test rows, but no times of test rows.
+class FoldTable:
+    """What all fits of a study share, whatever they hold out: everything but times.
 
-    X, groups, labels : numeric features (n_train, n_features), group labels (n_train,), shareable labels
-    (n_train, n_labels). seconds : measured, (n_train,). unseen_X, unseen_labels : those of the test rows.
+    X : numeric features, (n_runs, n_features). groups : (n_runs,). labels : text, (n_runs, n_labels).
+    """
+
+    X: pd.DataFrame
+    groups: np.ndarray
+    labels: pd.DataFrame
+
+    def part(self, rows: np.ndarray) -> "FoldTable":
+        """Return some rows, positions (n_part,), as copies: estimators may change them in place."""
+        return FoldTable(self.X.iloc[rows].copy(), self.groups[rows], self.labels.iloc[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTask:
+    """Input of one fit: the training rows with their times, and the test rows without.
+
+    train, test : positions of rows in the `FoldTable`, (n_train,), (n_test,). seconds : measured times of the
+    training rows, (n_train,).
     """
 
     split: str
     estimator: str
     factory: EstimatorFactory
-    X: pd.DataFrame
+    train: np.ndarray
+    test: np.ndarray
     seconds: np.ndarray
-    groups: np.ndarray
-    labels: pd.DataFrame
-    unseen_X: pd.DataFrame  # noqa: N815
-    unseen_labels: pd.DataFrame
     secrets: Secrets
 
 
@@ -87,7 +100,7 @@ class FoldOutcome:
         )
 
 
-def run_fold(task: FoldTask) -> FoldOutcome:
+def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
     """Fit a new estimator to the training rows and predict the test rows; may run in a worker process.
 
     LeakError if the estimator holds more than the training rows provide, before or after the fit, or if a
@@ -96,17 +109,16 @@ def run_fold(task: FoldTask) -> FoldOutcome:
     started = time.monotonic()
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
-    # Copies, because an estimator that scales in place would change the rows of the others.
-    estimator.fit(task.X.copy(), task.seconds, task.groups, **_asked_labels(estimator, task.labels))
+    known, unseen = table.part(task.train), table.part(task.test)
+    asked = _asked_labels(estimator, known.labels) | asked_divisions(estimator, known.labels)
+    estimator.fit(known.X, task.seconds, known.groups, **asked)
     # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
-    asked = _asked_labels(estimator, task.unseen_labels)
-    predicted = np.asarray(estimator.predict(task.unseen_X.copy(), **asked), dtype=float)
-    if predicted.shape != (len(task.unseen_X),):
-        raise InputError(
-            f"{task.estimator}: expected {len(task.unseen_X)} predictions, got {predicted.shape}"
-        )
-    check_rowwise(estimator, task.unseen_X, predicted, **asked)
+    asked = _asked_labels(estimator, unseen.labels)
+    predicted = np.asarray(estimator.predict(unseen.X.copy(), **asked), dtype=float)
+    if predicted.shape != (len(unseen.X),):
+        raise InputError(f"{task.estimator}: expected {len(unseen.X)} predictions, got {predicted.shape}")
+    check_rowwise(estimator, unseen.X, predicted, **asked)
     return FoldOutcome(
         task.split,
         task.estimator,
@@ -118,8 +130,15 @@ def run_fold(task: FoldTask) -> FoldOutcome:
 
 
 def _asked_labels(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    columns = list(getattr(estimator, "label_columns", ()))
+    """Return the keyword with the labels that the estimator asks for, of those that may be shared."""
+    columns = [name for name in getattr(estimator, "label_columns", ()) if name in SHAREABLE_LABELS]
     return {"labels": labels[columns]} if columns else {}
+
+
+def asked_divisions(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return those of the labels, (n_rows, n_labels), that the estimator asks for by `division_columns`."""
+    asked = getattr(estimator, "division_columns", ())
+    return {"divisions": labels[[name for name in asked if name in labels]]} if asked else {}
 
 
 @dataclass(frozen=True)
@@ -249,7 +268,8 @@ def run_study(
     try:
         todo = _tasks(runs, splits, estimators, [pair for pair, name in names.items() if name not in journal])
         # Closing the generator cancels waiting fits and ends the workers.
-        with closing(run_tasks(run_fold, todo, workers, executor)) as running:
+        table = FoldTable(runs.X, runs.groups, runs.labels)
+        with closing(run_tasks(run_fold, todo, workers, executor, shared=(table,))) as running:
             for outcome in running:
                 if outcome.interrupted:
                     break
@@ -345,7 +365,6 @@ def _tasks(
     fits: Collection[tuple[str, str]],
 ) -> Iterator[FoldTask]:
     """Yield one task per fit in `fits`, split by split, so that an interruption leaves whole splits."""
-    shareable = runs.labels[[name for name in SHAREABLE_LABELS if name in runs.labels.columns]]
     for split in splits:
         factories = {name: factory for name, factory in estimators.items() if (split.name, name) in fits}
         if not factories:
@@ -357,13 +376,10 @@ def _tasks(
                 split.name,
                 name,
                 factory,
-                X=runs.X.iloc[split.train],
-                seconds=runs.seconds[split.train],
-                groups=runs.groups[split.train],
-                labels=shareable.iloc[split.train],
-                unseen_X=runs.X.iloc[split.test],
-                unseen_labels=shareable.iloc[split.test],
-                secrets=secrets,
+                split.train,
+                split.test,
+                runs.seconds[split.train],
+                secrets,
             )
 
 

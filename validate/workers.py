@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import (
@@ -15,7 +16,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_end
 from types import TracebackType
@@ -34,28 +35,31 @@ MOST_REPEATS = 3
 
 
 def run_tasks(
-    function: Callable[[Task], Outcome],
+    function: Callable[..., Outcome],
     tasks: Iterable[Task],
     workers: int = 1,
     executor: Executor | None = None,
+    *,
+    shared: tuple[object, ...] = (),
 ) -> Generator[Outcome, None, None]:
-    """Yield `function(task)` of each task on completion; in the order of the tasks only with one worker.
+    """Yield `function(task, *shared)` of each task on completion; in their order only with one worker.
 
     workers : number of simultaneous tasks; 1 without an executor runs them in this process. executor : used
-    instead of new processes, such as that of a cluster, and not shut down. A task whose worker process dies
-    is sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
+    instead of new processes, such as that of a cluster, and not shut down. shared : what all tasks need; the
+    same objects in every call, so that an executor can send them once. A task whose worker process dies is
+    sent again; TrainlawError if that does not help. Exceptions of `function` are raised here.
     """
     if workers == 1 and executor is None:
-        yield from map(function, tasks)
+        yield from (function(task, *shared) for task in tasks)
         return
     with WorkerPool(workers) if executor is None else nullcontext(executor) as pool:
         todo = iter(tasks)
-        running = {pool.submit(function, task) for task in islice(todo, workers)}
+        running = {pool.submit(function, task, *shared) for task in islice(todo, workers)}
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 # One in for each one out: tasks hold their data, so they are never all in memory.
-                running |= {pool.submit(function, task) for task in islice(todo, len(done))}
+                running |= {pool.submit(function, task, *shared) for task in islice(todo, len(done))}
                 for future in done:
                     yield future.result()
         except BrokenProcessPool:
@@ -165,3 +169,15 @@ def _exit_after(sentinel: int) -> None:
     wait_for_end([sentinel])
     # No process is left to take a result, and an orphan would keep a core busy for the rest of its search.
     os._exit(1)
+
+
+def given_up() -> bool:
+    """Return whether this is a task on a cluster that nobody waits for any more."""
+    if "distributed" not in sys.modules:
+        return False
+    distributed = sys.modules["distributed"]
+    with suppress(ValueError, AttributeError):  # not on a worker
+        worker = distributed.get_worker()
+        task = worker.state.tasks.get(worker.get_current_task())
+        return task is None or task.state not in ("executing", "long-running")
+    return False

@@ -126,16 +126,23 @@ Columns = Annotated[
 ]
 
 
+Ignored = Annotated[
+    list[str] | None, typer.Option("--ignore", help="Column of yours that is not read, such as remarks.")
+]
+
+
 @app.command("check")
 def check_file(
     file: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file of measured runs.")],
     column: Columns = None,
+    ignore: Ignored = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
 ) -> None:
     """Check a file of runs: one line per fault, with row, column, value and what was expected.
 
-    Required columns are gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration).
+    Required columns are gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration). A column that
+    is not known is a fault; `trainlaw data import` reads any spreadsheet.
 
     \b
     Examples:
@@ -146,12 +153,14 @@ def check_file(
     from trainlaw.app.inputs.tables import file_options, parse_column_options, run_faults
     from trainlaw.formulas import InputError
 
-    faults = run_faults(file, parse_column_options(column), gpu_file, cnn_file)
+    faults = run_faults(file, parse_column_options(column), gpu_file, cnn_file, ignore or ())
     for fault in faults:
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         raise InputError(f"{file}: {number}; correct the file and check again")
+    if ignore:
+        print(f"not read: {', '.join(ignore)}")
     print(f"{file}: no fault; next: trainlaw data outliers {file}{file_options(gpu_file, cnn_file)}")
 
 
@@ -159,6 +168,7 @@ def check_file(
 def show_outliers(
     table: Annotated[str, typer.Argument(help="A file of measured runs, or the name of a built-in table.")],
     column: Columns = None,
+    ignore: Ignored = None,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     show_all: Annotated[
@@ -179,7 +189,8 @@ def show_outliers(
     from trainlaw.app.terminal.datasets import outliers_text
     from trainlaw.datasets import outliers
 
-    runs = any_table(table, parse_column_options(column), gpu_file=gpu_file, cnn_files=cnn_file)
+    mapping = parse_column_options(column)
+    runs = any_table(table, mapping, gpu_file=gpu_file, cnn_files=cnn_file, ignored=ignore or ())
     print(outliers_text(runs, outliers(runs), show_all))
 
 

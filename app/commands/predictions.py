@@ -95,6 +95,9 @@ def predict_command(
         Path | None,
         typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
     ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column of --from that is not read, such as remarks.")
+    ] = None,
     gpu_file: GpuFile = None,
     formula: FormulaFile = None,
     label: Label = None,
@@ -139,8 +142,9 @@ def predict_command(
     selection = selection_of(vendor=vendor, min_memory=min_memory)
     batches = whole_numbers(batch, "--batch")
     request = RunRequest(
-        cnn, gpu, batches, pixels, all_gpus, runs, gpu_file, setup, selection, restore_batchnorm
-    )
+        cnn, gpu, batches, pixels, all_gpus, runs, tuple(ignore or ()), gpu_file, setup, selection,
+        restore_batchnorm,
+    )  # fmt: skip
     check_request(request, single_gpu_seconds)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd())
     used, origin = with_groups(choice.formula, parse_label_options(label)), choice.origin

@@ -86,6 +86,13 @@ def study_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
+            "this machine, or a TOML file for a batch system; see docs/clusters.md."
+        ),
+    ] = "",
     resume: Annotated[
         bool, typer.Option("--resume", help="Only continue an unfinished run of the same study.")
     ] = False,
@@ -110,6 +117,7 @@ def study_command(
       trainlaw study --of multi --split source
       trainlaw study --by harness,framework
       trainlaw study --definition trainlaw-run/study.toml --seed 1
+      trainlaw study --split gpu --cluster tcp://node1:8786
     """
     from trainlaw.app.inputs.run_folder import study_place
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
@@ -125,13 +133,20 @@ def study_command(
     runs = read_study_table(wanted)
     study = study_identity(wanted, runs)
     with interruptible(), study_place(into, study, overwrite=overwrite, resume=resume) as place:
-        _run_study(runs, wanted, workers, place, study)
+        _run_study(runs, wanted, (workers, cluster), place, study)
 
 
 def _run_study(
-    runs: "MeasuredTable", wanted: "StudyDefinition", workers: int, place: "StudyPlace", study: str
+    runs: "MeasuredTable",
+    wanted: "StudyDefinition",
+    workplace: tuple[int, str],
+    place: "StudyPlace",
+    study: str,
 ) -> None:
-    """Search, or continue, and write the run folder; the journal is removed once nothing is missing."""
+    """Search, or continue, and write the run folder; the journal is removed once nothing is missing.
+
+    workplace : number of processes, and a cluster to use instead, or "".
+    """
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.study import study_table
@@ -139,14 +154,15 @@ def _run_study(
     from trainlaw.validate.journal import Journal
 
     began = time.monotonic()
+    workers, cluster = workplace
     journal = Journal(place.journal, study)
     print_resumed(journal, place)
     try:
         with shown_progress() as (on_start, on_fit):
-            outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal)
+            outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal, cluster=cluster)
         circumstances = {
             "command": "trainlaw study",
-            "workers": workers,
+            "workers": cluster or workers,
             "seconds": round(time.monotonic() - began, 1),
         }
         with new_run_folder(place.target, place.may_replace, place.working) as folder:
@@ -257,6 +273,7 @@ def validate_command(
       trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder
+    from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.definition import definition_of, read_study_table
@@ -272,10 +289,12 @@ def validate_command(
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
+    runs = read_study_table(wanted)
     with shown_fits() as on_fit:
-        outcome = score_formula(law, read_study_table(wanted), wanted, refit, on_fit)
+        outcome = score_formula(law, runs, wanted, refit, on_fit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
+    parts += in_sample_warning(law, runs)
     parts += [f"warning: units do not agree: {fault}", ""] if fault else []
     parts += [symbols_text(scored), "", errors_text(scored, "your formula")]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]

@@ -24,12 +24,61 @@ _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 
 
+# What the time of a feature goes into, for readers who do not know the feature; equal titles are one share.
+_PRODUCTS, _GROUPED, _DEPTHWISE = "matrix products", "grouped convolutions", "depthwise convolutions"
+_UNFOLDING = "unfolding of images for convolutions"
+_BUCKETS, _TENSORS = "all-reduce of the gradients", "all-reduce of single tensors"
+_SERVERS, _REPLICAS = "traffic with parameter servers", "copies and launches of DataParallel"
+_MANY = "further work on one GPU"  # instead of more titles than a line holds
+_MOST_TITLES = 2
+_TITLES = {
+    "conv3x3_matrix_s": _PRODUCTS,
+    "other_matrix_s": _PRODUCTS,
+    "conv1x1_matrix_s": _PRODUCTS,
+    "im2col_matrix_s": _UNFOLDING,
+    "im2col_simt_s": _UNFOLDING,
+    "conv_input_simt_s": "reading of the inputs of convolutions",
+    "conv_output_matrix_s": "results of convolutions",
+    "conv_output_simt_s": "results of convolutions",
+    "conv_weight_matrix_s": "work for each weight",
+    "conv_weight_simt_s": "work for each weight",
+    "grouped_conv_simt_s": _GROUPED,
+    "grouped_channels_last_simt_s": _GROUPED,
+    "depthwise_simt_s": _DEPTHWISE,
+    "depthwise_output_cached_s": _DEPTHWISE,
+    "conv_output_cached_s": "memory traffic of the outputs of convolutions",
+    "elementwise_cached_s": "memory traffic of normalisation, activation and pooling",
+    "batchnorm_cached_s": "memory traffic of normalisation",
+    "concat_cached_s": "memory traffic of concatenations",
+    "pool_cached_s": "memory traffic of pooling",
+    "cast_cached_s": "changes of precision",
+    "parameter_memory_s": "update of the parameters",
+    "conv_kernel_s": "start of the kernels of convolutions",
+    "host_s": "waiting for the host, which launches kernels",
+    "iteration_overhead_s": "fixed cost of an iteration",
+    "least_time_s": "least time that the hardware allows",
+    "input_copy_s": "copy of the images to the GPU",
+    "bucket_wait_s": "waiting for the slowest GPU",
+    **dict.fromkeys(
+        ["bucket_transfer_s", "bucket_node_s", "bucket_network_s", "bucket_staged_s", "bucket_latency_s"],
+        _BUCKETS,
+    ),
+    **dict.fromkeys(["tensor_node_s", "tensor_network_s", "tensor_staged_s", "tensor_launch_s"], _TENSORS),
+    **dict.fromkeys(["server_node_s", "server_network_s"], _SERVERS),
+    **dict.fromkeys(["replica_transfer_s", "replica_host_s"], _REPLICAS),
+}
+
+
 @dataclass(frozen=True)
 class TermWords:
-    """A term described: a short name, unique in its formula, and a sentence that explains it."""
+    """A term described: a short name, unique in its formula, a sentence that explains it, and a title.
+
+    title : what the time goes into, for any reader; several terms of a formula may have the same.
+    """
 
     name: str
     sentence: str
+    title: str = ""
 
 
 def words_of_parts(formula: Formula) -> tuple[TermWords, ...]:
@@ -53,12 +102,20 @@ def _described(terms: Sequence[Expression], formula: Formula) -> tuple[TermWords
     for term, name in zip(terms, plain, strict=True):
         seen[name] += 1
         unique = f"{name} {seen[name]}" if totals[name] > 1 else name
-        words.append(TermWords(unique, _sentence(term, formula)))
+        words.append(TermWords(unique, _sentence(term, formula), _title(term, formula) or name))
     return tuple(words)
 
 
+def _title(term: Expression, formula: Formula) -> str:
+    """Return what the times of a term go into; empty where one of them has no title."""
+    titles = dict.fromkeys(_TITLES.get(spec.name, "") for spec in _times(term, formula))
+    if "" in titles:
+        return ""
+    return _MANY if len(titles) > _MOST_TITLES else " and ".join(titles)
+
+
 def _name(term: Expression, formula: Formula) -> str:
-    main = [spec for spec in _used(term, formula) if spec.unit == formula.target.unit]
+    main = _times(term, formula)
     used = main or _used(term, formula)
     raw = {name for spec in used for name in _raw_columns(spec.name, formula)}
     kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
@@ -84,10 +141,13 @@ def _used(term: Expression, formula: Formula) -> list[FeatureSpec]:
     return [spec for spec in formula.used_features if spec.name in names]
 
 
+def _times(term: Expression, formula: Formula) -> list[FeatureSpec]:
+    return [spec for spec in _used(term, formula) if spec.unit == formula.target.unit]
+
+
 def _sentence(term: Expression, formula: Formula) -> str:
     coefficient, bases = factors(term)
-    used = _used(term, formula)
-    main = [spec for spec in used if spec.unit == formula.target.unit]
+    used, main = _used(term, formula), _times(term, formula)
     scales = [spec for spec in used if spec not in main]
     alone = [base for base in bases if isinstance(base, Variable) and base.name in {s.name for s in main}]
     if not main:

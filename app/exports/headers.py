@@ -14,7 +14,7 @@ def described(formula: Formula) -> Formula:
         replace(spec, meaning=_with_closed_form(spec, formula.scope)) for spec in formula.features
     )
     stated = headline(formula).removeprefix("stated error: ")
-    errors = {"stated": stated, "protocol": formula.errors["protocol"]} if formula.errors else {}
+    errors = {"stated": stated, "protocol": formula.errors.get("protocol", "")} if formula.errors else {}
     return replace(formula, features=features, errors=errors)
 
 

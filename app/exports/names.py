@@ -13,9 +13,9 @@ from trainlaw.app.models.calibration import other_gpu_warning, other_precision_w
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.errors import intervals_of
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
-from trainlaw.app.models.settings import HOST_LAUNCH, unknown_settings
+from trainlaw.app.models.settings import HOST_LAUNCH, ignored_settings
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import FEATURES, Gpu, RunTable, built_in_gpus, configuration
+from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
 from trainlaw.datasets.cnns.timm_tables import timm_table
@@ -110,7 +110,7 @@ def named_model(formula: Formula) -> NamedModel:
         _named_cnns(cnn_columns),
         tuple(_named_precision(formula, name) for name in precisions),
         interval_rows(formula),
-        _ignored(formula),
+        ignored_settings(formula),
     )
 
 
@@ -133,14 +133,10 @@ def _in_order(names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
     return base, tuple(computed)
 
 
-def _first_run(**setup: object) -> RunTable:
-    options: dict[str, object] = {"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 1, **setup}
-    return configuration(**options)  # type: ignore[arg-type]
-
-
 def _fixed(names: list[str]) -> dict[str, float]:
     """Return base columns that are the same for every run on one GPU; InputError for one without a value."""
-    values = dict(zip(names, _first_run().matrix(names)[0].tolist(), strict=True)) if names else {}
+    run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=1)
+    values = dict(zip(names, run.matrix(names)[0].tolist(), strict=True)) if names else {}
     for name, value in values.items():
         if not isfinite(value):
             raise InputError(f"names of GPU and CNN do not determine {name!r}; export with --bare")
@@ -197,12 +193,3 @@ def _cnn_aliases(key: str) -> tuple[str, ...]:
         return (short,) if short != key and cnn_name(short) == key else ()
     except UnknownNameError:
         return ()  # several CNNs have that name
-
-
-def _ignored(formula: Formula) -> dict[str, str]:
-    """Return by argument the warning that no term of the formula depends on it."""
-    settings: Mapping[str, object] = {"layout": "channels_last", "tuned": True, HOST_LAUNCH: 1e-4}
-    found = {
-        name: unknown_settings(formula, _first_run(**{name: value}))[0] for name, value in settings.items()
-    }
-    return {name: texts[0] for name, texts in found.items() if texts}

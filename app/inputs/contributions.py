@@ -167,8 +167,9 @@ def write_contribution(
     devices = gpu_file or (machine_file if machine_file.is_file() else None)
     shipped = [load(name, RunTable) for name, dataset in DATASETS.items() if dataset.kind == "runs"]
     known = frozenset(text for table in shipped for text in table.frame["source"])
-    runs = read_runs(file, None, devices)
-    made = contribution(runs, read_table_file(file), check_source(source, known), licence)
+    whole = read_table_file(file)
+    runs = read_runs(file, None, devices, ignored=map(str, whole.columns))
+    made = contribution(runs, whole, check_source(source, known), licence)
     folder = contribution_folder(made.runs, source, to)
     if folder.exists():
         raise InputError(f"{folder} exists: these runs were written before")

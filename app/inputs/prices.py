@@ -10,7 +10,7 @@ from pathlib import Path
 from trainlaw.app.inputs.resolve import known_gpus
 from trainlaw.datasets import GpuCatalog
 from trainlaw.formulas import InputError, TrainlawError
-from trainlaw.formulas.errors import shown
+from trainlaw.formulas.errors import shown, unknown_name
 from trainlaw.formulas.files import read_csv
 
 EXAMPLE = "example"  # names the price list that comes with trainlaw
@@ -51,6 +51,8 @@ def read_prices(path: Path, gpus: GpuCatalog | None = None) -> Prices:
     for line, row in enumerate(rows, start=2):
         try:
             key = catalog.find((row.get("gpu") or "").strip()).gpu, _number(row)
+            if key in prices:
+                raise InputError(f"expected one price of {key[0]} per number of GPUs, got another one")
             prices[key] = _price(row, currency_column)
             dates.append(_date(row))
         except TrainlawError as error:
@@ -71,6 +73,10 @@ def _currency_column(columns: tuple[str, ...], path: Path) -> str:
             f"{path}: expected the columns gpu, price_per_hour_usd (or another currency), date, source, got "
             f"{', '.join(columns)}"
         )
+    known = ("gpu", "n_gpus", "date", "source", found[0])
+    for name in columns:
+        if name not in known:
+            raise unknown_name(f"column of {path}", name, known)
     return found[0]
 
 

@@ -8,16 +8,25 @@ from pathlib import Path
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
 from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
+from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import memory_warnings
-from trainlaw.datasets.measurements.runs import configuration_row, unmeasured_runs
+from trainlaw.datasets.measurements.runs import (
+    PROFILER_COLUMNS,
+    RUN_COLUMNS,
+    configuration_row,
+    unmeasured_runs,
+)
+from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
 from trainlaw.formulas.files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
+# Those of runs and of plans that say nothing about a configuration are not read.
+_KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
 
 
 @dataclass(frozen=True)
@@ -54,8 +63,8 @@ class RunRequest:
 
     cnn : a name or a file. gpu : a name, or a change ("T4 with 2x bandwidth"). batches : images per
     iteration. pixels : side of an image, None for the CNN's own. all_gpus : every GPU of `selection`. file :
-    CSV of configurations. gpu_file : table with GPUs to add or correct. restore_batchnorm : of a CNN's file,
-    as for `read_cnn`.
+    CSV of configurations. ignored : columns of it that are not read. gpu_file : table with GPUs to add or
+    correct. restore_batchnorm : of a CNN's file, as for `read_cnn`.
     """
 
     cnn: str | None = None
@@ -64,6 +73,7 @@ class RunRequest:
     pixels: int | None = None
     all_gpus: bool = False
     file: Path | None = None
+    ignored: tuple[str, ...] = ()
     gpu_file: Path | None = None
     setup: Setup = DEFAULT_SETUP
     selection: GpuSelection = ALL_GPUS
@@ -96,11 +106,11 @@ def requested_runs(request: RunRequest) -> RunTable:
     gpus = known_gpus(request.gpu_file)
     cnn, gpu = request.cnn, request.gpu
     if request.file is not None:
-        if replace(request, file=None, gpu_file=None) != RunRequest():
+        if replace(request, file=None, ignored=(), gpu_file=None) != RunRequest():
             raise InputError(
                 "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
             )
-        return runs_of_csv(request.file, gpus)
+        return runs_of_csv(request.file, gpus, ignored=request.ignored)
     if cnn is None or not request.batches or (gpu is None) != request.all_gpus:
         raise InputError("expected --cnn, --batch and either --gpu or --all-gpus (or --from FILE)")
     chosen = request.selection.of(gpus) if gpu is None else [wanted_gpu(gpu, gpus)]
@@ -170,15 +180,19 @@ def run_warnings(runs: RunTable) -> list[tuple[str, ...]]:
 
 
 def runs_of_csv(
-    path: Path, gpus: GpuCatalog | None = None, on: Sequence[str] = (), precision: str | None = None
+    path: Path,
+    gpus: GpuCatalog | None = None,
+    on: Sequence[str] = (),
+    precision: str | None = None,
+    ignored: Sequence[str] = (),
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow; other columns
-    are ignored. gpus : known GPUs, None for the built-in ones. on : names of GPUs for a file without the
-    column gpu: each row on each of them. precision : of rows without one; None for PyTorch's default on
-    their GPU.
+    timed_parts, layout, compilation, tuned, host_launch_s, allocation and bucketed may follow, and those of
+    measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in ones. on :
+    names of GPUs for a file without the column gpu: each row on each of them. precision : of rows without
+    one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)
@@ -188,6 +202,12 @@ def runs_of_csv(
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
+    for name in header:
+        if name not in (*_KNOWN, *ignored):
+            near = near_columns(name, _KNOWN)
+            raise InputError(
+                f"{path}: unknown column {shown(name)}: {near} Leave it out with --ignore {name}"
+            )
     if not rows:
         raise InputError(f"{path}: expected at least one row under the header")
     if precision:

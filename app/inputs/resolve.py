@@ -81,7 +81,10 @@ def study_specifications() -> tuple[str, ...]:
 def unknown_specifications(gpu: Gpu) -> tuple[str, ...]:
     """Return a line for each unknown specification of a GPU that the features of a study are made of."""
     return tuple(
-        f"{name} of {gpu.gpu} is not known, so formulas that need it are not defined; a GPU file may add it"
-        for name in study_specifications()
-        if isnan(gpu.number(name))
+        unknown_sentence(name, gpu.gpu) for name in study_specifications() if isnan(gpu.number(name))
     )
+
+
+def unknown_sentence(name: str, gpu: str) -> str:
+    """Return that a specification of a GPU is not known, and what to do."""
+    return f"{name} of {gpu} is not known, so formulas that need it are not defined; a GPU file may add it"

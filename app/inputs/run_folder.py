@@ -1,7 +1,6 @@
 """A run folder: plain files that appear together or not at all; and the place of a study while it runs."""
 
 import ctypes
-import json
 import os
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ except ImportError:  # Windows, where two studies into one folder do not notice 
     fcntl = None  # type: ignore[assignment]
 
 from trainlaw.formulas import InputError
+from trainlaw.formulas.files import read_json
 
 DEFAULT_NAME = "trainlaw-run"
 RUN_FILES = (
@@ -199,9 +199,10 @@ def other_journals(place: StudyPlace) -> list[Path]:
 def is_interrupted(target: Path) -> bool:
     """Return whether this is the run folder of a study that lacks something."""
     try:
-        return bool(json.loads((target / "provenance.json").read_text(encoding="utf-8"))["missing"])
-    except (OSError, ValueError, KeyError, TypeError):
+        facts = read_json(target / "provenance.json")
+    except InputError:
         return False
+    return isinstance(facts, dict) and bool(facts.get("missing"))
 
 
 def _check_room(parent: Path) -> None:

@@ -32,15 +32,16 @@ def any_table(
     *,
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
+    ignored: Iterable[str] = (),
 ) -> RunTable:
     """Return the runs of a built-in table or of a file, on any number of GPUs; as `find_table`.
 
-    columns : names of our columns to names in the file.
+    columns : names of our columns to names in the file. ignored : columns of the file that say nothing.
     """
     if text in DATASETS:
         return load(text, RunTable)
     if Path(text).is_file():
-        return read_runs(Path(text), columns, gpu_file, cnn_files)
+        return read_runs(Path(text), columns, gpu_file, cnn_files, ignored)
     if Path(text).suffix or "/" in text:
         raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
     raise unknown_name("table", text, DATASETS)
@@ -51,6 +52,7 @@ def read_runs(
     columns: Mapping[str, str] | None = None,
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
+    ignored: Iterable[str] = (),
 ) -> RunTable:
     """Return the runs in a file; arguments as `any_table`.
 
@@ -59,7 +61,7 @@ def read_runs(
     from trainlaw.datasets.measurements.importing import import_runs  # noqa: PLC0415 (checks load slowly)
 
     own = [named_cnn(str(file)) for file in cnn_files or ()]
-    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own)
+    return import_runs(path, columns, gpus=known_gpus(gpu_file), cnns=own, ignored=ignored)
 
 
 def run_faults(
@@ -67,10 +69,11 @@ def run_faults(
     columns: Mapping[str, str] | None = None,
     gpu_file: Path | None = None,
     cnn_files: Iterable[Path] | None = None,
+    ignored: Iterable[str] = (),
 ) -> list[Fault]:
     """Return the faults of the runs in a file, none when it can be read; as `read_runs`."""
     try:
-        read_runs(path, columns, gpu_file, cnn_files)
+        read_runs(path, columns, gpu_file, cnn_files, ignored)
     except FaultsError as error:
         # Faults of another file, such as the one with GPUs, are no faults of these runs.
         if error.path != path.name:

@@ -1,11 +1,10 @@
 """The formulas that `trainlaw use` made the default: a small file in the current folder names them."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files import read_text, write_text_atomically
+from trainlaw.formulas.files import read_json, write_text_atomically
 
 USE_FILE = ".trainlaw.json"
 #: What a used formula is for: the time on one GPU, or that on several from the time on one.
@@ -22,13 +21,13 @@ def used_formulas(folder: Path) -> dict[str, Path]:
         return {}
     undo = "`trainlaw use --built-in` undoes it"
     try:
-        chosen = json.loads(read_text(place))
-    except (ValueError, RecursionError):
+        chosen = read_json(place)
+    except InputError:
         chosen = None
-    is_known = isinstance(chosen, Mapping) and set(chosen) <= {ONE_GPU, SEVERAL_GPUS}
-    if not is_known or not all(isinstance(path, str) for path in chosen.values()):
+    named = chosen if isinstance(chosen, dict) else {"": None}
+    if not set(named) <= {ONE_GPU, SEVERAL_GPUS} or not all(isinstance(path, str) for path in named.values()):
         raise InputError(f"{place}: expected what `trainlaw use` writes, got another text; {undo}")
-    found = {purpose: Path(path) for purpose, path in chosen.items()}
+    found = {purpose: Path(str(path)) for purpose, path in named.items()}
     for path in found.values():
         if not (folder / path).is_file():
             raise InputError(f"{place} names {path}, which does not exist; {undo}")

@@ -98,7 +98,10 @@ def describe_custom(formula: Formula, origin: str, *_: object) -> str:
     parts += ["", text_table(["symbol", "unit", "from", "to", "meaning"], symbols)]
     for key, groups in group_keys(formula).items():
         constants = [item for item in formula.grouped if item.key == key]
-        rows = [[item.name, *(show_number(item.values[group]) for group in groups)] for item in constants]
+        rows = [
+            [item.name, *(show_number(item.values.get(group, item.default)) for group in groups)]
+            for item in constants
+        ]
         parts += ["", f"constants by {key}", text_table(["constant", *groups], rows)]
     parts += ["", cases_text(formula, cases_of(formula))]
     facts = {name: value for name, value in formula.provenance.items() if name != "cases"}

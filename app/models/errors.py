@@ -44,6 +44,8 @@ METRIC_TITLES: Mapping[str, str] = {
 OTHERS = "any other"  # class of runs outside all others
 #: GPUs of this vendor are one class; on others a layout adds a word to the precision.
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
+#: Key of the sources that support each time of a formula, by feature.
+SOURCES = "supporting_sources"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
 _SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*")
@@ -411,3 +413,9 @@ def interval_of(formula: Formula) -> float | None:
     """Return the factor of the interval that a formula carries (see `ConformalInterval`), or None."""
     factor = formula.errors.get("interval", {}).get("factor")
     return None if factor is None else float(factor)
+
+
+def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[str, ...]]:
+    """Return the times that matter in the runs of only a few sources, with these sources."""
+    known = formula.errors.get(SOURCES, {})
+    return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}

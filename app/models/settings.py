@@ -1,11 +1,12 @@
 """What a formula makes of how a run is set up: settings that it does not know, and the host's launches."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.terms import plain_expression
-from trainlaw.datasets import RunTable
+from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.formulas import Apply, Expression, Formula, evaluate, variables
 
@@ -37,6 +38,16 @@ def unknown_settings(formula: Formula, runs: RunTable) -> list[list[str]]:
                 f"{_WORDS[column].format(values.iloc[row])}: no term of the formula depends on it"
             )
     return found
+
+
+def ignored_settings(formula: Formula) -> dict[str, str]:
+    """Return by column of a run the warning that no term depends on it, for settings other than default."""
+    settings: Mapping[str, object] = {"layout": "channels_last", "tuned": True, HOST_LAUNCH: 1e-4}
+    found = {}
+    for name, value in settings.items():
+        options: dict[str, Any] = {"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 1, name: value}
+        found[name] = unknown_settings(formula, configuration(**options))[0]
+    return {name: texts[0] for name, texts in found.items() if texts}
 
 
 _WORDS: Mapping[str, str] = {

@@ -4,6 +4,7 @@ from math import isfinite
 
 from trainlaw.app.models.custom_inputs import PUBLISHED, cases_of, group_keys, shown_unit, with_entered_sizes
 from trainlaw.app.page.script import literal
+from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import Table, render, template_text
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import plain_text
@@ -25,7 +26,7 @@ def custom_page_html(formula: Formula) -> str:
         "custom_page.html",
         title=target.meaning.capitalize(),
         version=facts.get("trainlaw_version", ""),
-        style=template_text("page.css"),
+        style=page_style(),
         script=_script(formula),
         summary=facts.get("method", "Predicted by one formula."),
         target_meaning=target.meaning,

@@ -1,8 +1,10 @@
 """The page of a formula: one static HTML file that predicts in the browser, offline."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.errors import (
     BY_CNN,
     METRIC_TITLES,
@@ -15,8 +17,9 @@ from trainlaw.app.models.errors import (
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import script_of
-from trainlaw.app.text.html import Table, render, template_text
+from trainlaw.app.page.script import names_kinds, script_of, titled_parts
+from trainlaw.app.page.style import page_style
+from trainlaw.app.text.html import Table, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
@@ -24,14 +27,21 @@ from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 
 
-class _Term(NamedTuple):
-    """A term of the time: `key` names it for the script; MathML in symbols, and with places for numbers."""
+class _Part(NamedTuple):
+    """A term of the formula: MathML in symbols, and with places for numbers."""
 
-    key: str
     name: str
     sentence: str
-    symbols: str = ""
-    numbers: str = ""
+    symbols: str
+    numbers: str
+
+
+class _Share(NamedTuple):
+    """A share of the time by what it goes into: the terms that it is the sum of, or a sentence instead."""
+
+    title: str
+    parts: tuple[_Part, ...]
+    sentence: str = ""
 
 
 class _Errors(NamedTuple):
@@ -65,12 +75,13 @@ def run_page_html(formula: Formula) -> str:
         "page.html",
         title="Time of a CNN training iteration",
         version=facts.get("trainlaw_version", ""),
-        style=template_text("page.css"),
+        style=page_style(),
         script=script_of(formula),
         summary=f"Predicted by one formula, evolved from {number}measured runs. {error}".strip(),
-        error=error,
+        currency=read_prices(Path(EXAMPLE)).currency,
         grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
-        terms=_terms(formula),
+        shares=_shares(formula),
+        names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
         expression=mathml_expression(formula.expression, mathml_symbols(formula)),
         symbols=_symbol_table(formula),
@@ -84,19 +95,18 @@ def _stated_error(formula: Formula) -> str:
     return f"Mean error on held-out {held_out_kind(formula)}s: {error} %." if error != "-" else ""
 
 
-def _terms(formula: Formula) -> list[_Term]:
+def _shares(formula: Formula) -> list[_Share]:
     parts = [part.expression for part in parts_of(formula, formula.expression)]
-    described = zip(parts, words_of_parts(formula), strict=True)
-    symbols = mathml_symbols(formula)
-    terms = [
-        _Term(
-            str(index), words.name, words.sentence, mathml_expression(term, symbols), _numbers(term, formula)
-        )
-        for index, (term, words) in enumerate(described)
-    ]
+    words, symbols = words_of_parts(formula), mathml_symbols(formula)
+
+    def part(place: int) -> _Part:
+        in_symbols = mathml_expression(parts[place], symbols)
+        return _Part(words[place].name, words[place].sentence, in_symbols, _numbers(parts[place], formula))
+
+    shares = [_Share(title, tuple(map(part, places))) for title, places in titled_parts(formula).items()]
     if not handling(formula).covers_multi_gpu:
-        terms.append(_Term("all-reduce", "all-reduce time", f"{SCALED}."))
-    return terms
+        shares.append(_Share("all-reduce of the gradients", (), f"{SCALED}."))
+    return shares
 
 
 def _numbers(term: Expression, formula: Formula) -> str:
@@ -131,7 +141,7 @@ def _errors(formula: Formula) -> _Errors | None:
     overall = [
         [title, *(show_percent(overall_error(formula, name, metric)) for name in names)]
         for metric, title in METRIC_TITLES.items()
-        if metric in formula.errors["summary"].get(OURS, {})
+        if metric in formula.errors.get("summary", {}).get(OURS, {})
     ]
     each = [
         [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]

@@ -12,16 +12,17 @@ from trainlaw.app.inputs.requests import run_warnings
 from trainlaw.app.models.calibration import calibration_warnings
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
 from trainlaw.app.models.errors import LEVEL, interval_factors, interval_of
-from trainlaw.app.models.multi_gpu import (
-    ALGORITHMS,
-    ASSUMPTION,
-    SCALED,
-    SINGLE_GPU_INTERVAL,
-    exchange_seconds,
-    multi_gpu_seconds,
-    scaled_runs,
-)
+from trainlaw.app.models.multi_gpu import ALGORITHMS, exchange_seconds, multi_gpu_seconds, scaled_runs
 from trainlaw.app.models.scopes import check_predictable, formula_rows, handling
+from trainlaw.app.models.sentences import (
+    JOINTLY,
+    NO_INTERVAL,
+    NOT_DEFINED,
+    default_precision_note,
+    host_sentence,
+    outside_sentence,
+    several_gpus_sentence,
+)
 from trainlaw.app.models.settings import HOST_LAUNCH, host_decides, unknown_settings
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable, configuration
@@ -31,11 +32,8 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
-from trainlaw.datasets.tables.joins import HOST_LAUNCH_S
 from trainlaw.formulas import Formula, InputError, TrainlawError
 from trainlaw.validate.applicability import jointly_outside
-
-JOINTLY = "this combination of features is unlike any in the training data"
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ class Prediction:
         '90 % interval 80 ms to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
-            return "no interval" if isnan(self.time_s) else "no interval: too few groups were held out"
+            return "no interval" if isnan(self.time_s) else NO_INTERVAL
         return f"{100 * level:g} % interval {show_seconds(self.low_s)} to {show_seconds(self.high_s)}"
 
 
@@ -207,10 +205,7 @@ _DESCRIBED: Mapping[str, Callable[[Any], Any]] = {
 
 def _precision_note(stated: str, precision: str) -> tuple[str, ...]:
     """Return that a precision is PyTorch's default on a GPU, where none was asked for."""
-    if stated != BY_DEFAULT:
-        return ()
-    other = "; --precision fp32 for products in 32 bits" if precision == "tf32" else ""
-    return (f"precision: {precision}, PyTorch's default for convolutions on this GPU{other}",)
+    return (default_precision_note(precision),) if stated == BY_DEFAULT else ()
 
 
 def _warnings(
@@ -240,19 +235,15 @@ def _warnings(
     if not handling(formula).covers_multi_gpu:
         covered = scaled_runs(scaling, runs)
         for row in np.flatnonzero(runs.frame["n_gpus"].to_numpy() > 1).tolist():
-            found[row].append(f"{SCALED if covered[row] else ASSUMPTION}; {SINGLE_GPU_INTERVAL}")
+            found[row].append(several_gpus_sentence(bool(covered[row])))
     for row in np.flatnonzero(~np.isfinite(seconds)).tolist():
-        found[row].append("the formula is not defined here")
+        found[row].append(NOT_DEFINED)
     return [tuple(texts) for texts in found]
 
 
 def _host_warning(runs: RunTable, row: int) -> str:
     batch, launch_s = runs.frame["batch_per_gpu"].iloc[row], runs.frame[HOST_LAUNCH].iloc[row]
-    if isnan(launch_s):
-        given = f"taken as {show_seconds(HOST_LAUNCH_S)} per layer"
-        advice = "measure them with `trainlaw profile`, or give --host-launch"
-        return f"the host's launches decide (batch {batch}), {given}: {advice}"
-    return f"the host's launches decide (batch {batch}), at {show_seconds(launch_s)} per layer"
+    return host_sentence(str(batch), "" if isnan(launch_s) else show_seconds(launch_s))
 
 
 def _covering(scaling: Formula | None, runs: RunTable) -> Formula:
@@ -286,12 +277,9 @@ def _out_of_range(formula: Formula, columns: Mapping[str, np.ndarray], count: in
     found = [list[str]() for _ in range(count)]
     for name, outside in formula.out_of_range(columns).items():
         spec = next(spec for spec in formula.used_features if spec.name == name)
-        unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
-        low, high = map(show_number, formula.ranges[name])
         # What is not known is no number outside the range: it is named among the specifications.
         for row in np.flatnonzero(outside & np.isfinite(columns[name])).tolist():
-            value = show_number(columns[name][row])
-            found[row].append(f"{name} is {value}{unit}, outside the training range {low} to {high}")
+            found[row].append(outside_sentence(formula, spec, show_number(columns[name][row])))
     return found
 
 

@@ -1,7 +1,5 @@
 """Two run folders side by side: paired differences of error on the rows that both held out."""
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +10,12 @@ from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import text_table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import read_json, read_text
+from trainlaw.formulas.files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.result import CONFIGURATION, MEASURED
 
-_MAX_PREDICTIONS_BYTES = 512 * 2**20  # a row per run, split and repeat
+_MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
 _LABELS_END = MEASURED  # estimators are the columns after it
 
 
@@ -37,14 +35,15 @@ def read_run(folder: Path) -> StoredRun:
         raise InputError(
             f"{folder}: expected a run folder with predictions.csv, as `trainlaw study` writes it"
         )
-    rows = list(csv.reader(io.StringIO(read_text(path, _MAX_PREDICTIONS_BYTES))))
+    rows = csv_rows(read_text(path, _MAX_PREDICTIONS_BYTES), path)
     if (
         len(rows) < 2
         or not {"row", "split", MEASURED} <= set(rows[0])
         or len({len(row) for row in rows}) != 1
+        or len(set(rows[0])) < len(rows[0])
     ):
         raise InputError(
-            f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator"
+            f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator, each once"
         )
     table = pd.DataFrame(rows[1:], columns=rows[0])
     estimators = tuple(rows[0][rows[0].index(_LABELS_END) + 1 :])
@@ -53,7 +52,7 @@ def read_run(folder: Path) -> StoredRun:
         for name in (MEASURED, *estimators):
             table[name] = pd.to_numeric(table[name].replace("", "nan")).astype(float)
         facts = read_json(folder / "provenance.json")
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         raise InputError(f"{folder}: a file of the run was altered: {error}") from None
     if not isinstance(facts, dict):
         raise InputError(f"{folder}/provenance.json: expected an object")

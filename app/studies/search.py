@@ -3,10 +3,11 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,8 @@ from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
 from trainlaw.formulas import FeatureSpec, Formula, ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate import Estimator
-from trainlaw.validate.workers import WorkerPool, follow_parent
+from trainlaw.validate.study import asked_divisions
+from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
 
 # Each library with its own threads reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -33,6 +35,19 @@ class Signals:
 
     tried: c_longlong
     stop: c_bool
+
+
+class TaskPool(NamedTuple):
+    """What runs the tasks of a study.
+
+    executor : takes them. signals : shared with its workers, unless they are `remote`. workers : number of
+    tasks to hand over at a time.
+    """
+
+    executor: Executor
+    signals: Signals
+    workers: int
+    remote: bool = False
 
 
 # Module-level state, the only one: a spawned process gets shared memory through its initializer only.
@@ -55,6 +70,8 @@ class SearchReporter:
     def __call__(self, progress: Progress) -> None:
         """Count formulas tried since the last call; by KeyboardInterrupt a search ends with what it has."""
         if _signals is None:
+            if given_up():
+                raise KeyboardInterrupt
             return
         _signals.tried.value += progress.evaluations - self.counted
         self.counted = progress.evaluations
@@ -113,14 +130,16 @@ def search_all_rows(
     X: pd.DataFrame,
     seconds: np.ndarray,
     groups: np.ndarray,
+    labels: pd.DataFrame,
 ) -> dict[str, object]:
     """Search on all rows; for use in a worker process.
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
-    Returns the chosen formula and the front that it was chosen from, as JSON for `searched_on_all_rows`.
+    labels : text, (n_runs, n_labels). Returns the chosen formula and the front that it was chosen from, as
+    JSON for `searched_on_all_rows`.
     """
     estimator = search()
-    estimator.fit(X, seconds, groups)
+    estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
     front = [
         {
             "formula": member.formula.to_json(),
@@ -145,24 +164,33 @@ def searched_on_all_rows(value: Mapping[str, Any]) -> tuple[Formula, ParetoFront
 
 
 @contextmanager
-def search_pool(workers: int) -> Iterator[tuple[WorkerPool, Signals]]:
+def one_thread_each() -> Iterator[None]:
+    """Let processes that are started inside the block use one thread each."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@contextmanager
+def search_pool(workers: int) -> Iterator[TaskPool]:
     """Give a pool of spawned processes, each with one thread, and the signals that they share with us.
 
     When the block ends, for whatever reason, running searches are given up and the pool is closed.
     """
     context = multiprocessing.get_context("spawn")
     signals = Signals(context.RawValue(c_longlong, 0), context.RawValue(c_bool, False))
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-    pool = WorkerPool(workers, _start_worker, signals)
-    try:
-        yield pool, signals
-    finally:
-        # Half of it would leave processes for which this one would wait at its end.
-        with postponed():
-            pool.shutdown(wait=False)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    with one_thread_each():
+        pool = WorkerPool(workers, _start_worker, signals)
+        try:
+            yield TaskPool(pool, signals, workers)
+        finally:
+            # Half of it would leave processes for which this one would wait at its end.
+            with postponed():
+                pool.shutdown(wait=False)
 
 
 class BracketSearch:

@@ -110,11 +110,19 @@ _LOSS_WIDTH = 0.5
 class SkeletonSearch(BracketSearch):
     """Evolves a law within the skeleton.
 
-    settings : of the search; budget and random seed are kept, the rest is set here.
+    settings : of the search; budget and random seed are kept, the rest is set here. The formula is chosen by
+    its errors without each GPU group, without each source and without each kind of CNN.
     """
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,)."""
+    division_columns = ("source", "cnn_family")
+
+    def fit(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
+    ) -> Self:
+        """Search; X : features of runs, (n_runs, k). y, seconds, and groups : (n_runs,).
+
+        divisions : labels of the columns `division_columns`, (n_runs, n_labels); None without any.
+        """
         settings = replace(
             self.settings,
             template=_TEMPLATE,
@@ -133,9 +141,15 @@ class SkeletonSearch(BracketSearch):
             y[rows],
             groups[rows],
             sample_weight=class_weights(X.iloc[rows]),
+            further_groups=[] if divisions is None else _dividing(divisions.iloc[rows]),
         )
         self.formula_, self.front_ = search.formula_, search.front_
         return self
+
+
+def _dividing(divisions: pd.DataFrame) -> list[np.ndarray]:
+    """Return the columns of labels, each (n_runs,), that divide the runs into groups at all."""
+    return [divisions[name].to_numpy(dtype=str) for name in divisions if divisions[name].nunique() > 1]
 
 
 def fits_skeleton(X: pd.DataFrame) -> bool:

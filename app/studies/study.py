@@ -1,7 +1,7 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, OURS, SEED, errors_json, overall_error
+from trainlaw.app.models.errors import BY_GPU, OURS, SEED, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
+from trainlaw.app.studies.clusters import task_pool
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind, StudyRows
@@ -22,8 +23,8 @@ from trainlaw.app.studies.result import StudyOutcome, term_returns
 from trainlaw.app.studies.search import (
     Evolution,
     Signals,
+    TaskPool,
     search_all_rows,
-    search_pool,
     searched_on_all_rows,
 )
 from trainlaw.app.studies.splits import (
@@ -64,6 +65,7 @@ from trainlaw.validate import (
 from trainlaw.validate.applicability import KEY
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.support import supporting_sources
 
 _PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
@@ -157,6 +159,7 @@ def study_table(
     on_fit: OnFit,
     *,
     journal: Journal | None = None,
+    cluster: str = "",
 ) -> StudyOutcome:
     """Evolve a formula on measured runs, and estimate its error on what is held out.
 
@@ -164,7 +167,8 @@ def study_table(
     table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
     workers : processes at the same time. on_start : called once with the workers' signals and the number of
     formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
-    come, and from where those of an earlier run are taken; None for memory only.
+    come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
+    run instead of in own processes, as for `task_pool`; the result is the same.
     After an interruption the outcome is smaller and lists what is missing.
     Where the rows lack what the kind needs, another one searches, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -174,7 +178,9 @@ def study_table(
     except InputError as error:
         advice = calibration_advice(table, definition, None)
         raise InputError(f"{error}; {advice}" if advice else str(error)) from None
-    searched = _search(material, workers, on_start, on_fit, Journal() if journal is None else journal)
+    kept = Journal() if journal is None else journal
+    with task_pool(workers, cluster) as pool:
+        searched = _search(material, pool, on_start, on_fit, kept)
     # Without a journal, what took minutes would be lost.
     with uninterrupted() if journal is None else nullcontext():
         return _outcome(_evolved(searched, material), material)
@@ -254,47 +260,54 @@ class _Searched:
 
 
 def _search(
-    material: _Material, workers: int, on_start: OnStart, on_fit: OnFit, journal: Journal
+    material: _Material, pool: TaskPool, on_start: OnStart, on_fit: OnFit, journal: Journal
 ) -> _Searched:
-    definition, rows = material.definition, material.rows
+    definition, signals = material.definition, pool.signals
     others = {f"{SEED}{seed}": _estimator(material, seed) for seed in _other_seeds(definition)}
     estimators = {OURS: _estimator(material, definition.seed), **others, **material.baselines}
     generations = _generation_splits(material)
     searches = len(material.splits) * definition.seeds + len(generations) + 1 + definition.repeats
-    with search_pool(workers) as (pool, signals):
-        on_start(signals, definition.evaluations * searches)
-        on_all_rows, *repeated = (
-            _on_all_rows(material, definition.seed + step, pool, signals, journal)
-            for step in range(definition.repeats + 1)
+    on_start(signals, definition.evaluations * searches)
+    on_all_rows, *repeated = (
+        _on_all_rows(material, definition.seed + step, pool, journal)
+        for step in range(definition.repeats + 1)
+    )
+    count = partial(_counted, pool, definition.evaluations)
+    result = _fitted(
+        material, material.splits, estimators, pool, progress=partial(count, on_fit), journal=journal
+    )
+    by_generation = None
+    if generations and not result.missing_splits:
+        ours = {OURS: estimators[OURS]}
+        by_generation = _fitted(
+            material, generations, ours, pool, progress=partial(count, None), journal=journal
         )
-        result = run_study(
-            rows.X,
-            rows.seconds,
-            rows.labels,
-            material.splits,
-            estimators,
-            workers=workers,
-            executor=pool,
-            progress=on_fit,
-            journal=journal,
-        )
-        by_generation = None
-        if generations and not result.missing_splits:
-            ours = {OURS: estimators[OURS]}
-            by_generation = run_study(
-                rows.X,
-                rows.seconds,
-                rows.labels,
-                generations,
-                ours,
-                workers=workers,
-                executor=pool,
-                journal=journal,
-            )
-        interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
-        (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
-        repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
+    interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
+    (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
+    repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
     return _Searched(formula, front, repeats, result, cut_short, by_generation)
+
+
+def _fitted(
+    material: _Material,
+    splits: Sequence[Split],
+    estimators: Mapping[str, EstimatorFactory],
+    pool: TaskPool,
+    **options: Any,
+) -> StudyResult:
+    rows = material.rows
+    return run_study(
+        rows.X, rows.seconds, rows.labels, splits, estimators,
+        workers=pool.workers, executor=pool.executor, **options,
+    )  # fmt: skip
+
+
+def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
+    """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
+    if pool.remote and progress.estimator.startswith(OURS):
+        pool.signals.tried.value += evaluations
+    if on_fit is not None:
+        on_fit(progress)
 
 
 def _other_seeds(definition: StudyDefinition) -> range:
@@ -315,9 +328,7 @@ def _generation_splits(material: _Material) -> tuple[Split, ...]:
     )
 
 
-def _on_all_rows(
-    material: _Material, seed: int, pool: Executor, signals: Signals, journal: Journal
-) -> _WholeSearch:
+def _on_all_rows(material: _Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:
     """Start the search on all rows with this random seed, or take what an earlier run found."""
     task, rows = f"all rows, seed {seed}", material.rows
     if task in journal:
@@ -326,13 +337,20 @@ def _on_all_rows(
         return known
 
     def keep(future: _WholeSearch) -> None:
-        ended = not signals.stop.value and not future.cancelled() and future.exception() is None
+        ended = not pool.signals.stop.value and not future.cancelled() and future.exception() is None
         # A full disk is reported where the study itself writes next.
         with suppress(OSError):
             if ended:
                 journal.keep(task, future.result())
 
-    future = pool.submit(search_all_rows, _estimator(material, seed), rows.X, rows.seconds, rows.groups)
+    future = pool.executor.submit(
+        search_all_rows,
+        _estimator(material, seed),
+        rows.X,
+        rows.seconds,
+        rows.groups,
+        rows.labels.astype(str),
+    )
     future.add_done_callback(keep)
     return future
 
@@ -484,6 +502,7 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
         _whole(found.new_generations),
     )
     errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
+    errors |= _support(found.formula, own_rows, material)
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
@@ -517,6 +536,14 @@ def _joint_range(columns: Mapping[str, np.ndarray], material: _Material) -> dict
     if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
         return {}
     return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}
+
+
+def _support(formula: Formula, own_rows: FormulaRows, material: _Material) -> dict[str, object]:
+    """The sources that support each time of the formula, for the errors; {} where there is one source."""
+    sources = material.rows.labels.get("source", pd.Series(dtype=str))
+    if sources.nunique() < 2 or material.rows.cnn_layers is not None:
+        return {}
+    return {SOURCES: supporting_sources(formula, own_rows, sources)}
 
 
 def _verdict(delivered: Formula, found: _Found, material: _Material) -> tuple[str, ...]:

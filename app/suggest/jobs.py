@@ -21,19 +21,12 @@ from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, lo
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
+from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 
 _PLANNED = ("cnn", "batch_per_gpu", "input_size_px", "n_classes", "precision")
-_REASONS = (
-    "predicted_s",
-    "cost_s",
-    "represents_percent",
-    "uncertainty_percent",
-    "disagreement_percent",
-    "new_range",
-)
 _SHOWN_RANGES = 2
 
 
@@ -93,7 +86,7 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
                 *(100 * share for share in shares), _new_ranges(member, len(member.new)),
             ]
         )  # fmt: skip
-    return rows_as_csv([*_PLANNED, "threads", "n_gpus", "gpu", *_REASONS], rows)
+    return rows_as_csv([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows)
 
 
 def replay_text(replay: Replay, source: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.terminal.catalog import CnnQuery, listed_cnns
 from trainlaw.app.terminal.datasets import gpu_runs
@@ -106,13 +107,16 @@ def cnns_json(query: CnnQuery) -> str:
 
 
 def cnn_json(facts: CnnCounts) -> str:
-    """Return the counts of a CNN per image and forward pass, with their units."""
+    """Return the counts of a CNN per image and forward pass, with their units, and what warnings need."""
     names = ("cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes")
     counts = {
         name: {"value": value, "unit": str(FEATURES[name].spec.unit)} for name, value in facts.counts.items()
     }
     memory = asdict(facts.memory_per_image)
-    return json_text({**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory})
+    said = {"notes": reader_notes(facts), "memory_is_rough": facts.memory is None}
+    return json_text(
+        {**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory, **said}
+    )
 
 
 def layers_json(cnn: Cnn) -> str:

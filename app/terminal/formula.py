@@ -1,5 +1,6 @@
 """A formula as text: terms with their shares, symbols with units, errors next to those of the baselines."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     interval_of,
     overall_error,
+    weakly_supported,
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
@@ -61,7 +63,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     """Return the formula, its largest terms for `run`, and its stated error: one screen."""
     parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
     if error_lines(formula, BY_CNN):
-        parts += ["", headline(formula), *class_errors(formula)]
+        parts += ["", headline(formula), *class_errors(formula), *support_lines(formula)]
     return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
 
 
@@ -70,12 +72,18 @@ def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
     return [
         f"by {level}, %: "
         + ", ".join(
-            f"{line.name} {show_percent(line.errors[OURS])} ({len(line.members)})"
+            f"{line.name} {show_percent(line.errors.get(OURS, math.nan))} ({len(line.members)})"
             for line in error_lines(formula, level)
         )
         for level in levels
         if error_lines(formula, level)
     ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, levels[0]))
+
+
+def support_lines(formula: Formula) -> list[str]:
+    """Return a line that names the times which only one or two sources of measurements support."""
+    weak = [f"{name} ({', '.join(sources)})" for name, sources in weakly_supported(formula).items()]
+    return [f"supported by fewer than three sources of runs: {'; '.join(weak)}"] if weak else []
 
 
 def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -218,6 +226,7 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
             _per_cnn_text(formula, names[:_IN_A_ROW], titles[:_IN_A_ROW]),
             "",
             headline(formula),
+            *support_lines(formula),
         ]
     )
 
@@ -248,7 +257,10 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
     most_runs = sorted(lines, key=lambda line: -line.rows)[:_MOST_CNNS]
     # Those of `error_lines` are in order of the error.
     shown = [line for line in lines if line in most_runs]
-    rows = [[line.name, line.rows, *(show_percent(line.errors[name]) for name in names)] for line in shown]
+    rows = [
+        [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
+        for line in shown
+    ]
     table = narrow_table(["architecture", "runs", *titles], rows)
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
+from trainlaw.app.models.sentences import JOINTLY, several_gpus_sentence
 from trainlaw.app.models.settings import host_margin
-from trainlaw.app.predictions.predict import JOINTLY
 from trainlaw.app.sheets.plan import BookPlan, SheetWriter, quoted
 from trainlaw.app.workbook.model import (
     PREFIX,
@@ -138,7 +137,7 @@ def _inside_text(value: object) -> str:
 def _several(model: Model) -> list[WarningLine]:
     if model.scaling is None:
         return []
-    scaled, textbook = (f"{text}; {SINGLE_GPU_INTERVAL}" for text in (SCALED, ASSUMPTION))
+    scaled, textbook = several_gpus_sentence(True), several_gpus_sentence(False)
     by = f'IF({PREFIX}is_scaled=1,"{scaled}","{textbook}")'
     return [WarningLine("several GPUs", f'IF({PREFIX}n_gpus=1,"{ONE_GPU}",{by})', ONE_GPU, "")]
 

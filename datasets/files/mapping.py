@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 import pandas as pd
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault
-from trainlaw.formulas.errors import InputError, check_name
+from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 
 def joined_name(text: str) -> str:
@@ -29,10 +29,11 @@ _NEAR_NAMES: Mapping[str, tuple[str, ...]] = {
     "cnn": ("model", "network", "net", "arch", "architecture"),
     "batch_per_gpu": ("batch", "batch_size", "bs", "batchsize"),
     "time_s": ("time", "step_time", "iteration_time", "latency", "duration", "seconds", "median_s"),
-    "input_size_px": ("input_size", "image_size", "img_size", "resolution"),
+    "input_size_px": ("input_size", "image_size", "img_size", "resolution", "pixels", "px"),
     "n_classes": ("num_classes", "classes"),
-    "n_gpus": ("num_gpus", "gpus", "gpu_count", "ngpus", "world_size"),
+    "n_gpus": ("num_gpus", "gpus", "gpu_count", "ngpus", "world_size", "devices"),
     "n_nodes": ("nodes", "num_nodes"),
+    "network": ("fabric", "interconnect"),
     "precision": ("dtype", "amp", "fp16", "mixed_precision"),
     "layout": ("memory_format", "channels_last", "data_format"),
     "compilation": ("compile", "compiler"),
@@ -61,6 +62,41 @@ def renamed(table: pd.DataFrame, mapping: Mapping[str, str], columns: Iterable[C
 
 def _factor(name: str) -> float:
     return next((factor for ending, factor in _SECONDS_PER.items() if name.endswith(ending)), 1.0)
+
+
+def column_faults(
+    table: pd.DataFrame, columns: Iterable[Column], known: Iterable[str], advice: str
+) -> list[Fault]:
+    """Return a fault per required column that `table` lacks, and per column of it that is not `known`.
+
+    advice : what to do with a column that is not needed.
+    """
+    faults = absence_faults(table, columns)
+    named = {fault.column for fault in faults}
+    return faults + unknown_column_faults([name for name in table if str(name) not in named], known, advice)
+
+
+def unknown_column_faults(names: Iterable[object], known: Iterable[str], advice: str) -> list[Fault]:
+    """Return a fault per name that is not `known`: its cells would be ignored, whatever they say."""
+    ours = list(known)
+    return [
+        Fault(None, name, None, f"a known column ({near_columns(name, ours)}); {advice}")
+        for name in map(str, names)
+        if name not in ours
+    ]
+
+
+def near_columns(name: str, known: Iterable[str]) -> str:
+    """Return which of the `known` columns an unknown one may be.
+
+    >>> near_columns("amp", ["precision", "layout"])
+    "did you mean 'precision'?"
+    """
+    ours = list(known)
+    meant = next((column for column, theirs in _NEAR_NAMES.items() if name.lower() in theirs), "")
+    if meant in ours:
+        return f"did you mean {meant!r}?"
+    return str(unknown_name("column", name, ours)).partition(": ")[2]
 
 
 def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault]:

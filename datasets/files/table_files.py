@@ -14,11 +14,11 @@ import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
-MAX_BYTES = 512 * 2**20
+MAX_BYTES = 128 * 2**20
 MAX_LINE_BYTES = 2**18
 MAX_COLUMNS = 500
-MAX_ROWS = 20_000_000
-MAX_SHEET_ROWS = 1_100_000
+MAX_ROWS = 1_100_000
+MAX_SHEET_ROWS = MAX_ROWS
 MAX_EMPTY_ROWS = 10_000
 MAX_LINE_CELLS = 5_000
 _SEPARATORS = ",;\t"
@@ -65,7 +65,7 @@ def check_size(place: Path) -> None:
 
 def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     zipped = place.suffix.lower() == ".gz"
-    header = _scanned_header(place, zipped)
+    header, encoding = _scanned_header(place, zipped)
     separator = max(_SEPARATORS, key=header.count)
     names = _names_of(header, separator, place)
     try:
@@ -75,7 +75,7 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             return pd.read_csv(
                 place,
                 sep=separator,
-                encoding="utf-8-sig",
+                encoding=encoding,
                 compression="gzip" if zipped else None,
                 dtype=dict.fromkeys(set(names) & set(text_columns), str),
                 keep_default_na=False,
@@ -99,8 +99,8 @@ def _names_of(header: str, separator: str, place: Path) -> list[str]:
     return names
 
 
-def _scanned_header(place: Path, zipped: bool) -> str:
-    """Return the first line of a text file after checking the length of every line.
+def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
+    """Return the first line of a text file and its encoding after checking the length of every line.
 
     The parser's time grows with the square of the cells in a line, and a small .gz file can unpack to a huge
     one.
@@ -115,13 +115,15 @@ def _scanned_header(place: Path, zipped: bool) -> str:
                     raise InputError(f"{place} is not a CSV table: line {number} is too long")
                 if unpacked > MAX_BYTES:
                     raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got more")
-        text = first.decode("utf-8-sig")
+        encoding = "utf-16" if first[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        # A newline in UTF-16 is two bytes, of which a line in bytes ends between.
+        text = first.decode(encoding, "ignore" if encoding == "utf-16" else "strict")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(f"{place} is not a CSV table in UTF-8: {one_line(error)}") from None
+        raise InputError(f"{place} is not a CSV table in UTF-8 or UTF-16: {one_line(error)}") from None
     if "\x00" in text:
         raise InputError(f"{place} is not a CSV table: its first line holds bytes that are not text")
     # A lone carriage return ends a line too.
-    return text.replace("\r", "\n").partition("\n")[0]
+    return text.replace("\r", "\n").partition("\n")[0], encoding
 
 
 def _is_too_long(line: bytes) -> bool:
@@ -153,18 +155,25 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
     except Exception as error:
         raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
-    names = [str(cell) for cell in table[0] if cell is not None] if table else []
+    # A column without a name and without a value is space between others.
+    used = [number for number, cells in enumerate(zip(*table, strict=True)) if any(map(_is_filled, cells))]
+    names = ["" if table[0][number] is None else str(table[0][number]) for number in used]
     _check_names(names, place)
-    frame = pd.DataFrame([row[: len(names)] for row in table[1:]], columns=names, dtype=object)
+    rows = [[row[number] for number in used] for row in table[1:]]
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
     texts = [name for name in names if name in text_columns]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
+
+
+def _is_filled(cell: object) -> bool:
+    return cell is not None
 
 
 def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tuple[object, ...]]:
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
     for row in islice(rows, MAX_SHEET_ROWS):
-        filled = any(cell is not None for cell in row)
+        filled = any(map(_is_filled, row))
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:
             raise InputError(

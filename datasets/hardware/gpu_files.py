@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from trainlaw.datasets.files.checks import typed_frame, value_faults
@@ -43,7 +44,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     known = {gpu.gpu: gpu for gpu in catalog.gpus}
     new = typed[~typed["gpu"].isin(list(known))]
     faults = merged_faults(faults, value_faults(typed, _FILLED))
-    faults += _unknown_columns(table) + _missing(new, faults)
+    faults += _unknown_columns(table) + _missing(new, faults) + _repeated(typed["gpu"])
     if faults:
         ordered = sorted(set(faults), key=lambda fault: (fault.row or 0, fault.column))
         advice = "`trainlaw gpus template` prints the columns, those that are needed first"
@@ -74,6 +75,12 @@ def _unknown_columns(table: pd.DataFrame) -> list[Fault]:
         return []
     advice = str(unknown_name("column of GPUs", unknown[0], _NAMES)).partition(": ")[2]
     return [Fault(None, "", ", ".join(unknown), f"columns of the GPU schema ({advice})")]
+
+
+def _repeated(names: pd.Series) -> list[Fault]:
+    """Return a fault per row with the GPU of a row above: only one of both would count."""
+    again = (names.duplicated() & names.notna()).to_numpy()
+    return [Fault(int(row) + 1, "gpu", names.iloc[row], "each GPU once") for row in np.flatnonzero(again)]
 
 
 def _missing(new: pd.DataFrame, faults: Sequence[Fault]) -> list[Fault]:

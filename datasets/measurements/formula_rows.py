@@ -67,7 +67,7 @@ class FormulaRows:
         """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid."""
         found = formula.predict(self.columns, self.labels, self.sums)
         # A formula of constants alone has one value for all.
-        return self.per_run(np.broadcast_to(found, (int(self.known.sum()),)))
+        return self.per_run(np.broadcast_to(found, (int(self.known.sum()),)).copy())
 
     def run_features(self, formula: Formula) -> dict[str, np.ndarray]:
         """Return the used features of known runs by name, each of shape (n_known,).

@@ -10,18 +10,20 @@ from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
-from trainlaw.datasets.files.mapping import absence_faults, renamed
+from trainlaw.datasets.files.mapping import absence_faults, column_faults, renamed
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.measurements.copies import copy_faults, target_faults
 from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
-from trainlaw.datasets.measurements.runs import RUN_COLUMNS, RunTable, with_defaults
+from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
 # A CNN whose counts are not shipped is built and counted, about 10 ms each.
 MAX_CNNS = 2_000
+_RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 _TEXTS = tuple(column.name for column in RUN_COLUMNS if column.kind == "text")
 _INTEGERS = tuple(
     column.name for column in RUN_COLUMNS if column.kind == "integer" and not column.may_be_empty
@@ -34,15 +36,23 @@ def import_runs(
     name: str | None = None,
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
+    *,
+    ignored: Iterable[str] = (),
 ) -> RunTable:
     """Return the runs in a CSV, Excel or Parquet file as a run table; repeats of a configuration are kept.
 
     `columns` maps names of the runs schema to those in the file, such as {"time_s": "latency_ms"}; a name
     that states another unit of time is converted. `name` names the table (None: after the file), `gpus` are
-    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. Raises FaultsError with one fault
-    per cell, InputError when the file is not a table.
+    the known GPUs (None: the shipped ones), `cnns` custom CNNs, by name. `ignored` are columns that are
+    neither of the schema nor of the profiler. Raises FaultsError with a fault per cell and per other column,
+    InputError when the file is not a table.
     """
     table = renamed(read_table_file(path, text_columns=_TEXTS), columns or {}, RUN_COLUMNS)
+    known = (*_RUN_FILE_COLUMNS, *(columns or {}).values(), *ignored)
+    faults = column_faults(
+        table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
+    )
+    refuse(name or Path(path).name, faults)
     return runs_from_frame(table, name or Path(path).name, gpus, cnns)
 
 
@@ -62,7 +72,7 @@ def runs_from_frame(
     runs, unknown = _named(with_defaults(typed), catalog, own)
     refuse(name, merged_faults(faults, unknown))
     runs, faults = _sized(runs, own)
-    refuse(name, faults + _contradictions(runs))
+    refuse(name, faults + _contradictions(runs) + copy_faults(runs) + target_faults(runs))
     return RunTable(name, runs.astype(dict.fromkeys(_INTEGERS, "int64")), Facts(catalog, tuple(own.values())))
 
 

@@ -11,6 +11,8 @@ from trainlaw.datasets.measurements.runs import RunTable
 # Data sheets state GB, which the GPU table takes as 1e9 bytes; GPUs hold that number of GiB.
 HELD_PER_SOLD = 2**30 / 1e9
 FITS, MAY_NOT_FIT, CANNOT_FIT, NOT_KNOWN = "fits", "may not fit", "cannot fit", "not known"
+#: Follows a warning where the memory was estimated without layers.
+ROUGH_MEMORY = " (rough: no layers are known)"
 
 
 def memory_needs(table: RunTable) -> pd.DataFrame:
@@ -71,17 +73,23 @@ def memory_warnings(table: RunTable) -> list[str]:
     keys = table.frame[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None)
     needs = memory_needs(table).itertuples(index=False, name=None)
     return [
-        _warning(*need) + (" (rough: no layers are known)" if key in rough and need[3] != FITS else "")
-        for key, need in zip(keys, needs, strict=True)
+        memory_sentence(fits, gigabytes(least if fits == CANNOT_FIT else usual), gigabytes(held))
+        + (ROUGH_MEMORY if key in rough and fits != FITS else "")
+        for key, (least, usual, held, fits) in zip(keys, needs, strict=True)
     ]
 
 
-def _warning(least: int, usual: int, held: float, fits: str) -> str:
-    device = f"the device has {gigabytes(held)} GB"
+def memory_sentence(fits: str, needed: str, held: str) -> str:
+    """Return that an iteration cannot or may not fit, "" where it fits or nobody knows.
+
+    needed : GB that are kept at least, or that all takes with momentum where it may not fit. held : GB of the
+    device.
+    """
+    device = f"the device has {held} GB"
     if fits == CANNOT_FIT:
-        return f"{fits}: the step keeps {gigabytes(least)} GB at least, {device}"
+        return f"{fits}: the step keeps {needed} GB at least, {device}"
     if fits == MAY_NOT_FIT:
-        return f"{fits}: the step takes about {gigabytes(usual)} GB with momentum, {device}"
+        return f"{fits}: the step takes about {needed} GB with momentum, {device}"
     return ""
 
 

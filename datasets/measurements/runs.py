@@ -23,6 +23,13 @@ from trainlaw.formulas.errors import InputError, check_name, shown
 
 RUN_COLUMNS = shipped_schema("runs")
 TIMED_PARTS = next(column.allowed for column in RUN_COLUMNS if column.name == "timed_parts")
+#: What `trainlaw profile` writes about a run beyond the schema; no feature is made of it.
+PROFILER_COLUMNS = (
+    "device", "threads", "forward_s", "backward_s", "update_s", "interval_percent",
+    "warm_up_iterations", "all_reduce_s", "time_without_all_reduce_s", "all_reduce_share",
+    "all_reduce_overlap", "other_load", "clock_hz", "optimizer", "hardware", "software", "measured_at",
+    "remark",
+)  # fmt: skip
 # Columns that tables lacked at first. At their defaults they do not change the identity of a table.
 OPTIONAL_COLUMNS: Mapping[str, str | float | None] = MappingProxyType(
     {

@@ -57,6 +57,15 @@ class Configuration:
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))
 
+#: What `trainlaw suggest` says about a planned configuration, next to its columns.
+PLAN_NOTES = (
+    "predicted_s",
+    "cost_s",
+    "represents_percent",
+    "uncertainty_percent",
+    "disagreement_percent",
+    "new_range",
+)
 _PLAN_COLUMNS = (
     Column("cnn", "text", "name of the CNN"),
     Column("batch_per_gpu", "integer", "images per iteration and process", "", 1, 1e7),

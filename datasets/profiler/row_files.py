@@ -10,6 +10,7 @@ from pathlib import Path
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files import (
+    csv_rows,
     csv_text,
     read_csv,
     read_text,
@@ -77,13 +78,13 @@ class RowFile:
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             write_bytes_atomically(self.path, whole.encode())
-        reader = csv.DictReader(io.StringIO(whole, newline=""))
-        if tuple(reader.fieldnames or ()) != self.columns:
+        header, *rows = csv_rows(whole, self.path, ",") or [[]]
+        if tuple(header) != self.columns or any(len(row) != len(header) for row in rows):
             raise InputError(
                 f"expected a file that this command wrote, got {self.path} with other columns; "
                 "choose another --out"
             )
-        return [{name: row[name] or "" for name in self.columns} for row in reader]
+        return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from math import isfinite, nan
 from statistics import median
 
 from trainlaw.datasets.hardware.collectives import EVEN
-from trainlaw.datasets.measurements.runs import RUN_COLUMNS
+from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS
 from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, Configuration
 from trainlaw.datasets.profiler.devices import stated_precision
 from trainlaw.datasets.profiler.machine import Interference
@@ -17,13 +17,7 @@ from trainlaw.datasets.profiler.timing import Repeats
 FRAMEWORK, HARNESS = "pytorch", "trainlaw-profile"
 WHOLE_ITERATION = "forward+backward+optimizer"
 OPTIMIZER = "sgd with momentum"
-OWN_COLUMNS = (
-    "device", "threads", "forward_s", "backward_s", "update_s", "interval_percent",
-    "warm_up_iterations", "all_reduce_s", "time_without_all_reduce_s", "all_reduce_share",
-    "all_reduce_overlap", "other_load", "clock_hz", "optimizer", "hardware", "software", "measured_at",
-    "remark",
-)  # fmt: skip
-RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *OWN_COLUMNS)
+RUN_FILE_COLUMNS = (*(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS)
 FAILURE_COLUMNS = (*CONFIGURATION_COLUMNS, "reason", "measured_at")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files import check_is_file, read_text, text_of
+from trainlaw.formulas.files import check_is_file, check_parts, read_text, text_of
 
 _MICROSECOND_S = 1e-6
 _KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -166,6 +166,7 @@ def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
 
 MAX_BYTES = 200_000_000
 MAX_OPERATIONS = 100_000
+_CHARACTERS_PER_PART = 40  # of a trace: an event with its arguments has 150 and more
 MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
 _UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _STEP = "ProfilerStep"
@@ -269,6 +270,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+    check_parts(text, place, _CHARACTERS_PER_PART)
     try:
         value = json.loads(text)
     # A number of thousands of digits raises ValueError, too.
@@ -425,6 +427,11 @@ def _number(text: str, where: str, decimal: str = ".") -> float:
     return value
 
 
+def _plain_number(text: str, where: str) -> float:
+    """Return a number as trainlaw writes it, without commas."""
+    return _number("" if "," in text else text, where)
+
+
 def _operation(text: str) -> str:
     """Return the kind of an operation that is named by its path in the CNN.
 
@@ -446,8 +453,8 @@ def _read_own(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...
         for column, cell in row.items():
             kind, _, rest = column.partition("_")
             if kind in parts and rest.endswith("_s"):
-                parts[kind][rest.removesuffix("_s")] = _number(cell or "0", where)
-        step_s = _number(row["time_s"], where) if row.get("time_s") else math.nan
+                parts[kind][rest.removesuffix("_s")] = _plain_number(cell or "0", where)
+        step_s = _plain_number(row["time_s"], where) if row.get("time_s") else math.nan
         workload = {
             name: value
             for name, value in row.items()

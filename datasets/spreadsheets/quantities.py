@@ -67,7 +67,7 @@ class Unit:
         """Return the iteration times in s of numbers in this unit; all arrays have shape (n,)."""
         images = batch_per_gpu * (1.0 if self.per_gpu else n_gpus)
         per_iteration = images if self.counted == "image" else np.ones_like(numbers)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.is_rate:
                 return np.asarray(per_iteration * self.seconds / (numbers * self.thousands))
             return np.asarray(numbers * self.seconds * per_iteration)

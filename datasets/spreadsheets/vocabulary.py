@@ -156,6 +156,7 @@ _PER_IMAGE = re.compile(r"(?:per|pro|/)[\s_]*(?:img|image|sample|example|bild|fr
 _PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|single[\s_-]gpu")
 _OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)\b")
 _EXACT = frozenset(column.name for column in RUN_COLUMNS)
+_LONGEST_HEADER = 300  # characters; what is longer is no header, and searching it takes long
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 
 
@@ -223,6 +224,8 @@ def without_unit(text: str) -> tuple[str, Unit | None]:
     >>> without_unit("fp32 (img/s)")[0].strip(), without_unit("Tesla T4")
     ('fp32', ('Tesla T4', None))
     """
+    if len(text) > _LONGEST_HEADER:
+        return text, None
     for bracket in _BRACKETS.finditer(text):
         inside = bracket[1].strip()
         if unit := parse_unit(inside):

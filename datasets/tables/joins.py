@@ -150,11 +150,11 @@ class RunJoin:
         A CNN without counts raises only where a column needs them.
         """
         self._gpus = GpuJoin(runs, facts.gpus)
-        key_columns = ["cnn", "input_size_px", "n_classes"]
-        self._cnn_of_run = runs.groupby(key_columns, sort=False, dropna=False).ngroup().to_numpy()
-        first = runs[key_columns].drop_duplicates().itertuples(index=False, name=None)
+        keys = [runs[column] for column in ("cnn", "input_size_px", "n_classes")]
+        self._cnn_of_run, first = _numbered(keys)
         self._facts = facts
-        self._keys = [(str(name), int(size), int(classes)) for name, size, classes in first]
+        different = zip(*(key.to_numpy()[first] for key in keys), strict=True)
+        self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
 
     def columns(self) -> LazyColumns:
         """Return all columns of the runs and of what they are joined with, float64, shape (n_runs,).
@@ -185,6 +185,17 @@ class RunJoin:
             return str(getattr(self._facts.cnn(key), column))
         except TrainlawError:
             return key[0] if column == "cnn_base" else "unknown"
+
+
+def _numbered(keys: Iterable[pd.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a number per row, equal where all keys are, counted as rows come, and the first row of each."""
+    # Not `groupby`, which takes milliseconds for a single row: a prediction joins its run several times.
+    code = np.zeros(1, dtype=np.intp)
+    for key in keys:
+        part, values = pd.factorize(key, use_na_sentinel=False)
+        code = code * len(values) + part
+    number = pd.factorize(code)[0]
+    return number, np.unique(number, return_index=True)[1]
 
 
 def _peer_access(rows: GpuJoin) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.formulas import RowSums
 
 CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
@@ -141,7 +142,7 @@ class Work(NamedTuple):
     group_gradient: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def make_work(table: np.ndarray, groups: int) -> Work:
     """Return scratch for the longest program over `table` (n_table, block), which is copied."""
     rows, block = table.shape

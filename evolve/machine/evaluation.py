@@ -20,12 +20,13 @@ from trainlaw.evolve.machine.arrays import (
     Rows,
     Work,
 )
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
-compiled = njit(error_model="numpy", nogil=True, cache=True)
+compiled = njit(error_model="numpy", nogil=True, cache=CACHED)
 # Sums may be reordered into vector lanes; that cannot make an invalid value valid.
-summing = njit(error_model="numpy", nogil=True, cache=True, fastmath={"contract", "reassoc"})
+summing = njit(error_model="numpy", nogil=True, cache=CACHED, fastmath={"contract", "reassoc"})
 
 
 @compiled

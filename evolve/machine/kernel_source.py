@@ -31,12 +31,13 @@ import math
 
 import numpy as np
 from numba import njit
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.vector_maths import (
     {imports},
 )
 
 OPERATOR_CODES = {codes}
-_kernel = njit(error_model="numpy", nogil=True, fastmath={{"contract"}}, cache=True)
+_kernel = njit(error_model="numpy", nogil=True, fastmath={{"contract"}}, cache=CACHED)
 
 
 @_kernel

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from numba import njit
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.vector_maths import (
     cosine,
     cube_root,
@@ -38,7 +39,7 @@ OPERATOR_CODES = {
     "tanh": 22,
     "step": 23,
 }
-_kernel = njit(error_model="numpy", nogil=True, fastmath={"contract"}, cache=True)
+_kernel = njit(error_model="numpy", nogil=True, fastmath={"contract"}, cache=CACHED)
 
 
 @_kernel

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from trainlaw.formulas.expression import with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
+# The worst group of a simpler formula may err by this factor more than the worst of the best formula.
+WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
 # Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
@@ -35,18 +37,28 @@ ROUND_DIGITS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A polished formula; held_out : losses (n_groups,) of each group, its constants fitted without it."""
+    """A polished formula.
+
+    held_out : for each division of the rows into groups the losses (n_groups,) of each group, the constants
+    fitted without it.
+    """
 
     expression: Expression
     loss: float
     complexity: int
-    held_out: NDArray[np.float64]
+    held_out: tuple[NDArray[np.float64], ...]
     grouped: tuple[GroupedConstant, ...] = ()
 
     @property
     def validation_loss(self) -> float:
-        """Mean over the groups, each held out in turn; infinite where one is."""
-        return float(np.mean(self.held_out)) if np.all(np.isfinite(self.held_out)) else math.inf
+        """Mean over the groups of a division and over divisions; infinite where one is."""
+        mean = float(np.mean([losses.mean() for losses in self.held_out]))
+        return mean if math.isfinite(mean) else math.inf
+
+    @property
+    def worst_loss(self) -> float:
+        """The largest loss of any held-out group."""
+        return float(max(losses.max() for losses in self.held_out))
 
 
 def finish(state: SearchState, problem: Problem) -> list[Candidate]:
@@ -66,7 +78,7 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
 
 
-def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
+def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], problem: Problem) -> Candidate:
     """Return the candidate, with round constants if it is exact, and tidied if constraints stay proved."""
     expression, loss = to_expression(tree), tree.loss
     grouped = grouped_constants(tree, problem.grammar)
@@ -138,8 +150,16 @@ def is_sound(tree: Individual, problem: Problem) -> bool:
     return bool(np.all(values_of(to_expression(tree), grouped_constants(tree, problem.grammar), problem)[1]))
 
 
-def held_out_losses(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
-    """Return per tree the loss (n_groups,) of each group with constants refitted on all others."""
+def held_out_losses(
+    trees: Sequence[Individual], problem: Problem, steps: int
+) -> list[tuple[NDArray[np.float64], ...]]:
+    """Return per tree the loss of each group with constants refitted on all others, for every division."""
+    divided = [problem, *(replace(problem, rows=rows) for rows in problem.further_rows)]
+    return list(zip(*(_losses_without(trees, part, steps) for part in divided), strict=True))
+
+
+def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
+    """Return per tree the loss (n_groups,) of each case of the problem, refitted on all other cases."""
     groups = problem.case_count
     if groups < 2 or not trees:
         return [np.array([tree.loss]) for tree in trees]
@@ -175,8 +195,9 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
 def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
     """Return one candidate by a rule of `CHOICES`.
 
-    one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's by at most the
-    standard error of their difference over the groups (Breiman et al., 1984, for trees; here paired).
+    one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's, in every
+    division, by at most the standard error of their difference over the groups (Breiman et al., 1984, for
+    trees; here paired), and whose worst group is hardly worse than the best one's.
     """
     finite = [candidate for candidate in candidates if math.isfinite(candidate.validation_loss)] or list(
         candidates
@@ -189,11 +210,19 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
     if rule == "description_length":
         return min(candidates, key=lambda candidate: description_length(candidate, row_count))
     for candidate in finite:
-        difference = candidate.held_out - best.held_out
-        error = float(np.std(difference)) / math.sqrt(difference.size)
-        if float(np.mean(difference)) <= error:
+        if _is_as_good(candidate, best):
             return candidate
     return best
+
+
+def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
+    """Return whether the groups do not show that `candidate` transfers worse than `best`."""
+    for own, other in zip(candidate.held_out, best.held_out, strict=True):
+        difference = own - other
+        # Divisions cut the same rows: their groups together would seem more evidence than there is.
+        if float(np.mean(difference)) > float(np.std(difference)) / math.sqrt(difference.size):
+            return False
+    return candidate.worst_loss <= WORST_GROUP * best.worst_loss
 
 
 def description_length(candidate: Candidate, row_count: int) -> float:

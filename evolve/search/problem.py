@@ -174,7 +174,8 @@ class Problem:
     columns : float64 (n_columns, n_rows), the features and then the levels of the labels, rows in the given
     order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
-    cases are groups, rather than rows assigned at random.
+    cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
+    other groups, which are held out as well where one formula is chosen.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -189,6 +190,7 @@ class Problem:
     box: Mapping[str, tuple[float, float]]
     machine: Machine
     grouped: bool
+    further_rows: tuple[Rows, ...] = ()
 
     @property
     def affine(self) -> bool:
@@ -256,16 +258,17 @@ def make_problem(
     settings: SearchSettings,
     *,
     groups: ArrayLike | None = None,
+    further_groups: Sequence[ArrayLike] = (),
     sample_weight: NDArray[np.float64] | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     sums: RowSums | None = None,
 ) -> Problem:
     """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
 
-    groups : labels (n_observations,) or None. sample_weight : (n_observations,), not negative, or None for
-    ones. labels : per label of a grouped constant its values (n_rows,). sums : which rows add up to each
-    observation; None where each row is one. Raises InputError where a relative loss meets a target that is
-    not positive.
+    groups : labels (n_observations,) or None. further_groups : more such labels, for the choice of a formula.
+    sample_weight : (n_observations,), not negative, or None for ones. labels : per label of a grouped
+    constant its values (n_rows,). sums : which rows add up to each observation; None where each row is one.
+    Raises InputError where a relative loss meets a target that is not positive.
     """
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
@@ -275,16 +278,21 @@ def make_problem(
     # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
     y, weight = y[used], weight[used]
-    group = None if groups is None else np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+    divisions = _numbered([*([] if groups is None else [groups]), *further_groups], used)
     if sums is not None:
         sums = sums.of(used)
     else:
         columns = np.ascontiguousarray(columns[:, used])
-        columns, y, group, weight = _merged(columns, y, group, weight, always=sample_weight is not None)
-    case, weight = _cases(group, weight, settings)
-    rows = _weighted_rows(
-        columns, y, weight, case, loss=name, settings=settings, sums=sums,
-        levels=_level_counts(levels, X.shape[1]),
+        columns, y, divisions, weight = _merged(
+            columns, y, divisions, weight, always=sample_weight is not None
+        )
+    case, weight = _cases(None if groups is None else divisions[0], weight, settings)
+    rows, *further_rows = (
+        _weighted_rows(
+            columns, y, weight, cases, loss=name, settings=settings, sums=sums,
+            levels=_level_counts(levels, X.shape[1]),
+        )
+        for cases in (case, *(_few(division) for division in divisions[groups is not None :]))
     )  # fmt: skip
     of_features = columns[: X.shape[1]]
     grammar = make_grammar(features, target, of_features, y, settings, levels=levels, sums=sums)
@@ -294,8 +302,15 @@ def make_problem(
     }
     return Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
-        np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None
+        np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
+        tuple(further_rows),
     )  # fmt: skip
+
+
+def _numbered(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of the group of each used observation, (n_divisions, n_used)."""
+    found = [np.unique(np.asarray(labels)[used], return_inverse=True)[1] for labels in divisions]
+    return np.array(found, dtype=np.int64).reshape(len(divisions), used.size)
 
 
 def _levels(
@@ -325,25 +340,26 @@ def _level_counts(levels: Mapping[str, tuple[str, ...]], features: int) -> NDArr
 def _merged(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
-    group: NDArray[np.int64] | None,
+    divisions: NDArray[np.int64],
     weight: NDArray[np.float64],
     *,
     always: bool,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Return equal rows as one with the sum of their weights, so that a weight of two equals a row twice.
 
-    Rows then have a fixed order that depends only on their contents. Without weights (`always`) and without
-    equal rows, everything is returned as it is.
+    divisions : number of the group of each row, (n_divisions, n_rows); equal rows share all. Rows then have a
+    fixed order that depends only on their contents. Without weights (`always`) and without equal rows,
+    everything is returned as it is.
     """
     # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
-    table = np.vstack([columns, y, *([] if group is None else [group])]) + 0.0
+    table = np.vstack([columns, y, divisions]) + 0.0
     _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
     if not always and first.size == y.size:
-        return columns, y, group, weight
+        return columns, y, divisions, weight
     order = np.argsort(_hashes(table[:, first]))
     first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
     summed = np.bincount(owner, weights=weight).astype(np.float64)
-    return np.ascontiguousarray(columns[:, first]), y[first], None if group is None else group[first], summed
+    return np.ascontiguousarray(columns[:, first]), y[first], divisions[:, first], summed
 
 
 def _hashes(table: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -364,7 +380,12 @@ def _cases(
         return deal_rows(weight.size, settings.random_seed), weight
     counts = np.bincount(group, weights=weight)
     weight = weight * counts[group] ** -settings.group_weight_power
-    return np.unique(group % MOST_CASES, return_inverse=True)[1], weight
+    return _few(group), weight
+
+
+def _few(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return groups as cases, numbered from 0 without gaps; of many groups, some share one."""
+    return np.unique(group % MOST_CASES, return_inverse=True)[1]
 
 
 def _weighted_rows(

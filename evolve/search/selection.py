@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.search.variation import Individual
 
 
 # Compiled functions take no keywords.
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _filter(  # noqa: PLR0917
     cases: np.ndarray, case: int, tolerance: float, alive: np.ndarray, count: int, kept: np.ndarray
 ) -> int:
@@ -28,7 +29,7 @@ def _filter(  # noqa: PLR0917
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _lexicase(cases: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray) -> np.ndarray:
     """Return the survivor of each draw (n_draws,): one case after another, in its order, filters."""
     individuals, amount = cases.shape
@@ -70,7 +71,7 @@ def epsilon_lexicase(
     return _lexicase(finite, tolerance, orders, generator.random(count))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _fronts(scores: np.ndarray) -> np.ndarray:
     """Return the number of the non-dominated front of each point, sorted by complexity and then by score.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node, Rule
 from trainlaw.evolve.machine.arrays import CONSTANT, GROUPED, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES, is_binary
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
@@ -110,7 +111,7 @@ def with_fitted(tree: Individual, constants: Sequence[float], affine: bool) -> I
     return fitted
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _mix(key: np.uint64) -> np.uint64:
     """Scramble 64 bits. Source: splitmix64, Steele, Lea and Flood, 2014."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -118,7 +119,7 @@ def _mix(key: np.uint64) -> np.uint64:
     return key ^ (key >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray) -> np.ndarray:
     """Return a hash per program, computed from the leaves to the root on a stack."""
     keys = np.zeros(offsets.size - 1, np.uint64)

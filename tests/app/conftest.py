@@ -1,8 +1,10 @@
 """A formula written by hand, with errors as a study leaves them, for tests that need no search."""
 
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
+import typer.testing
 from trainlaw.app.models import lookup_tables
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, simplification, variables
@@ -13,6 +15,11 @@ TEXT = (
     " * exp(0.68 * wide_sm)"
     " + max(0.1 * kernel_launch_s, 3 * optimizer_memory_s) + 8 * layer_launch_s + 0.001"
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _machine(machine_compiled) -> None:
+    """Wait until the machine of searches is compiled."""
 
 
 def errors_by_hand() -> dict:
@@ -36,6 +43,14 @@ def errors_by_hand() -> dict:
         "gpu_group": [group],
         "cnn_base": [line],
     }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands():
+    """Build the tree of commands once: the runner of typer does at every call, which doubles its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ def fitted(rows, specs, settings=SMALL, **arguments):
     return FormulaRegressor(specs.features, specs.target, settings).fit(columns, y, groups, **arguments)
 
 
+@pytest.mark.slow
 def test_a_planted_formula_is_found(typed_rows, specs):
     estimator = fitted(typed_rows, specs, SearchSettings(evaluations=6000, population=100))
     predicted = estimator.predict(typed_rows[0])
@@ -197,6 +198,7 @@ def harness_rows(typed_rows):
     return columns, y * np.array([factor[name] for name in harness]), groups, harness
 
 
+@pytest.mark.slow
 def test_a_grouped_constant_finds_the_factor_of_each_harness(harness_rows, specs):
     columns, y, groups, harness = harness_rows
     settings = SearchSettings(evaluations=6000, population=100, grouped_constants=("harness",))
@@ -240,6 +242,7 @@ def layer_rows(typed_rows):
     return columns, y, np.array([str(cnn % 6) for cnn in range(40)]), sums
 
 
+@pytest.mark.slow
 def test_a_formula_of_a_layer_is_found_from_the_times_of_cnns(layer_rows, specs):
     columns, y, groups, sums = layer_rows
     settings = SearchSettings(evaluations=5000, population=100)

@@ -59,13 +59,26 @@ def test_json_toml_and_csv(tmp_path):
     assert read_toml(path) == {"a": 1}
     path.write_text("\ufeffa,b\n1,\n2\n", encoding="utf-8")
     assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
+    path.write_text("a;b\r1;\r2\r", encoding="utf-16")
+    assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
 
 
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
         (read_json, "[", "JSON in .* line 1, column 2"),
-        (read_json, "[" * 100_000, "nested too deeply"),
+        (read_json, "[" * 15_000, "nested too deeply"),
+        (read_json, "[" * 100_000, "100000 lists and objects"),
+        (read_json, '{"a": 1, "a": 2}', "each field once"),
+        (read_json, r'["\ud800"]', "surrogate"),
+        (read_json, "[1e999]", "finite"),
+        (read_json, "1" * 41, "40 digits"),
+        (read_text, "\x1b[2J", "got '.x1b' at character 1"),
+        (read_toml, "a." * 30 + "a = 1", "20 nested levels"),
+        (read_csv, "a,a\n1,2\n", "'a' more than once"),
+        (read_csv, "a,,b\n1,2,3\n", "a name for each column"),
+        (read_csv, "a,b\n1,2,3\n", "line 2: expected 2 cells, got 3"),
+        (read_csv, 'a,b\n"1,2\n3,4\n', "expected a CSV table in"),
         (read_json, "9" * 5000, "expected JSON in"),
         (read_toml, "a = ", "expected TOML in"),
         (read_csv, '"' + "x" * 200_000 + '"\n', "expected a CSV table in"),

@@ -10,7 +10,7 @@ from trainlaw.validate.baselines.closed_forms import cf5, cf9
 from trainlaw.validate.baselines.linear import ScaledColumn
 from trainlaw.validate.guard import fold_secrets
 from trainlaw.validate.journal import Journal
-from trainlaw.validate.study import FoldTask, _Clock, configuration_labels, run_fold
+from trainlaw.validate.study import FoldTable, FoldTask, _Clock, configuration_labels, run_fold
 
 
 class Recorder:
@@ -28,6 +28,10 @@ class Recorder:
 
 class WithHarness(Recorder):
     label_columns = ("harness",)
+
+
+class Divided(Recorder):
+    division_columns = ("harness", "no such label")
 
 
 @pytest.fixture
@@ -52,6 +56,16 @@ def test_an_estimator_sees_only_training_rows_and_features(toy, gpu_splits):
         assert y.tolist() == toy.seconds[split.train].tolist()
         assert split.held_out[0] not in set(groups)
         assert labels == {}
+
+
+def test_divisions_are_those_of_training_rows_and_reach_no_prediction(toy, gpu_splits):
+    Recorder.seen = []
+    result = run(toy, gpu_splits, {"recorder": Divided})
+    for split, (*_, given) in zip(gpu_splits, Recorder.seen, strict=True):
+        assert given.keys() == {"divisions"}
+        assert list(given["divisions"]) == ["harness"]
+        assert given["divisions"]["harness"].tolist() == toy.labels["harness"].iloc[split.train].tolist()
+    assert len(result.predictions) == len(toy.X)
 
 
 def test_shareable_labels_are_given_on_request(toy, gpu_splits):
@@ -227,35 +241,25 @@ def test_the_elapsed_time_starts_with_the_study(toy, gpu_splits):
     assert 0 < seen[0].elapsed_seconds <= seen[-1].elapsed_seconds <= time.monotonic() - before
 
 
-def task(runs, factory, **changes):
+def outcome_of(runs, factory):
     split = leave_one_group_out(runs.labels["gpu_group"])[0]
-    groups = runs.labels["gpu_group"].to_numpy(dtype=str)
-    given = {
-        "X": runs.X.iloc[split.train],
-        "seconds": runs.seconds[split.train],
-        "groups": groups[split.train],
-        "labels": runs.labels[["harness"]].iloc[split.train],
-        "unseen_X": runs.X.iloc[split.test],
-        "unseen_labels": runs.labels[["harness"]].iloc[split.test],
-        "secrets": fold_secrets(runs.X, runs.seconds, split),
-    }
-    return FoldTask(split.name, "model", factory, **{**given, **changes})
+    secrets = fold_secrets(runs.X, runs.seconds, split)
+    task = FoldTask(split.name, "model", factory, split.train, split.test, runs.seconds[split.train], secrets)
+    table = FoldTable(runs.X, runs.labels["gpu_group"].to_numpy(dtype=str), runs.labels)
+    return run_fold(task, table)
 
 
 def test_the_outcome_names_the_fit_and_keeps_its_formula(few_runs):
-    outcome = run_fold(task(few_runs, cf5))
-    assert (outcome.split, outcome.estimator) == (
-        leave_one_group_out(few_runs.labels["gpu_group"])[0].name,
-        "model",
-    )
+    outcome, split = outcome_of(few_runs, cf5), leave_one_group_out(few_runs.labels["gpu_group"])[0]
+    assert (outcome.split, outcome.estimator) == (split.name, "model")
     assert outcome.formula is not None
-    assert outcome.predicted == pytest.approx(outcome.formula.predict(task(few_runs, cf5).unseen_X), rel=1e-9)
+    assert outcome.predicted == pytest.approx(outcome.formula.predict(few_runs.X.iloc[split.test]), rel=1e-9)
     assert outcome.took_seconds > 0
     assert not outcome.interrupted
 
 
 def test_an_estimator_without_a_formula_or_interruption(toy):
-    outcome = run_fold(task(toy, lambda: ScaledColumn("compute_s")))
+    outcome = outcome_of(toy, lambda: ScaledColumn("compute_s"))
     assert outcome.formula is None
     assert outcome.interrupted is False
 
@@ -269,4 +273,4 @@ def test_another_number_of_predictions_is_refused(toy):
             return np.ones(len(X) - 1)
 
     with pytest.raises(InputError, match=r"model: expected 6 predictions, got \(5,\)"):
-        run_fold(task(toy, Short))
+        outcome_of(toy, Short)

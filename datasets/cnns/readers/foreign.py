@@ -8,6 +8,16 @@ from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError, shown
 
+_CAUSED_BY_VALUES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+
 
 @contextmanager
 def foreign_faults(origin: str) -> Iterator[None]:
@@ -23,7 +33,7 @@ def foreign_faults(origin: str) -> Iterator[None]:
     except TrainlawError as error:
         text = str(error)
         raise InputError(text if origin in text else f"{origin}: {text}") from None
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except _CAUSED_BY_VALUES as error:
         kind = type(error).__name__
         raise InputError(
             f"{origin}: a value is not what its place expects ({kind}: {shown(str(error))})"

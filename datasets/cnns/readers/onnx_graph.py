@@ -17,6 +17,7 @@ _INITIALIZER_OF_GRAPH = 5
 # float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data of TensorProto.
 _DATA_OF_TENSOR = frozenset({4, 5, 6, 7, 9, 10, 11})
 _MAX_KEPT_BYTES = 256 * 2**20
+_MAX_FIELDS = 1_000_000  # ten for each layer of the largest CNN
 _NO_MODEL = "expected an ONNX model, got another file"
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
@@ -78,9 +79,13 @@ def _bounded(size: int) -> int:
 def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the number of each field, where it starts, where its payload starts and where it ends."""
     position = start
-    while position < end:
+    for _ in range(_MAX_FIELDS):
+        if position >= end:
+            return
         field = position
         tag, position = _varint(view, position, end)
+        if not tag >> 3:
+            raise InputError(_NO_MODEL)
         payload = position
         kind = tag & 7
         if kind == _VARINT:
@@ -96,6 +101,7 @@ def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
             raise InputError(_NO_MODEL)
         # Fields that are not submessages are copied as they are, whatever their number.
         yield (tag >> 3 if kind == _LENGTH else 0), field, payload, position
+    raise InputError(f"expected at most {_MAX_FIELDS} fields in a message, got more")
 
 
 def _varint(view: memoryview, position: int, end: int) -> tuple[int, int]:
@@ -238,7 +244,9 @@ def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
     stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
     # Values matter where a shape, an axis or a limit is computed from them; those are small.
     size = prod(shape)
-    if size > MAX_VALUES or (size and not stored) or tensor.data_type == onnx.TensorProto.STRING:
+    # What lies in another file is not opened.
+    elsewhere = tensor.data_location == onnx.TensorProto.EXTERNAL
+    if size > MAX_VALUES or (size and not stored) or elsewhere or tensor.data_type == onnx.TensorProto.STRING:
         return ConstantTensor(shape)
     return ConstantTensor(shape, onnx.numpy_helper.to_array(tensor))
 

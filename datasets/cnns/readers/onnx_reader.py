@@ -515,7 +515,9 @@ class _Reader:
 
 
 def _constant_of(node: Node) -> ConstantTensor:
-    value = next(iter(node.attributes.values()))
+    if len(node.attributes) != 1:
+        raise InputError(f"expected a Constant with one attribute, got {len(node.attributes)}")
+    (value,) = node.attributes.values()
     return value if isinstance(value, ConstantTensor) else ConstantTensor.of(value)
 
 

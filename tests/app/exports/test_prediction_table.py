@@ -132,6 +132,7 @@ def test_time_on_several_gpus_is_one_gpus_time_and_the_exchange(formula):
     assert handling(law).covers_multi_gpu and exchange_seconds(law, run).tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
     choose = random.Random(7)
     nets, cards = list(lookup_tables.cnn_rows().values()), list(lookup_tables.gpu_rows())

@@ -3,6 +3,7 @@
 import random
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from trainlaw.app.inputs.requests import Setup, one_run
@@ -44,9 +45,17 @@ IMPOSSIBLE = (
 )  # fmt: skip
 
 
+known_cnns = cache(cnn_rows)
+
+
 @pytest.fixture(scope="module")
 def law():
     return load_formula(BUILT_IN)
+
+
+@pytest.fixture(scope="module")
+def plan(law):
+    return workbook_plan(law)
 
 
 SETTINGS = {"tuned": ("tl_is_tuned", False), "layout": ("tl_layout", LAYOUTS[0])}
@@ -58,8 +67,8 @@ def questions(choose, plan):
     absent = {name: default for name, (cell, default) in SETTINGS.items() if cell not in plan.names}
     gpus = [gpu.gpu for gpu in built_in_gpus().gpus]
     links = link_table().groupby("scope")["link"].apply(list)
-    other = {row["cnn"] for row in cnn_rows().values() if row["n_classes"] != 1000}
-    cnns = [row for row in cnn_rows().values() if row["cnn"] not in other]
+    other = {row["cnn"] for row in known_cnns().values() if row["n_classes"] != 1000}
+    cnns = [row for row in known_cnns().values() if row["cnn"] not in other]
     for number in range(COUNT):
         row, nodes = choose.choice(cnns), choose.choice([1, 1, 1, 2, 4])
         n_gpus = nodes * choose.choice([1, 1, 2, 3, 8])
@@ -81,7 +90,7 @@ def questions(choose, plan):
 
 def cells_of(asked):
     """The yellow cells of a question; the size of images is entered where the CNN is listed at another."""
-    sizes = [row["input_size_px"] for row in cnn_rows().values() if row["cnn"] == asked["cnn"]]
+    sizes = [row["input_size_px"] for row in known_cnns().values() if row["cnn"] == asked["cnn"]]
     listed = min(sizes, default=224)
     launch = asked["host_launch_s"]
     return {
@@ -160,8 +169,7 @@ def lines_of(book, plan, number):
 
 @needs_libreoffice
 @pytest.mark.slow
-def test_two_hundred_questions_are_answered_as_the_command_does(law, tmp_path):
-    plan = workbook_plan(law)
+def test_two_hundred_questions_are_answered_as_the_command_does(law, plan, tmp_path):
     asked = list(questions(random.Random(8), plan))
     data = xlsx_bytes(with_questions(plan, [cells_of(one) for one in asked]))
     book = recalculated({"questions.xlsx": data}, tmp_path)["questions.xlsx"]
@@ -223,8 +231,7 @@ def check(book, plan, number, shown, expected, value):
 
 
 @needs_libreoffice
-def test_a_heading_of_the_list_is_no_gpu(law, tmp_path):
-    plan = workbook_plan(law)
+def test_a_heading_of_the_list_is_no_gpu(plan, tmp_path):
     heading = next(cell.value for cell in next(s for s in plan.sheets if s.name == "GPUs").cells.values()
                    if str(cell.value).startswith(HEADING))  # fmt: skip
     asked = next(iter(questions(random.Random(1), plan)))

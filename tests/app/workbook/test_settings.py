@@ -34,6 +34,11 @@ def law():
     return Formula(expression, feature_specs(variables(expression)), TARGET)
 
 
+@pytest.fixture(scope="module")
+def plan(law):
+    return small_plan(law)
+
+
 @pytest.mark.usefixtures("few_networks")
 def test_cells_exist_only_where_the_formula_uses_them(law, formula):
     assert set(CELLS) <= set(workbook_plan(law).names)
@@ -77,8 +82,8 @@ SEVERAL = [
 
 
 @needs_libreoffice
-def test_several_gpus_are_computed_as_predict_does(law, tmp_path):
-    plan, scaling = small_plan(law), formula_named("multi")
+def test_several_gpus_are_computed_as_predict_does(law, plan, tmp_path):
+    scaling = formula_named("multi")
     files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(SEVERAL)}
     hidden = {"tl_n_gpus": 8.0, "tl_hidden": 0.5}
     books = recalculated(files | {"hidden.xlsx": xlsx_bytes(with_values(plan, hidden))}, tmp_path)
@@ -95,8 +100,7 @@ def test_several_gpus_are_computed_as_predict_does(law, tmp_path):
 
 
 @needs_libreoffice
-def test_every_setting_is_computed_as_predict_does(law, tmp_path):
-    plan = small_plan(law)
+def test_every_setting_is_computed_as_predict_does(law, plan, tmp_path):
     files = {f"{n}.xlsx": xlsx_bytes(with_values(plan, cells)) for n, (cells, _) in enumerate(CHOICES)}
     books = recalculated(files, tmp_path)
     for number, (_, settings) in enumerate(CHOICES):

@@ -82,6 +82,7 @@ EXPLAINED = {
 }
 
 
+@pytest.mark.slow
 def test_the_shipped_table_agrees_with_the_zoo():
     compared = 0
     for row in cnn_table().to_dict("records"):

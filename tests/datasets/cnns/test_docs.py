@@ -16,6 +16,7 @@ def rows():
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
 
 
+@pytest.mark.slow
 def test_every_net_is_listed_with_its_figures(rows):
     listed = {row[0]: row for row in rows if len(row) == 8 and row[0] in zoo_names()}
     assert sorted(listed) == list(zoo_names())

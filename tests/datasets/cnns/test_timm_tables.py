@@ -61,6 +61,7 @@ def test_activations_are_those_published():
     assert all(UNSEEN.match(row["name"]) for row in wrong), [row["name"] for row in wrong]
 
 
+@pytest.mark.slow
 def test_macs_are_those_published_or_less_by_the_normalisations():
     """fvcore counts normalisations as multiply-accumulates; without them most agree to 1 %."""
     wrong = [row for row in COUNTED if not close(millions(row)["macs"] / 1e3, row["gmacs"])]

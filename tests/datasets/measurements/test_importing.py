@@ -267,7 +267,7 @@ def test_a_large_table_is_read_and_turned_into_features(tmp_path):
     ],
 )
 def test_an_optional_column_in_another_spelling_is_not_lost(write, theirs, ours, value):
-    path = write(f"gpu,cnn,batch_per_gpu,time_s,{theirs},my_note\nT4,resnet50,8,0.1,{value},x\n")
+    path = write(f"gpu,cnn,batch_per_gpu,time_s,{theirs}\nT4,resnet50,8,0.1,{value}\n")
     (fault,) = found_faults(path)
     assert fault.column == theirs and f"map it with {ours}={theirs}" in str(fault)
     assert found_faults(path, {ours: theirs}) == []

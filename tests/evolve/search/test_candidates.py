@@ -19,6 +19,7 @@ from trainlaw.evolve.search.candidates import (
     values_of,
 )
 from trainlaw.evolve.search.loop import run, start_state
+from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_text, to_text
@@ -26,7 +27,9 @@ from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_tex
 
 def candidates():
     held_out = ([4.0, 4.2, 3.8], [1.1, 1.0, 0.95], [1.0, 0.9, 1.1])
-    return [Candidate(Constant(1.0), 4.0 - i, i + 1, np.array(losses)) for i, losses in enumerate(held_out)]
+    return [
+        Candidate(Constant(1.0), 4.0 - i, i + 1, (np.array(losses),)) for i, losses in enumerate(held_out)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -39,32 +42,49 @@ def test_rules_choose(rule, complexity):
 
 def test_one_standard_error_is_that_of_the_paired_difference():
     # Groups differ a lot, candidates do not: the difference of 0.2 in every group is beyond its error of 0.
-    best = Candidate(Constant(1.0), 1.0, 2, np.array([1.0, 5.0, 9.0]))
-    simpler = Candidate(Constant(1.0), 1.2, 1, np.array([1.2, 5.2, 9.2]))
+    best = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 5.0, 9.0]),))
+    simpler = Candidate(Constant(1.0), 1.2, 1, (np.array([1.2, 5.2, 9.2]),))
     assert choose([simpler, best], "one_standard_error", 100) is best
-    noisy = Candidate(Constant(1.0), 1.2, 1, np.array([0.2, 5.2, 10.2]))
+    noisy = Candidate(Constant(1.0), 1.2, 1, (np.array([0.2, 5.6, 9.8]),))
     assert choose([noisy, best], "one_standard_error", 100) is noisy
 
 
+def test_a_formula_must_transfer_in_every_division():
+    by_group, worse, better = np.array([1.0, 5.0]), np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0])
+    best = Candidate(Constant(1.0), 1.0, 2, (by_group, better))
+    assert (
+        choose([Candidate(Constant(1.0), 1.2, 1, (by_group, worse)), best], "one_standard_error", 9) is best
+    )
+    alike = Candidate(Constant(1.0), 1.2, 1, (by_group, better))
+    assert choose([alike, best], "one_standard_error", 9) is alike
+    assert best.validation_loss == 2.5
+
+
+def test_a_much_worse_group_excludes_a_simpler_formula():
+    best = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 5.0, 9.0]),))
+    worse = Candidate(Constant(1.0), 1.2, 1, (np.array([0.2, 5.2, 10.2]),))
+    assert choose([worse, best], "one_standard_error", 100) is best
+
+
 def test_candidates_without_finite_held_out_losses_are_not_chosen():
-    invalid = Candidate(Constant(1.0), 0.0, 1, np.array([0.0, math.inf]))
-    valid = Candidate(Constant(1.0), 9.0, 2, np.array([5.0, 5.0]))
+    invalid = Candidate(Constant(1.0), 0.0, 1, (np.array([0.0, math.inf]),))
+    valid = Candidate(Constant(1.0), 9.0, 2, (np.array([5.0, 5.0]),))
     assert invalid.validation_loss == math.inf
     assert choose([invalid, valid], "validation", 10) is valid
     assert choose([invalid], "validation", 10) is invalid
 
 
 def test_of_equal_losses_the_simpler_is_chosen():
-    first, second = (Candidate(Constant(1.0), 1.0, size, np.array([1.0])) for size in (7, 3))
+    first, second = (Candidate(Constant(1.0), 1.0, size, (np.array([1.0]),)) for size in (7, 3))
     for rule in ("validation", "loss", "description_length"):
         assert choose([first, second], rule, 10) is second
 
 
 def test_the_description_length_is_that_of_its_definition():
-    candidate = Candidate(parse_text("2 * x + 3"), 0.01, 5, np.array([1.0]))
+    candidate = Candidate(parse_text("2 * x + 3"), 0.01, 5, (np.array([1.0]),))
     expected = 50 * math.log(0.01) + 0.5 * 2 * math.log(100) + 5 * math.log(4.0)
     assert description_length(candidate, 100) == pytest.approx(expected)
-    exact = Candidate(parse_text("x"), 0.0, 1, np.array([1.0]))
+    exact = Candidate(parse_text("x"), 0.0, 1, (np.array([1.0]),))
     assert math.isfinite(description_length(exact, 100))
 
 
@@ -118,7 +138,7 @@ def test_candidates_are_sorted_and_valid_on_every_training_row(finished):
     for item in found:
         assert np.all(values_of(item.expression, item.grouped, problem)[1])
         assert item.complexity == complexity(item.expression)
-        assert item.held_out.shape == (6,)
+        assert [losses.shape for losses in item.held_out] == [(6,)]
 
 
 def test_the_front_has_the_candidates_that_nothing_simpler_beats(finished, specs):
@@ -160,17 +180,31 @@ def test_too_many_candidates_are_thinned_evenly(typed_problem):
 
 def test_held_out_losses_are_those_of_refits(typed_problem):
     tree = from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)
-    (losses,) = held_out_losses([tree], typed_problem, 30)
+    ((losses,),) = held_out_losses([tree], typed_problem, 30)
     for group in range(6):
         skip = np.array([group])
         assert losses[group] == typed_problem.fit([tree], 30, start=False, skip=skip)[0].cases[group]
+
+
+def test_groups_of_a_further_division_are_held_out_too(typed_rows, specs):
+    columns, y, groups = typed_rows
+    settings, halves = SearchSettings(population=40), np.arange(len(y)) % 2
+    problem = make_problem(
+        columns, y, specs.features, specs.target, settings, groups=groups, further_groups=[halves]
+    )
+    by_halves = make_problem(columns, y, specs.features, specs.target, settings, groups=halves)
+    tree = from_expression(parse_text("compute_s + memory_s"), problem.grammar)
+    ((by_group, by_half),) = held_out_losses([tree], problem, 30)
+    ((alone,),) = held_out_losses([tree], by_halves, 30)
+    assert by_half == pytest.approx(alone, rel=0.2)
+    assert by_group == pytest.approx(held_out_losses([tree], replace(problem, further_rows=()), 30)[0][0])
 
 
 def test_one_group_has_no_held_out_loss_but_its_own(typed_rows, specs, typed_problem):
     single = replace(typed_problem, rows=typed_problem.rows._replace(group_weight=np.ones(1)))
     tree = from_expression(parse_text("compute_s"), typed_problem.grammar)
     tree.loss = 3.5
-    assert [losses.tolist() for losses in held_out_losses([tree], single, 5)] == [[3.5]]
+    assert [losses.tolist() for (losses,) in held_out_losses([tree], single, 5)] == [[3.5]]
 
 
 def test_the_loss_of_an_expression_is_the_weighted_mean_square(typed_problem):

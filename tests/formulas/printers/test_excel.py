@@ -128,6 +128,7 @@ def test_cells_compute_the_same(many, points, judge, tmp_path):
     assert len(many) == 200 and valid > 4_000 and invalid > 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_second_engine_computes_the_same(many, points, judge):
     engine = pytest.importorskip("formulas", reason="needs the package formulas, which is not installed")

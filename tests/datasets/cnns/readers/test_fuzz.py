@@ -150,6 +150,7 @@ def changed_model(data: bytes, source: random.Random) -> bytes:
     return model.SerializeToString()
 
 
+@pytest.mark.slow
 def test_onnx_with_other_values(samples, tmp_path):
     source = random.Random("models")
     for number in range(INPUTS // 2):

@@ -1,4 +1,5 @@
 import math
+import os
 import re
 
 import pytest
@@ -342,3 +343,40 @@ def test_without_onnx_one_line_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(MissingDependencyError, match=r"trainlaw\[cnn\]"):
         read_onnx(path)
     assert issubclass(MissingDependencyError, TrainlawError)
+
+
+def _written_model(path, nodes, weights):
+    onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+    sides = {"x": [1, 3, 8, 8], "y": [1, 4, 6, 6]}
+    ends = [onnx.helper.make_tensor_value_info(name, 1, size) for name, size in sides.items()]
+    graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
+
+
+def test_a_constant_without_attributes_is_refused(tmp_path):
+    helper = pytest.importorskip("onnx.helper")
+    nodes = [helper.make_node("Constant", [], ["w"]), helper.make_node("Conv", ["x", "w"], ["y"])]
+    _written_model(tmp_path / "net.onnx", nodes, [])
+    with pytest.raises(InputError, match="a Constant with one attribute, got 0"):
+        read_onnx(tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize(
+    "entries", [{}, {"location": "../../etc/passwd", "offset": "-1"}, {"length": "9" * 30}]
+)
+@pytest.mark.parametrize("data", [b"", b"123"])
+def test_weights_in_another_file_are_not_opened(tmp_path, entries, data):
+    onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
+    weight = onnx.TensorProto(name="w", dims=[4, 3, 3, 3], data_type=1, data_location=1, raw_data=data)
+    for key, value in entries.items():
+        weight.external_data.add(key=key, value=value)
+    _written_model(tmp_path / "net.onnx", [onnx.helper.make_node("Conv", ["x", "w"], ["y"])], [weight])
+    assert read_onnx(tmp_path / "net.onnx").layers[1].out_channels == 4
+
+
+def test_gigabytes_of_zeros_are_refused_at_once(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.touch()
+    os.truncate(path, 6 * 2**30)
+    with pytest.raises(InputError, match="expected an ONNX model"):
+        read_onnx(path)

@@ -1,0 +1,107 @@
+"""The tables of the page: what is chosen from GPUs, CNNs, precisions, links and prices, as plain JSON."""
+
+from collections.abc import Mapping
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from trainlaw.app.inputs.prices import EXAMPLE, read_prices
+from trainlaw.app.inputs.resolve import study_specifications
+from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
+from trainlaw.app.models.coverage import unseen_generation, untrained_precision
+from trainlaw.app.models.errors import BY_CNN, error_lines, intervals_of
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.memory import NEEDED
+from trainlaw.app.models.sentences import default_precision_note
+from trainlaw.datasets import built_in_gpus, link_table
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.formulas import Formula
+
+_Rows = dict[str, dict[str, Any]]
+_OF_CNN = frozenset({"cnn", "cnn_base", "input_size_px", "n_classes", *NEEDED})
+_OF_GPU = frozenset({"memory_bytes", "default_precision", "vendor", "generation"})
+
+
+def page_tables(formula: Formula, names: set[str]) -> dict[str, Any]:
+    """Return the constants of the script by name; names : base columns that the formula is made of."""
+    precisions = precision_rows()
+    peaks = {str(row["peak_column"]) for row in precisions.values()}
+    return {
+        "GPUS": _gpus(formula, names | peaks | _OF_GPU),
+        "CNNS": _cnns(formula, names | _OF_CNN),
+        "PRECISIONS": {name: {**row, **_of_precision(formula, name)} for name, row in precisions.items()},
+        "LINKS": _links(),
+        "ALGORITHMS": {
+            name: {"indicator": algorithm_indicator(FEATURE_OF_ALGORITHM[name])} for name in ALGORITHMS[1:]
+        },
+        "PRICES": _prices(),
+    }
+
+
+def _gpus(formula: Formula, names: set[str]) -> _Rows:
+    """Return the GPUs with what is to be said of each: empty lists are left out."""
+    rows = _columns(gpu_rows(), names)
+    for gpu in built_in_gpus().gpus:
+        if gpu.gpu in rows:
+            said = {
+                "unseen": unseen_generation(formula, gpu),
+                "unknown": [name for name in study_specifications() if isnan(gpu.number(name))],
+                "uncalibrated": other_gpu_warning(formula, gpu.gpu),
+            }
+            rows[gpu.gpu] |= {
+                "own_link": gpu.gpu_link or gpu.host_link or "pcie3-x16",
+                "group": gpu.gpu_group,
+                "is_new": intervals_of(formula).is_new(gpu.generation),
+                **{name: texts for name, texts in said.items() if texts},
+            }
+    return rows
+
+
+def _cnns(formula: Formula, names: set[str]) -> _Rows:
+    """Return the CNNs, those of architectures with training runs first."""
+    rows = _columns(cnn_rows(), names)
+    seen = {line.name for line in error_lines(formula, BY_CNN)}
+    return dict(sorted(rows.items(), key=lambda item: (item[1]["cnn_base"] not in seen, item[0].lower())))
+
+
+def _of_precision(formula: Formula, name: str) -> dict[str, str | list[str]]:
+    return {
+        "note": default_precision_note(name),
+        "untrained": untrained_precision(formula, name),
+        "uncalibrated": other_precision_warning(formula, name),
+    }
+
+
+def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:
+    """Return the named columns of a look-up table; unknown numbers are null."""
+    return {
+        label: {name: _null_for_nan(value) for name, value in row.items() if name in names}
+        for label, row in table.items()
+    }
+
+
+def _null_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def _links() -> _Rows:
+    rows = link_table().to_dict("records")
+    return {
+        row["link"]: {
+            "scope": row["scope"],
+            "byte_per_s": row["effective_byte_per_s"],
+            "s_per_byte": 1.0 / row["effective_byte_per_s"],
+            "latency_s": row["latency_s"],
+        }
+        for row in rows
+        if row["link"] != "none"
+    }
+
+
+def _prices() -> dict[str, Any]:
+    """Return the shipped prices by GPU and number of GPUs of a machine, their currency and origin."""
+    prices = read_prices(Path(EXAMPLE))
+    by_gpu: dict[str, dict[str, float]] = {}
+    for (gpu, count), price in prices.prices.items():
+        by_gpu.setdefault(gpu, {})[str(count)] = price
+    return {"currency": prices.currency, "origin": prices.origin, "of": by_gpu}

@@ -1,0 +1,233 @@
+"""Tasks of a study on a dask cluster: one that runs, processes of this machine, or jobs of a batch system.
+
+All scheduling is dask's: it sends a task again when its worker dies, and takes workers that come later. What
+all tasks share is sent to the scheduler once.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from ctypes import c_bool, c_longlong
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from warnings import catch_warnings, filterwarnings
+
+import numpy as np
+import pandas as pd
+from trainlaw.app.studies.search import Signals, TaskPool, one_thread_each, search_pool
+from trainlaw.formulas import InputError, TrainlawError
+from trainlaw.formulas.errors import optional_package, unknown_name
+from trainlaw.formulas.files import read_toml
+from trainlaw.validate.study import FoldTable
+
+Outcome = TypeVar("Outcome")
+# Tasks that wait at the scheduler: enough for new workers, and each is a few kilobytes.
+_TASKS_IN_FLIGHT = 1_000
+# A task's worker may die this often: on machines that are taken away, that says nothing about the task.
+_DEATHS_ALLOWED = 10
+_SECONDS_TO_CONNECT = 30.0
+_MOST_LOCAL_WORKERS = 256
+_LOCAL = "local:"
+#: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
+QUEUES: Mapping[str, str] = {
+    "htcondor": "HTCondorCluster",
+    "lsf": "LSFCluster",
+    "moab": "MoabCluster",
+    "oar": "OARCluster",
+    "pbs": "PBSCluster",
+    "sge": "SGECluster",
+    "slurm": "SLURMCluster",
+}
+_FORMS = "tcp://HOST:PORT of a dask scheduler, local:N, or a TOML file with a table [jobqueue.slurm]"
+
+
+@contextmanager
+def task_pool(workers: int, cluster: str = "") -> Iterator[TaskPool]:
+    """Give what runs the tasks of a study: processes of this machine, or a cluster.
+
+    workers : processes, without a cluster. cluster : an address, `local:N`, or the path of a TOML file (see
+    docs/clusters.md). Raises InputError for another text or a cluster that does not answer,
+    MissingDependencyError where dask is missing.
+    """
+    if not cluster:
+        with search_pool(workers) as pool:
+            yield pool
+        return
+    with one_thread_each(), _client(cluster) as client:
+        executor = ClusterExecutor(client)
+        try:
+            yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
+        finally:
+            executor.shutdown()
+
+
+def own_signals() -> Signals:
+    """Return signals that no other process sees; what runs on a cluster asks its worker instead."""
+    return Signals(multiprocessing.RawValue(c_longlong, 0), multiprocessing.RawValue(c_bool, False))
+
+
+class ClusterExecutor(Executor):
+    """Sends tasks to a dask cluster. Tables among the arguments are sent to the scheduler once.
+
+    client : `distributed.Client`; it is left open.
+    """
+
+    def __init__(self, client: Any) -> None:
+        """Keep the client."""
+        self._client = client
+        self._sent: dict[int, tuple[object, Any]] = {}
+        self._running: set[Future[Any]] = set()
+
+    def submit(self, function: Callable[..., Outcome], /, *arguments: Any, **named: Any) -> "Future[Outcome]":
+        """Return the future result of `function(*arguments, **named)` on one of the workers."""
+        ours: Future[Outcome] = Future()
+        sent = [self._once(argument) for argument in arguments]
+        theirs = self._client.submit(function, *sent, pure=False, **named)
+        self._running.add(ours)
+
+        def ended(future: "Future[Outcome]") -> None:
+            self._running.discard(future)
+            if future.cancelled():
+                theirs.cancel()
+
+        ours.add_done_callback(ended)
+        theirs.add_done_callback(lambda done: _pass_on(done, ours))
+        return ours
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Give up what still runs; the client stays open."""
+        for future in list(self._running):
+            future.cancel()
+        self._sent.clear()
+
+    def _once(self, argument: object) -> object:
+        if not isinstance(argument, FoldTable | pd.DataFrame | np.ndarray):
+            return argument
+        if id(argument) not in self._sent:
+            # A task, not scattered data: it is done again where the only worker that held its result died.
+            with catch_warnings():
+                filterwarnings("ignore", "Sending large graph", UserWarning)
+                sent = self._client.submit(itself, argument, pure=False)
+            # The argument is kept, so that no other gets its id.
+            self._sent[id(argument)] = (argument, sent)
+        return self._sent[id(argument)][1]
+
+
+def itself(argument: object) -> object:
+    """Return the argument: as the result of a task, it is on a worker, and other tasks can share it."""
+    return argument
+
+
+def _pass_on(theirs: Any, ours: "Future[Any]") -> None:
+    """Give the result or the error of a task on the cluster to the future that somebody waits for."""
+    if not ours.set_running_or_notify_cancel():
+        return
+    try:
+        ours.set_result(theirs.result())
+    except Exception as error:  # whatever the task or the cluster raised belongs to whoever waits
+        ours.set_exception(_named(error))
+    except BaseException:  # dask's CancelledError is no Exception
+        ours.set_exception(TrainlawError("the cluster gave up a task: does its scheduler still run?"))
+
+
+def _named(error: Exception) -> Exception:
+    if type(error).__name__ == "KilledWorker":
+        return TrainlawError(
+            f"a task ended its worker again and again, perhaps for lack of memory: {error.args[0]}"
+        )
+    return error
+
+
+@contextmanager
+def _client(cluster: str) -> Iterator[Any]:
+    """Give a client of the cluster, which ends with the block where it was started here."""
+    distributed = optional_package("distributed", "cluster")
+    dask = optional_package("dask", "cluster")
+    quiet = {"distributed.scheduler.allowed-failures": _DEATHS_ALLOWED, "distributed.logging": {}}
+    with dask.config.set(quiet), _started(cluster, distributed, dask) as address:
+        try:
+            client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(
+                f"--cluster {cluster}: expected a dask scheduler that answers: {error}"
+            ) from None
+        with client:
+            yield client
+
+
+@contextmanager
+def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
+    """Give the address of the cluster, or the cluster that the text asks to start."""
+    if "://" in cluster:
+        yield cluster
+    elif cluster.startswith(_LOCAL):
+        with distributed.LocalCluster(
+            n_workers=local_workers(cluster), threads_per_worker=1, dashboard_address=None
+        ) as local:
+            yield local
+    else:
+        with _queue(Path(cluster), dask) as jobs:
+            yield jobs
+
+
+def local_workers(cluster: str) -> int:
+    """Return N of `local:N`; InputError for what is no sensible number.
+
+    >>> local_workers("local:4")
+    4
+    """
+    text = cluster.removeprefix(_LOCAL)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_LOCAL_WORKERS):
+        raise InputError(
+            f"--cluster: expected local:N with N from 1 to {_MOST_LOCAL_WORKERS}, got {cluster!r}"
+        )
+    return int(text)
+
+
+def queue_settings(path: Path) -> tuple[str, dict[str, object], dict[str, int]]:
+    """Return the batch system that a TOML file names, its table, and the least and most jobs.
+
+    Raises InputError for a file without exactly one table `[jobqueue.NAME]`, or with other entries.
+    """
+    if path.suffix != ".toml":
+        raise InputError(f"--cluster: expected {_FORMS}; got {str(path)!r}")
+    entries = read_toml(path)
+    queues, jobs = entries.pop("jobqueue", None), entries.pop("jobs", {})
+    if entries:
+        raise unknown_name(f"table of {path}", next(iter(entries)), ("jobqueue", "jobs"))
+    if not isinstance(queues, dict) or len(queues) != 1:
+        raise InputError(f"{path}: expected one table [jobqueue.NAME], NAME one of {', '.join(QUEUES)}")
+    ((name, settings),) = queues.items()
+    if name not in QUEUES:
+        raise unknown_name(f"batch system in {path}", name, QUEUES)
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: expected a table [jobqueue.{name}], got {settings!r}")
+    return name, settings, _limits(jobs, path)
+
+
+def _limits(jobs: object, path: Path) -> dict[str, int]:
+    given = cast(dict[str, object], jobs) if isinstance(jobs, dict) else {"jobs": jobs}
+    limits = {"minimum": 0, "maximum": 10, **given}
+    numbers = [limits["minimum"], limits["maximum"]]
+    if set(limits) != {"minimum", "maximum"} or not all(type(number) is int for number in numbers):
+        raise InputError(f"{path}: expected [jobs] with whole numbers minimum and maximum, got {given}")
+    least, most = cast(list[int], numbers)
+    if not 0 <= least <= most or not most:
+        raise InputError(f"{path}: expected 0 <= minimum <= maximum and a maximum of 1 or more, got {given}")
+    return {"minimum": least, "maximum": most}
+
+
+@contextmanager
+def _queue(path: Path, dask: Any) -> Iterator[Any]:
+    """Give a cluster of jobs that grows with the tasks that wait, as configured for dask-jobqueue."""
+    name, settings, limits = queue_settings(path)
+    jobqueue = optional_package("dask_jobqueue", "cluster")
+    with dask.config.set({f"jobqueue.{name}.{key}": value for key, value in settings.items()}):
+        try:
+            jobs = getattr(jobqueue, QUEUES[name])()
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: dask-jobqueue refused [jobqueue.{name}]: {error}") from None
+        with jobs:
+            jobs.adapt(**limits)
+            yield jobs

@@ -1,0 +1,116 @@
+// Two choices side by side: A is kept, B is the form.
+let keptTexts = null;
+const keptChoice = () => (keptTexts ? choiceOf(keptTexts) : null);
+const speedOf = (choice) => imagesPerSecond(choice, computed(choice.gpu, choice).seconds);
+const verdictText = (kept, choice) => {
+  const ratio = speedOf(choice) / speedOf(kept);
+  if (!Number.isFinite(ratio)) return "A and B cannot be compared";
+  if (Math.abs(ratio - 1) < 0.005) return "A and B are equally fast";
+  return ratio > 1 ? `B is ${shown(ratio)}× as fast as A` : `A is ${shown(1 / ratio)}× as fast as B`;
+};
+const settingText = (id, texts) => {
+  if (TICKS.includes(id)) return texts[id] === "true" ? "yes" : "no";
+  const option = [...(field(id).options ?? [])].find(({ value }) => value === texts[id]);
+  return option?.text ?? (texts[id] || "not given");
+};
+const paragraphs = (texts) => (texts.length ? texts : ["none"]).map((text) => element("p", {}, text));
+const linesOfComparison = (sides) => {
+  const results = sides.map(({ choice }) => computed(choice.gpu, choice));
+  const each = (show) => sides.map(({ choice }, place) => show(choice, results[place]));
+  const figures = each(figuresOf);
+  const differing = FIELDS.filter((id) => sides[0].texts[id] !== sides[1].texts[id]);
+  const used = sides.map(({ choice }) => precisionOf(choice.gpu, choice));
+  return [
+    ...differing.map((id) => [labelOf(id), ...sides.map(({ texts }) => settingText(id, texts))]),
+    ...(used[0] === used[1] || differing.includes("precision") ? [] : [["precision used", ...used]]),
+    ["time of an iteration", ...each((choice, { seconds }) => duration(seconds))],
+    [
+      `${FORMULA.level} % interval`,
+      ...each((choice, result) => endsOf(result, choice)?.map(duration).join(" to ") ?? "no interval"),
+    ],
+    ["throughput", ...figures.map(({ throughput }) => throughput[0])],
+    ["training", ...figures.map(({ training }) => training[0])],
+    ["cost", ...figures.map(({ cost }) => cost[0])],
+    ["memory", ...figures.map(({ memory }) => `${memory[0]}, ${memory[1]}`)],
+    ["warnings", ...each((choice, result) => paragraphs(warningsOf(choice, result)))],
+  ];
+};
+// Throughputs whose intervals do not touch are in a sure order.
+const isSure = (sides) => {
+  const speeds = sides.map(({ choice }) =>
+    endsOf(computed(choice.gpu, choice), choice)?.map((end) => imagesPerSecond(choice, end)),
+  );
+  if (speeds.some((ends) => !ends)) return false;
+  const [one, other] = speeds.sort(([, low], [, other]) => low - other);
+  return one[0] < other[1];
+};
+const showShares = (results) => {
+  const times = results.map(timesOf);
+  const most = Math.max(...times.flat());
+  const gap = (index) => Math.abs(times[0][index] - times[1][index]);
+  const chosen = times[0]
+    .map((_, index) => index)
+    .filter((index) => gap(index) > 0)
+    .sort((one, other) => gap(other) - gap(one))
+    .slice(0, FEW_TERMS);
+  field("gaps").replaceChildren(
+    ...chosen.map((index) =>
+      element(
+        "li",
+        {},
+        element("h4", {}, titleOfTerm(index)),
+        ...["A", "B"].map((name, side) =>
+          element(
+            "div",
+            { class: "side" },
+            element("span", {}, name),
+            bar(times[side][index] / most, null, side ? "" : "plain-bar"),
+            element("span", { class: "n" }, duration(times[side][index])),
+          ),
+        ),
+      ),
+    ),
+  );
+};
+const showComparison = (texts, choice) => {
+  const kept = keptChoice();
+  field("comparison").hidden = !kept;
+  field("keep").textContent = kept ? "Keep this one as A instead" : "Compare: keep this as A";
+  if (!kept) return;
+  const sides = [
+    { texts: keptTexts, choice: kept },
+    { texts, choice },
+  ];
+  const order = isSure(sides) ? "Their intervals do not touch." : "Their intervals overlap, so the order is not certain.";
+  field("verdict").textContent = `${verdictText(kept, choice)}, in images per second. ${order}`;
+  field("comparison-rows").replaceChildren(
+    ...linesOfComparison(sides).map(([title, ...cells]) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, title),
+        ...cells.map((cell) => element("td", {}, ...[cell].flat())),
+      ),
+    ),
+  );
+  showShares(sides.map((side) => computed(side.choice.gpu, side.choice)));
+};
+const startComparison = () => {
+  field("keep").addEventListener("click", () => {
+    keptTexts = textsOfForm();
+    show();
+    field("kept-said").textContent = "Kept as A. Now change the inputs: they are B.";
+  });
+  field("swap").addEventListener("click", () => {
+    const texts = textsOfForm();
+    fillForm(keptTexts);
+    keptTexts = texts;
+    show();
+  });
+  field("end-comparison").addEventListener("click", () => {
+    keptTexts = null;
+    field("kept-said").textContent = "";
+    show();
+    field("keep").focus();
+  });
+};

@@ -1,0 +1,73 @@
+// Custom CNNs: the JSON that `trainlaw cnn show NAME --json` prints, dropped or chosen. It is
+// parsed and checked number by number; nothing in it is ever run.
+const MOST_BYTES = 1e6;
+const EXPECTED = "expected the JSON that `trainlaw cnn show FILE --json` prints";
+const NAMES_OF_CNN = ["cnn", "cnn_base", "input_size_px", "n_classes"];
+const COUNTS = Object.keys(Object.values(CNNS)[0]).filter((name) => !NAMES_OF_CNN.includes(name));
+const isText = (value) => typeof value === "string" && value.length > 0 && value.length <= 200;
+const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isCount = (value) => typeof value === "number" && Number.isFinite(value) && value >= 0;
+const entry = (record, name) => (isRecord(record) && Object.hasOwn(record, name) ? record[name] : undefined);
+const parsed = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RangeError(`${EXPECTED}, got text that is no JSON`);
+  }
+};
+// The row of a CNN; RangeError with one line where the text is anything else.
+const customCnnOf = (text) => {
+  const read = parsed(text);
+  if (!isText(entry(read, "cnn")) || !isRecord(entry(read, "counts")))
+    throw new RangeError(`${EXPECTED}, got JSON without “cnn” and “counts”`);
+  for (const name of ["input_size_px", "n_classes"])
+    if (!isWhole(entry(read, name), 1e9)) throw new RangeError(`${EXPECTED}, got no whole number for “${name}”`);
+  const counts = COUNTS.map((name) => [
+    name,
+    entry(entry(read.counts, name), "value") ?? entry(entry(read, "memory"), name),
+  ]);
+  const missing = counts.find(([, value]) => !isCount(value));
+  if (missing) throw new RangeError(`${EXPECTED}, got no number of at least 0 for “${missing[0]}”`);
+  const notes = entry(read, "notes");
+  return {
+    cnn: read.cnn,
+    cnn_base: isText(entry(read, "cnn_base")) ? read.cnn_base : read.cnn,
+    input_size_px: read.input_size_px,
+    n_classes: read.n_classes,
+    ...Object.fromEntries(counts),
+    notes: Array.isArray(notes) ? notes.filter(isText).slice(0, 20) : [],
+    memory_is_rough: entry(read, "memory_is_rough") === true,
+    is_custom: true,
+  };
+};
+const customLabel = ({ cnn, input_size_px, n_classes }) => `${cnn}, ${input_size_px} px, ${n_classes} classes (custom)`;
+const sayOfCustom = (text, isFault) => {
+  field("custom-said").textContent = text;
+  field("custom-said").classList.toggle("fault", isFault);
+};
+const readCustom = async (file) => {
+  try {
+    if (file.size > MOST_BYTES) throw new RangeError(`${EXPECTED}, got ${shown(file.size / 1e6)} MB`);
+    const row = customCnnOf(await file.text());
+    CNNS[customLabel(row)] = row;
+    field("cnn").value = customLabel(row);
+    sayOfCustom(`${row.cnn} was read from ${file.name}; it stays on this page and is not part of a link.`, false);
+    show();
+  } catch (fault) {
+    sayOfCustom(`${file.name}: ${fault instanceof RangeError ? fault.message : "the file cannot be read"}.`, true);
+  }
+};
+const startCustomCnns = () => {
+  field("custom").addEventListener("change", async () => {
+    for (const file of field("custom").files) await readCustom(file);
+    field("custom").value = "";
+  });
+  for (const kind of ["dragover", "dragleave", "drop"])
+    document.addEventListener(kind, (event) => {
+      event.preventDefault();
+      document.body.classList.toggle("dropping", kind === "dragover");
+    });
+  document.addEventListener("drop", async (event) => {
+    for (const file of event.dataTransfer.files) await readCustom(file);
+  });
+};

@@ -1,0 +1,116 @@
+// Lists that are searched by typing: an input with options in groups (WAI-ARIA combobox).
+const wordsOf = (text) => text.toLowerCase().split(/[\s,]+/).filter(Boolean);
+const matches = (words, text) => words.every((word) => text.toLowerCase().includes(word));
+const optionOf = (id, [name, remark], isChosen) => {
+  const attributes = { role: "option", id, "aria-selected": String(isChosen) };
+  const option = element("div", attributes, element("span", {}, name), element("small", {}, remark));
+  option.dataset.name = name;
+  return option;
+};
+// The groups with their options that match a text; those without any are left out.
+const optionsOf = (id, groups, search, chosen) => {
+  let number = 0;
+  const words = wordsOf(search);
+  const made = groups.map(([heading, rows]) => {
+    const title = element("div", { class: "heading", role: "presentation" }, heading);
+    const group = element("div", { role: "group", "aria-label": heading }, title);
+    const found = rows.filter(([name, remark]) => matches(words, `${name} ${remark}`));
+    group.append(...found.map((row) => optionOf(`${id}-option-${number++}`, row, row[0] === chosen)));
+    return found.length ? [group] : [];
+  });
+  const none = { class: "heading", role: "option", "aria-disabled": "true", "aria-selected": "false" };
+  return number ? made.flat() : [element("div", none, "nothing matches")];
+};
+// groups: () => [[heading, [[name, remark], ...]], ...]; chosen: called once a name is in the input.
+const searchable = (id, groups, chosen) => {
+  const [input, list] = [field(id), field(`${id}-list`)];
+  let [active, before] = [-1, ""];
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const isOpen = () => !list.hidden;
+  const mark = (index) => {
+    active = index;
+    options().forEach((option, place) => option.classList.toggle("active", place === index));
+    const option = options()[index];
+    if (option) input.setAttribute("aria-activedescendant", option.id);
+    else input.removeAttribute("aria-activedescendant");
+    option?.scrollIntoView({ block: "nearest" });
+  };
+  const open = (search) => {
+    list.replaceChildren(...optionsOf(id, groups(), search, before));
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    list.scrollIntoView({ block: "nearest" });
+    mark(search ? 0 : options().findIndex(({ dataset }) => dataset.name === before));
+  };
+  const close = (name) => {
+    list.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+    if (name !== undefined && name !== input.value) input.value = name;
+    if (input.value !== before) chosen();
+    before = input.value;
+  };
+  // The name that a text without a choice means: one written otherwise, or the only one that matches.
+  const meant = () => {
+    const text = input.value.trim();
+    const names = options()
+      .map(({ dataset }) => dataset.name)
+      .filter(Boolean);
+    const same = names.find((name) => name.toLowerCase() === text.toLowerCase());
+    return same ?? (names.length === 1 ? names[0] : text || before);
+  };
+  input.addEventListener("focus", () => (before = input.value));
+  input.addEventListener("input", () => open(input.value));
+  input.addEventListener("click", () => {
+    if (isOpen()) return;
+    input.select();
+    open("");
+  });
+  input.addEventListener("blur", () => isOpen() && close(meant()));
+  input.addEventListener("keydown", (event) => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move && !isOpen()) open("");
+    else if (move) mark((active + move + options().length) % options().length);
+    else if (event.key === "Enter" && isOpen()) close(options()[active]?.dataset.name);
+    else if (event.key === "Escape" && isOpen()) close(before);
+    else return;
+    event.preventDefault();
+  });
+  // The input keeps the focus while an option is pressed.
+  list.addEventListener("mousedown", (event) => event.preventDefault());
+  list.addEventListener("click", (event) => {
+    const name = event.target.closest("[role=option]")?.dataset.name;
+    if (name) close(name);
+  });
+};
+
+const gpuGroups = () => {
+  const names = Object.keys(GPUS).map((name) => [
+    name,
+    [GPUS[name].generation, GPUS[name].memory_bytes && `${gigabytes(GPUS[name].memory_bytes)} GB`]
+      .filter(Boolean)
+      .join(" · "),
+  ]);
+  const isUnseen = ([name]) => "unseen" in GPUS[name];
+  const first = FORMULA.namesKinds ? "kinds with training runs" : "all GPUs";
+  return [
+    [first, names.filter((item) => !isUnseen(item))],
+    ["never measured kinds", names.filter(isUnseen)],
+  ];
+};
+const cnnGroups = () => {
+  const names = Object.keys(CNNS).map((label) => [label, ""]);
+  const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
+  const custom = names.filter(([label]) => CNNS[label].is_custom);
+  const known = names.filter(([label]) => !CNNS[label].is_custom);
+  if (!Object.keys(FORMULA.errors.cnn).length)
+    return [
+      ["custom", custom],
+      ["all CNNs", known],
+    ];
+  return [
+    ["custom", custom],
+    ["with training runs", known.filter(isSeen)],
+    ["without training runs", known.filter((item) => !isSeen(item))],
+  ];
+};

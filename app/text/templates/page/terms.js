@@ -1,0 +1,54 @@
+// Where the time goes: the largest shares, the smaller ones folded. Each share is a sum of terms of the formula.
+const FEW_TERMS = 5;
+const timesOf = ({ features, allReduce }) => [
+  ...FORMULA.terms.map((terms) => terms.reduce((sum, term) => sum + term(features), 0)),
+  ...(FORMULA.coversGpus ? [] : [allReduce]),
+];
+const titleOfTerm = (index) => FORMULA.titles[index] ?? "all-reduce of the gradients";
+const bar = (share, ends = null, kind = "") => {
+  const width = (value) => `${100 * Math.max(0, Math.min(1, Number.isFinite(value) ? value : 0))}%`;
+  const [outer, inner] = [element("span", { class: `bar ${kind}`, "aria-hidden": "true" }), element("i")];
+  inner.style.width = width(share);
+  outer.append(inner);
+  if (ends) {
+    const reach = element("b");
+    reach.style.left = width(ends[0]);
+    reach.style.width = `calc(${width(ends[1])} - ${width(ends[0])})`;
+    outer.append(reach);
+  }
+  return outer;
+};
+const showNumbers = (features) => {
+  for (const place of document.querySelectorAll("[data-feature]")) {
+    const feature = FORMULA.features[Number(place.dataset.feature)];
+    place.textContent = quantity(features[feature.name], feature.unit);
+    place.classList.toggle("outside", isOutside(feature, features[feature.name]));
+  }
+  for (const place of document.querySelectorAll("[data-group]"))
+    place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
+};
+const showTerms = (result) => {
+  const times = timesOf(result);
+  const known = Number.isFinite(result.seconds);
+  const rows = [...document.querySelectorAll("[data-term]")].map((row) => ({
+    row,
+    time: times[Number(row.dataset.term)],
+  }));
+  for (const { row, time } of rows) {
+    const share = time / result.seconds;
+    row.hidden = !known || !(time > 0);
+    row.dataset.seconds = String(time);
+    row.querySelector(".share").textContent = `${duration(time)}, ${percent(100 * share)}`;
+    row.querySelector(".bar").replaceWith(bar(share));
+  }
+  const there = rows.filter(({ row }) => !row.hidden).sort((one, other) => other.time - one.time);
+  const smaller = there.slice(FEW_TERMS);
+  const rest = smaller.reduce((sum, { time }) => sum + time, 0);
+  const lists = [field("terms"), field("smaller-terms")];
+  rows.filter(({ row }) => row.hidden).forEach(({ row }) => lists[1].append(row));
+  there.forEach(({ row }, place) => lists[place < FEW_TERMS ? 0 : 1].append(row));
+  field("smaller").hidden = !smaller.length;
+  field("smaller-title").textContent =
+    `${counted(smaller.length, "smaller share")}: ${duration(rest)}, ${percent((100 * rest) / result.seconds)}`;
+  showNumbers(result.features);
+};

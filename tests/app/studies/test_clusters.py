@@ -1,0 +1,152 @@
+"""Studies on a dask cluster: the same results as in this process, tables sent once, faults in one line."""
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+from trainlaw.app.cli import app
+from trainlaw.app.studies import clusters
+from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
+from trainlaw.formulas import InputError, TrainlawError
+from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
+from trainlaw.validate import leave_one_group_out, run_study
+from trainlaw.validate.baselines.linear import ScaledColumn
+from trainlaw.validate.workers import given_up
+from typer.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two threads in this process, which starts in a fraction of a second."""
+    local = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as one:
+        yield one
+
+
+def test_a_study_on_a_cluster_is_the_study_here(client):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"compute_s": random.uniform(1, 9, 24)})
+    labels = pd.DataFrame({"gpu_group": [f"gpu{row % 4}" for row in range(24)], "cnn": "one"})
+    seconds = 2.0 * X["compute_s"].to_numpy() * random.lognormal(0.0, 0.1, 24)
+    splits = leave_one_group_out(labels["gpu_group"])
+    estimators = {"scaled": _scaled}
+    here = run_study(X, seconds, labels, splits, estimators)
+    there = run_study(X, seconds, labels, splits, estimators, workers=9, executor=ClusterExecutor(client))
+    assert there.predictions.equals(here.predictions)
+
+
+def _scaled():
+    return ScaledColumn("compute_s")
+
+
+def test_a_table_is_sent_once_and_arrives_unchanged(client):
+    executor, table = ClusterExecutor(client), pd.DataFrame({"a": [1.0, 2.0]})
+    before = len(client.futures)
+    sums = [executor.submit(_sum_of, table, factor) for factor in (1.0, 2.0, 3.0)]
+    assert [future.result(30) for future in sums] == [3.0, 6.0, 9.0]
+    assert len(executor._sent) == 1
+    assert len(client.futures) <= before + 4
+    executor.shutdown()
+    assert not executor._sent
+
+
+def _sum_of(table, factor):
+    return factor * float(table["a"].sum())
+
+
+def test_errors_of_a_task_reach_who_waits(client):
+    with pytest.raises(ZeroDivisionError):
+        ClusterExecutor(client).submit(divmod, 1, 0).result(30)
+
+
+def test_a_cancelled_task_is_given_up(client):
+    executor = ClusterExecutor(client)
+    gate = distributed.Event("gate", client=client)
+    stopped = distributed.Event("stopped", client=client)
+    running = executor.submit(_until_given_up, gate, stopped)
+    assert gate.wait(30)
+    running.cancel()
+    assert stopped.wait(30)
+
+
+def _until_given_up(gate, stopped):
+    gate.set()
+    while not given_up():
+        gate.wait(0.02)
+    stopped.set()
+
+
+def test_outside_a_cluster_nothing_is_given_up():
+    assert not given_up()
+
+
+def test_a_task_that_kills_its_workers_is_named():
+    def result():
+        raise distributed.scheduler.KilledWorker("fold 3", None, 10)
+
+    ours = Future()
+    clusters._pass_on(SimpleNamespace(result=result), ours)
+    with pytest.raises(TrainlawError, match=r"ended its worker again and again.*fold 3"):
+        ours.result()
+
+
+@pytest.mark.parametrize("text", ["local:", "local:0", "local:two", "local:-1", "local:257", "local:²"])
+def test_faulty_numbers_of_workers(text):
+    with pytest.raises(InputError, match="expected local:N"):
+        local_workers(text)
+
+
+def test_a_batch_system_is_read_from_a_file(tmp_path):
+    path = tmp_path / "slurm.toml"
+    path.write_text('[jobqueue.slurm]\ncores = 1\nmemory = "4 GB"\n[jobs]\nmaximum = 40\n')
+    settings = {"cores": 1, "memory": "4 GB"}
+    assert queue_settings(path) == ("slurm", settings, {"minimum": 0, "maximum": 40})
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "expected one table"),
+        ("[jobqueue.slurn]\ncores = 1", "unknown batch system .*'slurm'"),
+        ("[jobqueue]\nslurm = 3", "expected a table"),
+        ("[jobqueue.slurm]\n[jobqueue.pbs]", "expected one table"),
+        ("[jobqueu.slurm]", "unknown table .*'jobqueue'"),
+        ("[jobqueue.slurm]\n[jobs]\nmaximum = 0", "maximum of 1 or more"),
+        ("[jobqueue.slurm]\n[jobs]\nmaximum = 2.5", "whole numbers"),
+        ("[jobqueue.slurm]\n[jobs]\nmost = 3", "minimum and maximum"),
+        ("jobs = 3\n[jobqueue.slurm]", "minimum and maximum"),
+        ("[jobqueue.slurm", "expected TOML"),
+    ],
+)
+def test_faulty_files_of_batch_systems(text, fault, tmp_path):
+    path = tmp_path / "queue.toml"
+    path.write_text(text)
+    with pytest.raises((InputError, UnknownNameError), match=fault):
+        queue_settings(path)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "fault"),
+    [
+        ("node1", "expected tcp://HOST:PORT of a dask scheduler"),
+        ("no-such-file.toml", "no-such-file.toml"),
+        ("local:0", "expected local:N"),
+        ("tcp://127.0.0.1:1", "expected a dask scheduler that answers"),
+    ],
+)
+def test_a_cluster_that_is_none_is_one_line(cluster, fault, monkeypatch, small_table, in_empty_folder):
+    monkeypatch.setattr(clusters, "_SECONDS_TO_CONNECT", 0.5)
+    done = CliRunner().invoke(app, ["study", str(small_table), "--cluster", cluster])
+    assert done.exit_code == 2
+    assert fault in done.output
+    assert "Traceback" not in done.output
+    assert not (in_empty_folder / "trainlaw-run").exists()
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cluster\]"), task_pool(2, "local:2"):
+        pass

@@ -1,0 +1,63 @@
+"""How many mutants are tried, and what came of them: `python -m pytest tests/fuzz --fuzz-examples 60000`."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+# In all; enough to notice a reader that lost its checks, and short.
+_FEW = 100
+_REPORT: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the number of mutants; only this folder on the command line makes the option known."""
+    parser.addoption(
+        "--fuzz-examples", type=int, default=_FEW, help="Mutants over all readers; a long run has 60000."
+    )
+    parser.addoption(
+        "--fuzz-from", type=int, default=1, help="Number of the first mutant: another part of them."
+    )
+
+
+@pytest.fixture(scope="session")
+def examples(request: pytest.FixtureRequest) -> tuple[int, int]:
+    """The number of mutants over all readers, and that of the first."""
+    option = request.config.getoption
+    return option("--fuzz-examples", _FEW), option("--fuzz-from", 1)
+
+
+def loaded(name: str) -> object:
+    """Return a module of this folder, which is no package that tests could import from."""
+    full = f"trainlaw_fuzz_{name}"
+    if full not in sys.modules:
+        specification = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
+        sys.modules[full] = module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+    return sys.modules[full]
+
+
+@pytest.fixture(scope="session")
+def readers() -> object:
+    """All readers; see `readers.py`."""
+    return loaded("readers")
+
+
+@pytest.fixture(scope="session")
+def mutation() -> object:
+    """What changes files; see `mutation.py`."""
+    return loaded("mutation")
+
+
+@pytest.fixture(scope="session")
+def report() -> list[str]:
+    """Lines that are printed after the tests."""
+    return _REPORT
+
+
+def pytest_terminal_summary(terminalreporter: object, config: pytest.Config) -> None:
+    """Print a line per reader after a long run."""
+    if config.getoption("--fuzz-examples", _FEW) > _FEW:
+        for line in _REPORT:
+            terminalreporter.write_line(line)

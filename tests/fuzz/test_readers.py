@@ -1,0 +1,134 @@
+"""Mutants of every file that trainlaw reads: read, or refused by one line; never long, never much memory."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+# A mutant that runs this long is stopped; it counts as one that hangs.
+_STOPPED_AFTER_S = 30
+_NAMES = (
+    "runs, CSV",
+    "runs, few columns",
+    "runs, gzip",
+    "runs, Excel",
+    "runs, Parquet",
+    "runs to calibrate with",
+    "runs to contribute",
+    "sheet, semicolons",
+    "sheet, Markdown",
+    "sheet, aligned",
+    "sheet, Excel",
+    "sheet, Parquet",
+    "sheet, answered",
+    "configurations",
+    "plan of measurements",
+    "GPUs",
+    "CNN, layers as CSV",
+    "CNN, layers as JSON",
+    "CNN, Keras",
+    "CNN, ONNX",
+    "CNN, ONNX, predicted",
+    "profile, PyTorch's table",
+    "profile, op statistics",
+    "profile, operations",
+    "profile, trace of a CPU",
+    "profile, trace of a GPU",
+    "formula, shown",
+    "formula, predicted",
+    "formula, all GPUs",
+    "formula of layers",
+    "formula, custom",
+    "formula, exported",
+    "formula, as SQL",
+    "formula, calibrated",
+    "formula in use",
+    "study",
+    "list of what is held out",
+    "rates, CSV",
+    "rates, JSON",
+    "prices",
+    "compared predictions",
+    "compared provenance",
+    "front",
+    "layers, measured",
+    "estimator",
+    "journal",
+    "rows of a profiler",
+)
+
+
+class Stopped(BaseException):
+    """A mutant took too long."""
+
+
+@pytest.fixture(autouse=True)
+def alarm():
+    def stop(*_):
+        raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def reset_peak() -> None:
+    """Begin to measure the peak of this process's memory; on Linux."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def tried(readers, mutation, name, number, folder, measured):
+    """The outcome of one mutant, with memory where it is measured."""
+    reader = readers.READERS[name]
+    path = readers.mutated_file(reader, number, name, folder, mutation.mutant)
+    if measured:
+        reset_peak()
+    signal.alarm(_STOPPED_AFTER_S)
+    try:
+        outcome = readers.outcome_of(reader, path)
+    except Stopped:
+        outcome = readers.Outcome(False, _STOPPED_AFTER_S, "hangs")
+    signal.alarm(0)
+    outcome.peak_bytes = peak_bytes() if measured else 0
+    if outcome.peak_bytes > readers.LIMIT_BYTES:
+        outcome.finding = outcome.finding or f"{outcome.peak_bytes >> 20} MiB"
+    return outcome
+
+
+def test_every_reader_has_its_test(readers):
+    assert tuple(readers.READERS) == _NAMES
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_mutants_are_read_or_refused(name, readers, mutation, examples, report, tmp_path):
+    total, first = examples
+    number = max(round(total / len(_NAMES) * readers.READERS[name].share), 1)
+    measured = total > 10_000 and Path("/proc/self/clear_refs").exists()
+    outcomes = {
+        each: tried(readers, mutation, name, each, tmp_path / "mutant", measured)
+        for each in range(first, first + number)
+    }
+    findings = {each: outcome.finding for each, outcome in outcomes.items() if outcome.finding}
+    values = outcomes.values()
+    report.append(
+        f"{name:26} {number:6} mutants, {sum(outcome.refused for outcome in values):6} refused, "
+        f"{len(findings):3} findings, longest {max(outcome.seconds for outcome in values):.2f} s, "
+        f"{sum(outcome.seconds for outcome in values):6.1f} s in all, "
+        f"peak {max(outcome.peak_bytes for outcome in values) >> 20} MiB"
+    )
+    assert not findings
+
+
+def test_the_samples_themselves_are_read(readers, mutation, tmp_path):
+    asking = {name for name in _NAMES if name.startswith("sheet")}
+    for name in set(_NAMES) - {"runs to calibrate with", "runs to contribute"}:
+        reader = readers.READERS[name]
+        path = readers.mutated_file(reader, 0, name, tmp_path / "sample", mutation.mutant)
+        outcome = readers.outcome_of(reader, path)
+        assert not outcome.finding and (name in asking or not outcome.refused), name

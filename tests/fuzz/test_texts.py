@@ -1,0 +1,89 @@
+"""Any text as a formula, a unit, a name or the value of an option: taken, or refused by one line."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trainlaw.app.inputs.requests import host_launch_of
+from trainlaw.app.inputs.selection import parse_hours, parse_memory, whole_numbers
+from trainlaw.app.inputs.spreadsheets import values_of
+from trainlaw.app.inputs.tables import parse_column_options
+from trainlaw.app.models.user_formula import parse_label_options, read_formula
+from trainlaw.datasets.files.numbers import decimal_marks, number_of
+from trainlaw.datasets.hardware.collectives import gpus_of_nodes
+from trainlaw.datasets.hardware.gpus import built_in_gpus
+from trainlaw.datasets.hardware.hypothetical import wanted_gpu
+from trainlaw.datasets.hardware.quantities import si_number
+from trainlaw.formulas import Unit, to_text
+from trainlaw.formulas.errors import TrainlawError
+
+_WORDS = (
+    "macs",
+    "batch",
+    "peak",
+    "bandwidth",
+    "sqrt(",
+    "max(",
+    "exp(",
+    "log(",
+    "(",
+    ")",
+    ",",
+    "+",
+    "-",
+    "*",
+    "/",
+    "^",
+    "**",
+    " ",
+    "2",
+    "0.5",
+    "1e9",
+    "1e999",
+    "9" * 400,
+    ".",
+    "__import__",
+    "T4",
+    "x",
+    "with 2x ",
+    "ms",
+    "GB",
+    "s/",
+    "byte",
+    "=",
+    ":",
+    "\x1b",
+    "\ud800",
+    "²",
+    "٣",
+)
+TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
+READERS = {
+    "formula": lambda text: to_text(read_formula(text).expression),
+    "unit": Unit.parse,
+    "time of a launch": host_launch_of,
+    "hours": lambda text: parse_hours(text, "--within"),
+    "memory": lambda text: parse_memory(text, "--min-memory"),
+    "numbers": lambda text: whole_numbers(text, "--batch"),
+    "column": lambda text: parse_column_options([text]),
+    "value": lambda text: values_of([text]),
+    "label": lambda text: parse_label_options([text]),
+    "allocation": gpus_of_nodes,
+    "GPU": lambda text: wanted_gpu(text, built_in_gpus()),
+    "quantity": lambda text: si_number(text, "byte/s"),
+    "decimal": lambda text: (decimal_marks([text]), number_of(text, ",")),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_any_text_is_taken_or_refused_by_one_line(name, examples):
+    number = max(examples[0] // 20, 10)
+
+    @settings(max_examples=number, database=None, derandomize=number < 100)
+    @given(TEXTS)
+    def read(text):
+        try:
+            READERS[name](text)
+        except TrainlawError as error:
+            assert "\n" not in str(error) and len(str(error)) < 2000
+
+    read()

@@ -1,0 +1,52 @@
+"""Which sources of measurements support each time of a formula.
+
+A term that matters in the runs of one source only may describe that source rather than GPUs.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from trainlaw.datasets.measurements.formula_rows import FormulaRows
+from trainlaw.formulas.formula import Formula
+from trainlaw.formulas.units import SECOND
+
+# A time matters in a run where one per cent more of it is at least this many per cent of the run.
+LEAST_PART = 0.05
+# A source supports a time with this many runs in which it matters, or with all of fewer.
+LEAST_RUNS = 5
+_STEP = 1e-6
+
+
+def supporting_sources(
+    formula: Formula, rows: FormulaRows, sources: npt.ArrayLike
+) -> dict[str, tuple[str, ...]]:
+    """Return by time feature the sources in whose runs it makes a part of the formula's time.
+
+    Parameters
+    ----------
+    formula : Formula
+        A formula of seconds.
+    rows : FormulaRows
+        The training runs as rows of the formula.
+    sources : array_like, shape (n_runs,)
+        Source of each run.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        Sorted names of sources by feature; features that are not times are left out.
+    """
+    owners, found = np.asarray(sources).astype(str), {}
+    whole = rows.predict(formula)
+    for spec in formula.used_features:
+        if spec.unit == SECOND:
+            longer = rows.with_factors({spec.name: 1.0 + _STEP}).predict(formula)
+            matters = (longer / whole - 1.0) / _STEP >= LEAST_PART
+            found[spec.name] = tuple(
+                name for name in np.unique(owners).tolist() if _supports(matters[owners == name])
+            )
+    return found
+
+
+def _supports(matters: np.ndarray) -> bool:
+    """Return whether a time matters in enough of the runs of a source, bool (n_runs,)."""
+    return bool(matters.sum() >= min(LEAST_RUNS, matters.size))
