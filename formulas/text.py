@@ -109,7 +109,7 @@ def _write_operator(node: Apply, arguments: tuple[_Written, ...]) -> _Written:
 def parse_text(text: str) -> Expression:
     """Return the expression that a text describes; no text is ever executed.
 
-    Infix operators are + - * / ^ (or **), all others are functions. Names are letters, digits and
+    Infix operators are ``+ - * / ^`` (or ``**``), all others are functions. Names are letters, digits and
     underscores, with an optional index in brackets: C[harness]; any other name is quoted by backticks.
 
     Parameters

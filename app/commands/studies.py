@@ -279,6 +279,7 @@ def validate_command(
     from trainlaw.app.studies.definition import definition_of, read_study_table
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
+    from trainlaw.app.terminal.study import shown_fits
 
     law = read_formula(formula, _scope(of))
     if into is not None:
@@ -289,7 +290,8 @@ def validate_command(
     }  # fmt: skip
     wanted = definition_of(options, "validate")
     runs = read_study_table(wanted)
-    outcome = score_formula(law, runs, wanted, refit)
+    with shown_fits() as on_fit:
+        outcome = score_formula(law, runs, wanted, refit, on_fit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
     parts += in_sample_warning(law, runs)

@@ -1,6 +1,8 @@
 """The held-out errors of a study as they outlive it: a table for `errors.csv`, JSON inside the formula."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +48,7 @@ OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 SOURCES = "supporting_sources"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
+_SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*")
 _DECIMALS = 9  # of a percentage: what is written must not depend on the last bit of a sum
 
 
@@ -54,7 +57,8 @@ class ErrorLine:
     """Mean absolute percentage errors of one architecture or GPU group, by estimator.
 
     `rows` counts its runs; `members` are the GPUs of the group or the variants of the architecture. `low` and
-    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown.
+    `high` are the ends of the 90 % interval of the evolved formula's error; nan where unknown. `seeds` are
+    the errors of single searches where the formula's error is the mean of several.
     """
 
     name: str
@@ -63,18 +67,26 @@ class ErrorLine:
     members: tuple[str, ...] = ()
     low: float = math.nan
     high: float = math.nan
+    seeds: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
-        """A short, recognisable name: the architecture, or one GPU of the group.
+        """A short, recognisable name: the architecture, or the GPUs of the group.
 
         >>> ErrorLine("GV100-80", 300, {}, ("V100-PCIE-16GB", "V100-SXM2-16GB")).label
-        'V100-PCIE-16GB +1'
+        'V100 (2 models)'
         """
-        if not self.members:
-            return self.name
-        shortest = min(self.members, key=len)
-        return shortest if len(self.members) == 1 else f"{shortest} +{len(self.members) - 1}"
+        if len(self.members) < 2:
+            return self.members[0] if self.members else self.name
+        names = Counter(_chip_name(member) for member in self.members)
+        name = max(names, key=lambda each: (names[each], -len(each)))
+        return f"{name} ({len(self.members)} models)"
+
+
+def _chip_name(gpu: str) -> str:
+    """Return V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti."""
+    found = _SERIES_AND_NUMBER.match(gpu)
+    return found[0] if found else gpu
 
 
 def errors_frame(result: "StudyResult") -> pd.DataFrame:
@@ -182,12 +194,14 @@ def _macro_lines(result: "StudyResult", level: str, names: tuple[str, ...]) -> l
             )
             for name in (*names, *seeds)
         }
-        ours = float(np.mean([errors[name] for name in (OURS, *seeds)]))
+        by_seed = [errors[name] for name in (OURS, *seeds)]
+        errors[OURS] = float(np.mean(by_seed))
         lines.append(
             {
                 "name": str(value),
                 "rows": int(inside.sum()),
-                "errors": {name: _number(ours if name == OURS else errors[name]) for name in names},
+                "errors": {name: _number(errors[name]) for name in names},
+                **({"seeds": [_number(error) for error in by_seed]} if seeds else {}),
                 "members": np.unique(groups[inside]).tolist(),
             }
         )
@@ -366,6 +380,7 @@ def error_lines(formula: Formula, level: str) -> list[ErrorLine]:
             int(line["rows"]),
             {name: math.nan if value is None else float(value) for name, value in line["errors"].items()},
             tuple(map(str, line.get("members", ()))),
+            seeds=tuple(float(value) for value in line.get("seeds", ()) if value is not None),
         )
         for line in formula.errors.get(level, [])
     ]

@@ -11,7 +11,6 @@ from trainlaw.app.models.errors import (
     ALSO_BY,
     BY_CNN,
     BY_GPU,
-    MACRO,
     METRIC_TITLES,
     OURS,
     ErrorLine,
@@ -63,7 +62,7 @@ class ReportedErrors:
     scatter: str
     gpu_dots: str
     cnn_dots: str
-    gpu_legend: Sequence[LegendEntry]
+    generations: Sequence[LegendEntry]
     legend: Sequence[LegendEntry]
     by_cnn: Table
     by_gpu: Table
@@ -74,18 +73,6 @@ class ReportedErrors:
     coverage: Table
     platforms: Sequence[tuple[str, Sequence[tuple[str, Table]]]]
     residuals: Sequence[tuple[str, str]]
-
-
-def stated_errors(formula: Formula) -> list[tuple[str, str, str]]:
-    """Return title, mean error over GPU groups and median error over runs, in percent, per estimator."""
-    return [
-        (
-            title_of(name),
-            show_percent(overall_error(formula, name, MACRO)),
-            show_percent(overall_error(formula, name, "median_ape_percent")),
-        )
-        for name in estimators(formula)
-    ]
 
 
 def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
@@ -105,7 +92,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         scatter=plots.predicted_against_measured(groups),
         gpu_dots=plots.error_dots(by_gpu, drawn, "Error per GPU group"),
         cnn_dots=plots.error_dots(by_cnn, drawn, "Error per architecture"),
-        gpu_legend=[LegendEntry(group.name, "hued", f"--hue:{group.hue}") for group in groups],
+        generations=[LegendEntry(group.name, "hued", f"--hue:{group.hue}") for group in groups],
         legend=[
             LegendEntry(title_of(name), "", f"background:var({colour})")
             for name, colour in zip(drawn, _COLOURS, strict=False)
@@ -130,17 +117,21 @@ def _unit(text: str) -> str:
 
 
 def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
-    """Held-out runs by GPU group, the most numerous first, so that small groups are drawn over them."""
+    """Held-out runs by generation of their GPU, the most numerous first: small groups are drawn over them.
+
+    Hues follow the years of the generations. Where no generation is known, GPU groups take their place.
+    """
     predictions = outcome.result.predictions
-    members = outcome.formula.errors[BY_GPU]
-    labels = {line.name: line.label for line in error_lines(outcome.formula, BY_GPU)}
-    hues = {str(line["name"]): round(index * _GOLDEN_ANGLE) % 360 for index, line in enumerate(members)}
+    level = "generation" if "generation" in predictions else BY_GPU
+    dated = predictions.sort_values([*(["gpu_year"] if "gpu_year" in predictions else []), level])
+    names = [str(name) for name in dated[level].unique()]
+    hues = {name: round(index * _GOLDEN_ANGLE) % 360 for index, name in enumerate(names)}
     groups = []
-    for name, part in predictions.groupby(BY_GPU, sort=True):
+    for name, part in predictions.groupby(level, sort=True):
         rows = part["row"].to_numpy()
         features = {key: values[rows].tolist() for key, values in outcome.columns.items()}
         times = (part["measured_s"].tolist(), part[OURS].tolist())
-        groups.append(plots.PointGroup(labels[str(name)], *times, features, hues[str(name)]))
+        groups.append(plots.PointGroup(str(name), *times, features, hues[str(name)]))
     return sorted(groups, key=lambda group: -len(group.measured))
 
 
@@ -184,7 +175,7 @@ def _numbers(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
     rows = [
         [
-            f"{line.name}: {', '.join(line.members)}" if line.members else line.name,
+            f"{line.label}: {', '.join(line.members)}" if len(line.members) > 1 else line.label,
             line.rows,
             *(show_percent(line.errors[name]) for name in names),
         ]

@@ -137,7 +137,9 @@ def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
             for value, measured, predicted in values
             if predicted > 0
         ]
-        parts.append(svg.dots(points, "hued small", f"{group.name}: {len(points)} runs", group.hue))
+        # A dot per place: a pixel shows no more, and twenty plots of all runs would be two megabytes.
+        places = sorted({(round(x), round(y)) for x, y in points})
+        parts.append(svg.dots(places, "hued small", f"{group.name}: {len(points)} runs", group.hue))
     named = f"{feature} [{unit}]" if unit else feature
     parts.append(svg.text(225, 207, named, "middle"))
     return svg.drawing(212, parts, f"Predicted over measured against {feature}, log axes")

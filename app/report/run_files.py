@@ -9,10 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
-from trainlaw.app.report.errors import property_table, reported_errors, stability_table, stated_errors
+from trainlaw.app.report.equation import equation_lines
+from trainlaw.app.report.errors import property_table, reported_errors, stability_table
+from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text, seen_from
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.terminal.formula import equation_text
@@ -23,6 +26,7 @@ from trainlaw.app.text.tables import plain_text
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, save_formula, to_text
+from trainlaw.formulas.printers import mathml_symbol
 from trainlaw.validate.baselines import title_of
 
 
@@ -39,8 +43,10 @@ def report_html(outcome: StudyOutcome) -> str:
         missing=outcome.missing,
         absent=[(title_of(name), remedy) for name, remedy in outcome.absent.items()],
         held_out=held_out_kind(formula),
-        stated=stated_errors(formula),
+        story=story_of(outcome),
         formula=equation_text(formula),
+        target=mathml_symbol(formula.target.symbol),
+        equation=equation_lines(formula),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=reported_errors(outcome),
@@ -68,10 +74,11 @@ def _subtitle(outcome: StudyOutcome) -> str:
 
 
 def _terms(outcome: StudyOutcome) -> Table:
-    pairs = zip((part.expression for part in parts_of(outcome.formula)), outcome.shares, strict=True)
-    ordered = sorted(pairs, key=lambda pair: -pair[1])
-    rows = [[to_text(term, 3), f"{100 * share:.1f} %"] for term, share in ordered]
-    return Table(["term", "share"], rows, ["formula", "n"])
+    parts = [part.expression for part in parts_of(outcome.formula)]
+    names = [words.name for words in words_of_parts(outcome.formula)]
+    ordered = sorted(zip(names, parts, outcome.shares, strict=True), key=lambda row: -row[2])
+    rows = [[name, to_text(term, 3), f"{100 * share:.1f} %"] for name, term, share in ordered]
+    return Table(["term", "as text", "share"], rows, ["long", "formula", "n"])
 
 
 def _symbols(outcome: StudyOutcome) -> Table:

@@ -26,9 +26,9 @@ from trainlaw.app.models.errors import (
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import narrow_table, text_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.expression import additive_terms
@@ -67,7 +67,7 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
 
 
-def class_errors(formula: Formula) -> list[str]:
+def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
     """Return a line per level with the error of each precision, generation or layout that was held out."""
     return [
         f"by {level}, %: "
@@ -75,9 +75,9 @@ def class_errors(formula: Formula) -> list[str]:
             f"{line.name} {show_percent(line.errors.get(OURS, math.nan))} ({len(line.members)})"
             for line in error_lines(formula, level)
         )
-        for level in KEPT
+        for level in levels
         if error_lines(formula, level)
-    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, KEPT[0]))
+    ] + ["(in parentheses: GPU groups that were held out)"] * bool(error_lines(formula, levels[0]))
 
 
 def support_lines(formula: Formula) -> list[str]:
@@ -124,17 +124,10 @@ def _sum_lines(expression: Expression, digits: int | None, indent: str) -> list[
     for number, term in enumerate(additive_terms(expression)):
         sign = f"{indent}+ " if number else f"{indent}  "
         if isinstance(term, Apply) and term.operator == "max" and len(to_text(term, digits)) > _LONG_TERM:
-            lines += [f"{sign}max(", *_side_lines(_sides(term), digits, f"{indent}    "), f"{indent}  )"]
+            lines += [f"{sign}max(", *_side_lines(sides_of(term), digits, f"{indent}    "), f"{indent}  )"]
         else:
             lines.append(sign + to_text(term, digits))
     return lines
-
-
-def _sides(term: Expression) -> list[Expression]:
-    """Return the sides of a maximum, those of maxima inside it among them."""
-    if isinstance(term, Apply) and term.operator == "max":
-        return [side for argument in term.arguments for side in _sides(argument)]
-    return [term]
 
 
 def _side_lines(sides: Sequence[Expression], digits: int | None, indent: str) -> list[str]:
@@ -224,15 +217,10 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
     """Return the held-out errors of all estimators, overall and per architecture; `ours` : our title."""
     names = estimators(formula)
     titles = [ours if name == OURS else title_of(name) for name in names]
-    overall = [
-        [title, *(show_percent(overall_error(formula, name, metric)) for metric in _SHOWN)]
-        for name, title in zip(names, titles, strict=True)
-    ]
     where = f"on held-out {held_out_kind(formula)}s"
     return "\n".join(
         [
-            f"error {where}, %; {formula.errors.get('protocol', '')}",
-            text_table(["", *(METRIC_TITLES[metric] for metric in _SHOWN)], overall),
+            overall_errors_text(formula, ours),
             "",
             f"mean error per architecture {where}, %",
             _per_cnn_text(formula, names[:_IN_A_ROW], titles[:_IN_A_ROW]),
@@ -240,6 +228,26 @@ def errors_text(formula: Formula, ours: str = OURS) -> str:
             headline(formula),
             *support_lines(formula),
         ]
+    )
+
+
+def overall_errors_text(formula: Formula, ours: str = OURS) -> str:
+    """Return the held-out errors of all estimators over all runs; `ours` : our title."""
+    rows = [
+        [ours if name == OURS else title_of(name)]
+        + [show_percent(overall_error(formula, name, metric)) for metric in _SHOWN]
+        for name in estimators(formula)
+    ]
+    title = f"error on held-out {held_out_kind(formula)}s, %; {formula.errors.get('protocol', '')}"
+    return f"{title}\n{narrow_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows)}"
+
+
+def worst_text(formula: Formula) -> str:
+    """Return in one line the architectures with the largest held-out errors."""
+    lines = [line for line in error_lines(formula, BY_CNN) if line.errors.get(OURS, 0.0) > 0]
+    worst = sorted(lines, key=lambda line: -line.errors[OURS])[:_WORST_CNNS]
+    return "worst architectures, %: " + ", ".join(
+        f"{line.name} {show_percent(line.errors[OURS])}" for line in worst
     )
 
 
@@ -253,12 +261,13 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
         [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
         for line in shown
     ]
-    table = text_table(["architecture", "runs", *titles], rows)
+    table = narrow_table(["architecture", "runs", *titles], rows)
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
 
 
 _MOST_CNNS = 20  # architectures that are listed in a terminal
+_WORST_CNNS = 3
 _IN_A_ROW = 6  # estimators that fit next to each other in a terminal; errors.csv has all
 _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 

@@ -3,91 +3,60 @@
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.errors import (
-    BY_GPU,
-    METRIC_TITLES,
-    OURS,
-    estimators,
-    overall_error,
-    summary_interval,
-)
+from trainlaw.app.models.errors import BY_GPU, OURS
+from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import Signals
 from trainlaw.app.studies.study import OnFit, OnStart
-from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
+from trainlaw.app.terminal.formula import (
+    class_errors,
+    equation_text,
+    headline,
+    overall_errors_text,
+    worst_text,
+)
 from trainlaw.app.text.numbers import seconds_text, show_percent
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import fitted_lines, narrow_table, terminal_width
 from trainlaw.formulas import Formula
 from trainlaw.validate import LevelError, StudyProgress
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.journal import Journal
 
-_MORE = (
-    "within_10_percent", "within_25_percent", "within_50_percent", "faster_gpu_percent", "spearman",
-    "log_bias",
-)  # fmt: skip
-_MORE_TITLES: Mapping[str, str] = {
-    **METRIC_TITLES,
-    "spearman": "rank correlation",
-    "log_bias": "mean ln(pred/meas)",
-}
+_CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
 
 
 def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     """Return what to read first, the formula, its held-out errors, and where everything was written."""
-    parts = [*outcome.verdict, *[""] * bool(outcome.verdict)]
-    parts += [equation_text(outcome.formula), "", symbols_text(outcome.formula), ""]
+    parts = [*outcome.verdict, *[""] * bool(outcome.verdict), equation_text(outcome.formula), ""]
     if outcome.formula.errors.get("estimators"):
-        parts += [
-            errors_text(outcome.formula),
-            "",
-            metrics_text(outcome.formula),
-        ]
-        parts += ["", levels_text(outcome.levels)] if outcome.levels else []
-        parts += ["", coverage_text(outcome.formula)]
+        parts += [overall_errors_text(outcome.formula), lead_sentence(outcome.formula)]
+        parts += [*class_errors(outcome.formula, _CLASSES), worst_text(outcome.formula)]
+        parts += [levels_text(outcome.levels)] if outcome.levels else []
+        parts += [headline(outcome.formula), coverage_text(outcome.formula)]
     for name, matrix in outcome.matrices.items():
         parts += ["", matrix_text(matrix, name)]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
     files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]
     written = f"{folder}: {', '.join(files)} ({seconds_text(seconds)})"
-    parts += ["", written, _next_step(outcome, str(folder))]
-    return "\n".join(parts)
-
-
-def metrics_text(formula: Formula) -> str:
-    """Return further metrics of every estimator, each with its 90 % interval below."""
-    rows = []
-    for name in estimators(formula):
-        rows.append(
-            [title_of(name), *(_figure(overall_error(formula, name, metric), metric) for metric in _MORE)]
-        )
-        rows.append(["", *(_interval(summary_interval(formula, name, metric), metric) for metric in _MORE)])
-    title = "further metrics with 90 % intervals (bootstrap over held-out groups)"
-    return f"{title}\n{text_table(['', *(_MORE_TITLES[metric] for metric in _MORE)], rows)}"
-
-
-def _figure(value: float, metric: str) -> str:
-    if not np.isfinite(value):
-        return "-"
-    return show_percent(value) if metric.endswith("_percent") else f"{value:.3f}"
-
-
-def _interval(ends: tuple[float, float], metric: str) -> str:
-    return f"{_figure(ends[0], metric)}..{_figure(ends[1], metric)}" if np.isfinite(ends).all() else "-"
+    more = "symbols, terms, architectures, GPUs and all other metrics: report.html" * (not outcome.missing)
+    parts += ["", written, *[more] * bool(more)]
+    # A command stays in one line, to be copied.
+    return fitted_lines("\n".join(parts)) + "\n" + _next_step(outcome, str(folder))
 
 
 def levels_text(levels: Sequence[LevelError]) -> str:
     """Return the error of the evolved formula by what is known about the target GPU."""
-    table = text_table(LEVEL_HEADER, level_rows(levels))
+    known = [level for level in levels if level.n_groups]
+    table = narrow_table(LEVEL_HEADER, level_rows(known))
     return f"error by calibration level, mean over held-out GPU groups\n{table}"
 
 
@@ -114,28 +83,23 @@ def coverage_text(formula: Formula) -> str:
     covered, mean = interval.get("coverage_by_group", {}), interval.get("coverage_percent")
     if mean is None or not covered:
         return "90 % interval: coverage is unknown, too few groups"
-    low = sorted(covered.items(), key=lambda item: item[1])[:3]
-    worst = ", ".join(f"{name} {value:.0f} %" for name, value in low)
+    lowest = min(covered, key=covered.__getitem__)
     return (
-        f"90 % interval: covers {mean:.1f} % of the runs of a group that it was not derived from (mean over "
-        f"{len(covered)} groups); lowest: {worst}"
+        f"90 % interval: covers {mean:.1f} % of the runs of a group that it was not derived from, "
+        f"mean over {len(covered)} groups; lowest: {covered[lowest]:.0f} % of {lowest}"
     )
 
 
 def matrix_text(matrix: pd.DataFrame, by: str) -> str:
-    """Return the errors from platform to platform, one table per estimator; rows train, columns test."""
-    parts = []
-    for estimator in matrix["estimator"].unique():
-        part = matrix[matrix["estimator"] == estimator]
-        table = part.pivot(index="train", columns="test", values="macro_mape_percent")
-        rows = [
-            [train, *("-" if np.isnan(value) else show_percent(value) for value in table.loc[train])]
-            for train in table.index
-        ]
-        title = title_of(str(estimator)) if estimator != OURS else "evolved formula, constants refitted"
-        parts.append(f"{by}: fitted on (row), evaluated on (column), error in %, mean over {BY_GPU}; {title}")
-        parts.append(text_table(["", *map(str, table.columns)], rows))
-    return "\n".join(parts)
+    """Return our errors from platform to platform; rows train, columns test. The report has all."""
+    part = matrix[matrix["estimator"] == OURS]
+    table = part.pivot(index="train", columns="test", values="macro_mape_percent")
+    rows = [
+        [train, *("-" if np.isnan(value) else show_percent(value) for value in table.loc[train])]
+        for train in table.index
+    ]
+    title = f"{by}: constants refitted on (row), evaluated on (column), error in %, mean over {BY_GPU}"
+    return f"{title}\n{narrow_table(['', *map(str, table.columns)], rows)}"
 
 
 def _next_step(outcome: StudyOutcome, folder: str) -> str:
@@ -183,6 +147,25 @@ def _print_fold(progress: StudyProgress) -> None:
     if progress.estimator == OURS:
         left = seconds_text(progress.remaining_seconds)
         print(f"{progress.split}: searched and evaluated; about {left} left", file=sys.stderr)
+
+
+@contextmanager
+def shown_fits() -> Iterator[OnFit | None]:
+    """Yield what shows, on a terminal, the fits of a formula that is only evaluated, and the time left."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    width = terminal_width() - 1
+
+    def show(progress: StudyProgress) -> None:
+        left = seconds_text(progress.remaining_seconds)
+        text = f"{progress.split}, {title_of(progress.estimator)}: about {left} left"
+        print(f"\r{text[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager

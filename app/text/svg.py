@@ -84,9 +84,13 @@ def dots(points: Sequence[tuple[float, float]], kind: str, title: str, hue: int 
     points : (x, y) in user units. kind : class that gives colour and width. title : tooltip.
     hue : angle of the colour in degrees, for classes that use it, else None.
     """
-    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
+    path = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in points)
     colour = "" if hue is None else f' style="--hue:{hue}"'
     return f'<path d="{path}" class="dots {kind}"{colour}><title>{escape(title)}</title></path>'
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def circle(x: float, y: float, radius: float, kind: str, title: str) -> str:

@@ -9,6 +9,7 @@ from math import isfinite
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
+_TITLES = (11, 8, 5)  # characters of a broken title, at least: tried until the table is narrow enough
 _NARROWEST = 24  # characters that wrapped text gets even on a narrow terminal
 _WIDTH_OF_PIPES = 120
 
@@ -16,7 +17,7 @@ _WIDTH_OF_PIPES = 120
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
     """Return rows below a header; columns of numbers are aligned to the right.
 
-    header : titles, one per column
+    header : titles, one per column; lines of a title are separated by newlines
     rows : cells, each row as long as the header; a cell is shown as `str` shows it
     indent : text before every line
 
@@ -26,10 +27,56 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: 
       V100         9 %
     """
     cells = [[str(cell) for cell in row] for row in rows]
-    columns = list(zip(header, *cells, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [_looks_numeric(column[1:]) for column in columns]
-    lines = [_line(line, widths, numeric, indent) for line in [list(header), *cells]]
+    titles = [title.split("\n") for title in header]
+    depth = max(map(len, titles), default=1)
+    heads = [[""] * (depth - len(title)) + title for title in titles]
+    columns = list(zip(heads, *cells, strict=True))
+    widths = [max(map(len, [*head, *column])) for head, *column in columns]
+    numeric = [_looks_numeric(column) for _, *column in columns]
+    lines = [_line(line, widths, numeric, indent) for line in [*zip(*heads, strict=True), *cells]]
+    return "\n".join(lines)
+
+
+def narrow_table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
+    """Return rows as `text_table` does; titles are broken where it is wider than `width` (None: terminal).
+
+    >>> print(narrow_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
+              mean over
+      CNN    GPU groups
+      vgg16      12.6 %
+    """
+    table, most = text_table(header, rows), width or terminal_width()
+    cells = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
+    for least in _TITLES:
+        if max(map(len, table.splitlines())) > most:
+            broken = (
+                textwrap.wrap(title, max(cell, least), break_on_hyphens=False, break_long_words=False)
+                for title, cell in zip(header, cells, strict=True)
+            )
+            table = text_table(["\n".join(lines) for lines in broken], rows)
+    return table
+
+
+def fitted_lines(text: str, width: int | None = None) -> str:
+    """Return a text whose lines have at most `width` characters (None: terminal), broken at spaces.
+
+    >>> print(fitted_lines("  a + b + c + d", 10))
+      a + b +
+          c +
+          d
+    """
+    most = width or terminal_width()
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()))
+        wrap = textwrap.TextWrapper(
+            most,
+            initial_indent=indent,
+            subsequent_indent=indent + "    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += [line] if len(line) <= most else wrap.wrap(line.strip())
     return "\n".join(lines)
 
 

@@ -1,12 +1,10 @@
 """The formula that ships: made by the study on the shipped data, usable before any study was run."""
 
 import json
-from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.errors import estimators, overall_error
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import first_choice, workbook_model
 from trainlaw.datasets import load
@@ -28,13 +26,6 @@ def test_its_stated_error_is_below_the_baselines():
     macro = {name: metrics["macro_gpu_group_mape_percent"] for name, metrics in summary.items()}
     assert macro["trainlaw"] < macro["cf9"]
     assert macro["trainlaw"] < macro["roofline"] < macro["null_compute"]
-
-
-def test_the_readme_states_its_errors():
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    law = load_formula(BUILT_IN)
-    shown = [f"{overall_error(law, name):.1f} %" for name in estimators(law)]
-    assert f"| {' | '.join(shown)} |" in readme
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.models.errors import errors_json
+from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.run_files import report_html
@@ -58,7 +59,9 @@ def is_alone(seen, text):
     assert seen.open == []
     assert not {"link", "img", "iframe", "object", "base"} & set(seen.tags)
     assert not [
-        attribute for attribute in seen.attributes if attribute[1] in ("src", "href", "onclick", "onload")
+        attribute
+        for attribute in seen.attributes
+        if attribute[1] in ("src", "onclick", "onload") or (attribute[1] == "href" and attribute[2][0] != "#")
     ]
     assert "http://" not in text
     assert "https://" not in text
@@ -73,17 +76,36 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     seen = is_alone(parsed_html(text), text)
     assert "script" not in seen.tags
     assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
-    assert len(text) < 3_000_000
+    assert len(text) < 1_500_000
     for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
         assert name in text
     assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
 
 
 def test_every_run_is_drawn(outcome):
-    text = report_html(outcome)
-    drawn = sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', text))
-    # Once by measured time, once by each feature.
-    assert drawn == (1 + len(outcome.formula.used_features)) * len(load("fp32-2026"))
+    first, *others = report_html(outcome).split("<svg ")[1:]
+    assert sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', first)) == len(load("fp32-2026"))
+    # Residuals: runs at the same place are one dot.
+    residuals = [part for part in others if 'label="Predicted over measured' in part]
+    assert len(residuals) == len(outcome.formula.used_features)
+    assert all(part.count("h0") > 30 for part in residuals)
+
+
+def test_the_lead_is_put_to_the_test_of_each_group(formula):
+    def carried(*ours):
+        lines = [
+            {"name": f"group {place}", "rows": 9, "errors": {"trainlaw": error, "roofline": 20.0}}
+            for place, error in enumerate(ours)
+        ]
+        macro = {"macro_gpu_group_mape_percent": sum(ours) / len(ours)}
+        summary = {"trainlaw": macro, "roofline": {"macro_gpu_group_mape_percent": 20.0}}
+        errors = {"estimators": ["trainlaw", "roofline"], "summary": summary, "gpu_group": lines}
+        return lead_sentence(replace(formula, errors=errors))
+
+    assert "10.0 points lower, and lower on 3 of 3 GPU groups" in carried(10.0, 8.0, 12.0)
+    assert "without any one it is between 9.0 and 11.0 points, least without group 1" in carried(10, 8, 12)
+    assert "the doing of one group: without group 0 it is -1.0 points" in carried(5.0, 21.0, 21.0)
+    assert "1.0 points higher" in carried(21.0, 21.0, 21.0)
 
 
 def test_hostile_texts_are_inert(outcome, parsed_html):
@@ -137,6 +159,26 @@ def screenshot_dom(path, fragment=""):
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "CONSOLE" not in done.stderr, done.stderr
     return done.stdout
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_story_is_short_and_open_to_all(outcome, tmp_path):
+    """Folded, it has five screens and no violation that axe-core knows; unfolded, it fits a phone."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    axe = pytest.importorskip("axe_core_python.sync_playwright").Axe()
+    path = tmp_path / "report.html"
+    path.write_text(report_html(outcome), encoding="utf-8")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"file://{path}")
+        assert page.evaluate("document.documentElement.scrollHeight") < 5000
+        assert [fault["id"] for fault in axe.run(page)["violations"]] == []
+        page.set_viewport_size({"width": 390, "height": 900})
+        page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
 
 
 @needs_chromium

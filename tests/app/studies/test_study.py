@@ -61,12 +61,11 @@ def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
         "null: FLOPs / peak",
         "hand-derived, 9 terms",
         "data sheet",
-        "faster of two GPUs picked",
-        "resnet50",
+        "worst architectures",
         "mean over GPU groups",
-        "unit",
     ):
         assert text in done.stdout
+    assert len(done.stdout.splitlines()) <= 60
     assert "Traceback" not in done.stderr
 
 

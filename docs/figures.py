@@ -1,0 +1,176 @@
+"""Writes the parts of the documentation that follow from the built-in formula and from the command line.
+
+A page has such a part between `<!-- made: NAME -->` and `<!-- end -->`; `MADE` has a function for each name.
+"""
+
+import importlib
+import inspect
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from trainlaw.app.explain.term_descriptions import words_of_parts
+from trainlaw.app.models.builtin import BUILT_IN
+from trainlaw.app.models.errors import (
+    LEVEL,
+    MACRO,
+    OURS,
+    ErrorLine,
+    error_lines,
+    estimators,
+    intervals_of,
+    overall_error,
+)
+from trainlaw.app.terminal.formula import equation_text
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.formulas import Formula, load_formula
+from trainlaw.validate.baselines import title_of
+
+_NULL = "null_compute"
+_PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_NAMES = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
+
+
+def filled(text: str) -> str:
+    """Return the text of a page with its made parts as they are now."""
+    return _PART.sub(lambda found: f"{found[1]}{MADE[found[2]]()}\n{found[3]}", text)
+
+
+def markdown_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _law() -> Formula:
+    return load_formula(BUILT_IN)
+
+
+def _accuracy() -> str:
+    """One row per precision and generation: ours with its spread, the null model, the best baseline."""
+    law = _law()
+    rows = [_row("all runs", _overall(law))]
+    for level in ("precision", "generation"):
+        lines = error_lines(law, level)
+        rows += [_row(f"*{level}* {_NAMES.get(line.name, line.name)}", line) for line in lines]
+    header = ["", "runs", "GPU groups", "trainlaw", "three seeds", "null model", "best baseline"]
+    return markdown_table(header, rows)
+
+
+def _overall(law: Formula) -> ErrorLine:
+    names = estimators(law)
+    groups = error_lines(law, "gpu_group")
+    return ErrorLine(
+        "all",
+        sum(line.rows for line in groups),
+        {name: overall_error(law, name, MACRO) for name in names},
+        tuple(line.name for line in groups),
+        seeds=tuple(law.errors.get("seeds", {}).get(MACRO, ())),
+    )
+
+
+def _row(name: str, line: ErrorLine) -> list[str]:
+    """The lower of our error and that of the best baseline is bold."""
+    ours = line.errors[OURS]
+    others = {key: value for key, value in line.errors.items() if key not in {OURS, _NULL}}
+    best = min((value, key) for key, value in others.items() if math.isfinite(value))
+    mark, other_mark = ("**", "") if ours < best[0] else ("", "**")
+    return [
+        name,
+        f"{line.rows:,}",
+        str(len(line.members)),
+        f"{mark}{ours:.1f} %{mark}",
+        f"{min(line.seeds):.1f} to {max(line.seeds):.1f}" if line.seeds else "-",
+        f"{line.errors[_NULL]:.0f} %",
+        f"{other_mark}{best[0]:.1f} %{other_mark} ({title_of(best[1])})",
+    ]
+
+
+def _worst() -> str:
+    """The classes of runs with the largest errors, for the limitations."""
+    lines = [line for level in ("precision", "generation", "layout") for line in error_lines(_law(), level)]
+    worst = sorted(lines, key=lambda line: -line.errors[OURS])[:5]
+    named = ", ".join(f"{_NAMES.get(line.name, line.name)} ({line.errors[OURS]:.0f} %)" for line in worst)
+    return f"- Predictions differ most from measurements for: {named}."
+
+
+def _intervals() -> str:
+    factors = [(name, known) for name, known, _ in intervals_of(_law()).lines() if math.isfinite(known)]
+    rows = [
+        [name, f"{factor:.2f}", f"{100 / factor:.0f} to {100 * factor:.0f} ms"] for name, factor in factors
+    ]
+    level = f"{100 * LEVEL:.0f} %"
+    return markdown_table(["class of runs", "factor", f"{level} interval of 100 ms"], rows)
+
+
+def _stated() -> str:
+    return f"{show_percent(overall_error(_law(), OURS))} %"
+
+
+def _commands() -> str:
+    """The help of every command, in the order of the command line."""
+    from trainlaw.app.cli import app  # noqa: PLC0415 (only this part needs the command line)
+    from typer.main import get_command  # noqa: PLC0415
+
+    return "\n\n".join(_help(("trainlaw",), get_command(app)))
+
+
+def _help(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    context = command.context_class(command, info_name=path[-1], terminal_width=_HELP_WIDTH)
+    text = command.get_help(context).replace(f"Usage: {path[-1]}", f"Usage: {' '.join(path)}", 1)
+    title = " ".join(path[1:]) or "trainlaw"
+    yield f"{'#' * (1 + min(len(path), 2))} {title}\n\n```text\n{text.rstrip()}\n```"
+    for name, part in getattr(command, "commands", {}).items():
+        yield from _help((*path, name), part)
+
+
+def _python() -> str:
+    """Directives for the exported names of each package, in the order of its layers."""
+    return "\n\n".join(map(_package, _FACES))
+
+
+def _package(face: str) -> str:
+    module = importlib.import_module(face)
+    lines = [f"## {face}", "", (inspect.getdoc(module) or "").split("\n")[0], "", "```{eval-rst}"]
+    for name in module.__all__:
+        item = getattr(module, name)
+        kind = "class" if inspect.isclass(item) else "function" if inspect.isfunction(item) else ""
+        if kind:
+            lines += [f".. auto{kind}:: {face}.{name}"]
+    return "\n".join([*lines, "```"])
+
+
+def _run_columns() -> str:
+    schema = json.loads(resources.files("trainlaw.datasets.data").joinpath("runs.schema.json").read_text())
+    rows = [
+        [f"`{field['name']}`", field["type"], field.get("unit", ""), field.get("description", "")]
+        for field in schema["fields"]
+    ]
+    return markdown_table(["column", "type", "unit", "meaning"], rows)
+
+
+def _terms() -> str:
+    rows = [[words.name, words.sentence.replace("|", "/")] for words in words_of_parts(_law())]
+    return markdown_table(["term", "what it stands for"], rows)
+
+
+def _equation() -> str:
+    return f"```text\n{equation_text(_law())}\n```"
+
+
+_FACES = ("trainlaw", "trainlaw.formulas", "trainlaw.datasets", "trainlaw.evolve", "trainlaw.validate")
+_HELP_WIDTH = 100
+MADE: Mapping[str, Callable[[], str]] = {
+    "accuracy": _accuracy,
+    "commands": _commands,
+    "equation": _equation,
+    "intervals": _intervals,
+    "python": _python,
+    "run-columns": _run_columns,
+    "stated-error": _stated,
+    "terms": _terms,
+    "worst": _worst,
+}

@@ -1,0 +1,121 @@
+"""Takes the pictures of README and documentation from files that the commands write.
+
+Needs Chromium, playwright and Pillow; LibreOffice and pdftoppm for the picture of the workbook, which is
+left as it is without them.
+"""
+
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import printed
+from PIL import Image
+from playwright.sync_api import sync_playwright
+from trainlaw.app.text.html import template_text
+
+PICTURES = Path(__file__).resolve().parent / "pictures"
+_COLOURS = 256  # of a picture's palette: enough for plots, a third of the size
+_WIDTH, _HEIGHT = 1280, 900
+_CLI = {
+    "plans.svg": "trainlaw plan --cnn resnet50 --within 24h --prices prices.csv --plot plans.svg",
+    "scaling.svg": "trainlaw scaling --cnn vgg16 --gpu V100-SXM2-16GB --batch 64 --plot scaling.svg",
+}
+
+
+def take(run: Path | None) -> None:
+    """Take every picture; `run` is a run folder of the default study, None to run it now (minutes)."""
+    run = run.resolve() if run else None
+    with tempfile.TemporaryDirectory() as folder, printed.folder():
+        report = (run or _study(Path(folder))) / "report.html"
+        for name, command in _CLI.items():
+            printed.run(command, printed.Session())
+            shutil.copy(name, PICTURES / name)
+        printed.run("trainlaw export --out law.html", printed.Session())
+        scatter = scatter_of(report.read_text(encoding="utf-8"))
+        (PICTURES / "scatter.svg").write_text(scatter, encoding="utf-8")
+        _photograph(Path("law.html").resolve(), report)
+        printed.run("trainlaw export --out formula.xlsx", printed.Session())
+        _workbook(Path("formula.xlsx"))
+
+
+def _study(folder: Path) -> Path:
+    printed.run(f"trainlaw study --into {folder / 'run'}", printed.Session(slow=True))
+    return folder / "run"
+
+
+def scatter_of(report: str) -> str:
+    """Return the first drawing of a report, predicted against measured, as a file with its own colours."""
+    found = re.search(r"<svg .*?</svg>", report, re.DOTALL)
+    if found is None:
+        raise ValueError("expected a report with a drawing; run trainlaw study")
+    head, _, rest = found[0].partition(">")
+    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    style = "svg{background:Canvas;font-family:system-ui,sans-serif}"
+    return f"{head}><style>{template_text('report.css')}{style}</style>{rest}\n"
+
+
+def _photograph(page: Path, report: Path) -> None:
+    """Take page, report and, side by side, page and predicted against measured."""
+    with sync_playwright() as play:
+        executable = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = play.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        shots = {name: _shot(browser, path) for name, path in (("page", page), ("report", report))}
+        plot = _shot(browser, report, "figure")
+        browser.close()
+    for name, image in shots.items():
+        _save(image, f"{name}.png")
+    left = shots["page"].resize((_WIDTH * 2 // 3, _HEIGHT * 2 // 3), Image.Resampling.LANCZOS)
+    right = plot.resize((plot.width * left.height // plot.height, left.height), Image.Resampling.LANCZOS)
+    both = Image.new("RGB", (left.width + 16 + right.width, left.height), "white")
+    both.paste(left, (0, 0))
+    both.paste(right, (left.width + 16, 0))
+    _save(both, "overview.png")
+
+
+def _shot(browser: Any, path: Path, part: str = "") -> Image.Image:
+    """One screen of a file, or its first element that a selector finds."""
+    page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme="light")
+    page.goto(f"file://{path.resolve()}")
+    page.wait_for_timeout(1000)
+    data = page.locator(part).first.screenshot() if part else page.screenshot()
+    page.close()
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def _workbook(path: Path) -> None:
+    office = shutil.which("soffice") or shutil.which("libreoffice")
+    if office is None or not shutil.which("pdftoppm"):
+        print("workbook.png: left as it is, LibreOffice or pdftoppm is not installed")
+        return
+    profile = f"-env:UserInstallation={Path.cwd().as_uri()}/profile"
+    command = [office, profile, "--headless", "--convert-to", "pdf", str(path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    first = [
+        "pdftoppm",
+        "-r",
+        "180",
+        "-f",
+        "1",
+        "-singlefile",
+        "-png",
+        str(path.with_suffix(".pdf")),
+        "sheet",
+    ]
+    subprocess.run(first, check=True, timeout=600)
+    sheet = Image.open("sheet.png").convert("RGB")
+    # The choices and the prediction; the ranking of all GPUs to the right is too small to read.
+    shown = sheet.crop((0, sheet.height // 18, sheet.width * 2 // 5, sheet.height * 5 // 6))
+    _save(shown, "workbook.png")
+
+
+def _save(image: Image.Image, name: str) -> None:
+    """Write a PNG with a palette, whole or not at all."""
+    image = image.crop((0, 0, image.width, min(image.height, 2 * _HEIGHT)))
+    paletted = image.quantize(_COLOURS, kmeans=1, dither=Image.Dither.NONE)
+    paletted.save(PICTURES / f".{name}", format="PNG", optimize=True)
+    (PICTURES / f".{name}").replace(PICTURES / name)
+    print(f"{name}: {image.width} x {image.height} px, {(PICTURES / name).stat().st_size // 1024} KiB")

@@ -1,0 +1,35 @@
+"""What a study shows while it works, and tables that fit the terminal."""
+
+import sys
+
+import pytest
+from trainlaw.app.terminal.study import shown_fits
+from trainlaw.app.text.tables import fitted_lines, narrow_table
+from trainlaw.validate import StudyProgress
+
+
+def test_fits_are_shown_on_a_terminal_with_the_time_left_and_leave_no_trace(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with shown_fits() as on_fit:
+        on_fit(StudyProgress(1, 6, "fold 1 of 5", "cf9", 10.0, 90.0))
+    first, cleared = capsys.readouterr().err.split("\r")[1:3]
+    assert "fold 1 of 5, hand-derived, 9 terms: about 1 min 30 s left" in first
+    assert len(first) == 59 and not cleared.strip()
+
+
+def test_nothing_is_shown_in_a_pipe(capsys):
+    with shown_fits() as on_fit:
+        assert on_fit is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_tables_and_lines_fit(width):
+    header = ["estimator", "mean over GPU groups", "runs within 25 %", "median over all of the runs"]
+    table = narrow_table(header, [["roofline", "35.1", "34.4", "38.2"]], width)
+    assert max(map(len, table.splitlines())) <= width
+    assert ("\n" in table.split("roofline")[0].strip()) == (width < 80)
+    text = "  (a_long_name + another_name) * 3\n  short"
+    assert max(map(len, fitted_lines(text, 20).splitlines())) <= 20
+    assert fitted_lines(text, 20).split() == text.split()

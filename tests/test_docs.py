@@ -1,0 +1,81 @@
+"""What README.md and the documentation print is what the code prints now, and what they link to exists."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def documentation():
+    """The module docs/pages.py."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    yield importlib.import_module("pages")
+    sys.path.remove(str(ROOT / "docs"))
+
+
+def pages() -> list[str]:
+    found = (path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    return ["README.md", *sorted(found)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages())
+def test_a_page_prints_what_the_code_prints(page, documentation, overwrite_golden):
+    """`python docs/build.py --rewrite` brings the pages up to date, as does --overwrite-golden here."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    current = documentation.current(text)
+    if overwrite_golden:
+        (ROOT / page).write_text(current, encoding="utf-8")
+        text = current
+    assert current == text, "run python docs/build.py --rewrite, and read the difference"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_links_lead_to_files(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [
+        link.split("#")[0] for link in LINK.findall(text) if "://" not in link and not link.startswith("#")
+    ]
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_notebook_is_its_page(documentation):
+    page = documentation.NOTEBOOK
+    assert page.with_suffix(".ipynb").read_text(encoding="utf-8") == documentation.notebook(page.read_text())
+
+
+def test_the_readme_fits_three_screens():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_a_page_with_a_wrong_figure_is_noticed(documentation):
+    page = "```console\n$ trainlaw --version\ntrainlaw 99\n```\n"
+    assert documentation.current(page) != page
+
+
+def test_a_command_that_fails_is_noticed(documentation):
+    with pytest.raises(AssertionError, match="ended with status 2"):
+        documentation.current("```sh\ntrainlaw cnn show no-such-cnn\n```\n")
+
+
+def fenced(kind, *lines):
+    return "\n".join([f"```{kind}", *lines, "```", "", ""])
+
+
+def test_python_output_and_files_of_examples(documentation):
+    python = fenced("python", "x = 2") + fenced("python", "print(x + 1)") + fenced("text", "old")
+    page = documentation.current(python + fenced("console", "$ cat plans.csv | head -n 1"))
+    assert fenced("text", "3") in page
+    assert page.endswith(fenced("console", "$ cat plans.csv | head -n 1", "cnn,gpu,batch_per_gpu,precision"))
+
+
+def test_what_is_not_run_keeps_its_output(documentation):
+    minutes = ["$ trainlaw study   # takes minutes", "old"]
+    page = fenced("console", *minutes, "$ trainlaw profile   # not run: measures this machine", "older")
+    assert documentation.current(page) == page
