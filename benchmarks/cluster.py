@@ -4,7 +4,7 @@ python -m benchmarks.cluster [--split gpu] [--seeds 3] [--latency-ms 5] [--megab
 
 One fold of the default table is fitted here by every estimator for the times; tables, tasks and results are
 pickled for the sizes. The simulation hands tasks out in the order of a study: folds first, then generations
-that are held out, which wait for the folds; the search on all rows runs beside both.
+that are held out, which wait for the folds; the search on all rows runs meanwhile.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _task(split, name, factory, rows, shared) -> FoldTask:
 
 
 def simulated(load: Load, workers: int, latency_s: float, byte_per_s: float) -> tuple[float, float]:
-    """Return seconds and bytes moved of a study on so many workers."""
+    """Return seconds and bytes moved of a study on a number of workers."""
     # Workers pass the table on, so its copies double in each round.
     rounds = int(np.ceil(np.log2(workers + 1)))
     ready = rounds * load.table_bytes / byte_per_s
