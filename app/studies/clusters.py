@@ -27,6 +27,7 @@ _TASKS_IN_FLIGHT = 1_000
 # A task's worker may die this often: on machines that are taken away, that says nothing about the task.
 _DEATHS_ALLOWED = 10
 _SECONDS_TO_CONNECT = 30.0
+_SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
 _MOST_LOCAL_WORKERS = 256
 _LOCAL = "local:"
 #: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
@@ -144,8 +145,11 @@ def _client(cluster: str) -> Iterator[Any]:
     """Give a client of the cluster, which ends with the block where it was started here."""
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
-    quiet = {"distributed.scheduler.allowed-failures": _DEATHS_ALLOWED, "distributed.logging": {}}
-    with dask.config.set(quiet), _started(cluster, distributed, dask) as address:
+    patient = {
+        "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
+        "distributed.deploy.lost-worker-timeout": f"{_SECONDS_TO_RETURN}s",
+    }
+    with dask.config.set(patient), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -162,9 +166,12 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
     if "://" in cluster:
         yield cluster
     elif cluster.startswith(_LOCAL):
+        number = local_workers(cluster)
         with distributed.LocalCluster(
-            n_workers=local_workers(cluster), threads_per_worker=1, dashboard_address=None
+            n_workers=number, threads_per_worker=1, dashboard_address=None
         ) as local:
+            # A worker that dies while it starts is not started again unless a number is kept up.
+            local.adapt(minimum=number, maximum=number)
             yield local
     else:
         with _queue(Path(cluster), dask) as jobs:
