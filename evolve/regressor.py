@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
+from trainlaw.evolve.notebooks import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
 from trainlaw.evolve.search.loop import Progress, SearchState, run, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
@@ -37,7 +38,7 @@ class FormulaRegressor(FittedViews):
     settings : SearchSettings, optional
         Settings of the search; None for the defaults.
     progress : callable, optional
-        Called with a `Progress` after each generation.
+        Called with a `Progress` after each generation; None shows a bar in a notebook, nothing elsewhere.
     executor : Executor, optional
         Where the islands advance, as defined by `concurrent.futures` (`settings.islands` says how many there
         are); None for this process.
@@ -133,7 +134,7 @@ class FormulaRegressor(FittedViews):
         elsewhere = None
         if self.executor is not None:
             elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
-        state = run(state, problem, self.progress, save, elsewhere)
+        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere)
         self._conclude(problem, state, self.scope or self._default_scope(sums))
         return self
 
