@@ -1,6 +1,7 @@
 """`trainlaw study`, `compare` and `validate`: fit formulas to measured runs and estimate held-out errors."""
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -149,6 +150,7 @@ def _run_study(
     """
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
+    from trainlaw.app.studies.interrupts import uninterrupted
     from trainlaw.app.studies.study import study_table
     from trainlaw.app.terminal.study import print_kept, print_resumed, shown_progress, study_text
     from trainlaw.validate.journal import Journal
@@ -165,10 +167,14 @@ def _run_study(
             "workers": cluster or workers,
             "seconds": round(time.monotonic() - began, 1),
         }
-        with new_run_folder(place.target, place.may_replace, place.working) as folder:
+        with ExitStack() as stack:
+            folder = stack.enter_context(new_run_folder(place.target, place.may_replace, place.working))
             write_run_files(outcome, folder, circumstances)
-        if not outcome.missing:
-            journal.remove()
+            # A signal between the two would call a finished study unfinished.
+            with uninterrupted():
+                stack.close()
+                if not outcome.missing:
+                    journal.remove()
     except KeyboardInterrupt:
         print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED) from None

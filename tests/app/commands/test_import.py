@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -329,24 +328,6 @@ def test_results_of_timm(tmp_path, amp):
     table, said = imported(path, ["amp"])
     assert "gpu=RTX 3090" in said
     assert_same(table, own.assign(cnn=own["cnn"].replace({"resnet50": "timm/resnet50"})))
-
-
-def test_the_example_of_the_documentation_is_true(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
-    blocks = [
-        "\n".join(line[4:] for line in block.splitlines())
-        for block in re.findall(r"(?:^(?: {4}.*)?\n)+", page, re.MULTILINE)
-        if block.strip()
-    ]
-    table, asked, command = blocks[1].strip("\n"), blocks[2].strip("\n"), blocks[3].strip()
-    monkeypatch.chdir(tmp_path)
-    Path("my-runs.csv").write_text(table + "\n", encoding="utf-8")
-    first = run("my-runs.csv")
-    assert asked in first.stdout
-    printed = shlex.split(first.stderr.partition("(replace each CHOICE): ")[2])
-    assert [word.replace("CHOICE", "A100-SXM4-80GB") for word in printed] == shlex.split(command)
-    assert run(*shlex.split(command)[3:]).exit_code == 0
-    assert len(read_runs(Path("my-runs-imported.csv"))) == 4
 
 
 @pytest.mark.parametrize(
