@@ -28,6 +28,7 @@ OPTIONS = (
 COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv")
 MOST_SECONDS = 5.0
 MOST_KILLS = 2  # then a study may end
+LEAST_PAUSE_SECONDS = 1.5
 RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
 
 
@@ -163,7 +164,9 @@ def try_worker_deaths(
         folder, deaths = trials.folder(), 0
         process = start(folder, *options)
         while process.poll() is None:
-            time.sleep(generator.uniform(0.04, 0.08) * trials.seconds)
+            # A new worker needs a second to start; dask gives a task up when ten of its workers have died.
+            pause = generator.uniform(0.04, 0.08) * trials.seconds
+            time.sleep(max(pause, LEAST_PAUSE_SECONDS) if options else pause)
             workers = workers_of(process.pid)
             if workers and process.poll() is None:
                 os.kill(generator.choice(workers), signal.SIGKILL)
