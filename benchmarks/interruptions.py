@@ -32,9 +32,9 @@ LEAST_PAUSE_SECONDS = 1.5
 RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
 
 
-def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, *options: str, out: Sequence[str] = ("--out", "run")) -> subprocess.Popen[bytes]:
     """Start a study of `folder`/runs.csv into `folder`/run, in a new session."""
-    command = [sys.executable, "-m", "trainlaw", "study", "runs.csv", "--out", "run", *OPTIONS, *options]
+    command = [sys.executable, "-m", "trainlaw", "study", "runs.csv", *out, *OPTIONS, *options]
     with (folder / "log.txt").open("a") as log:
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 
@@ -180,10 +180,10 @@ def try_cluster_deaths(trials: Trials, count: int, generator: random.Random) -> 
 
 
 def try_pairs(trials: Trials, count: int, generator: random.Random) -> None:
-    """Start two studies into one folder at the same time: both must end with complete results."""
+    """Start two studies at the same time, so that both want the next free folder: both must be complete."""
     for number in range(count):
         folder = trials.folder()
-        both = [start(folder) for _ in range(2)]
+        both = [start(folder, out=()) for _ in range(2)]
         ended = [process.wait() for process in both]
         results = sorted(path.parent.name for path in folder.glob("*/formula.json"))
         equal = {b"".join((folder / name / item).read_bytes() for item in COMPARED) for name in results}
