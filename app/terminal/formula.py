@@ -28,7 +28,7 @@ from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import narrow_table, text_table
+from trainlaw.app.text.tables import fitted_lines, narrow_table, text_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.expression import additive_terms
@@ -64,7 +64,8 @@ def short_text(formula: Formula, origin: str, run: RunTable) -> str:
     parts = [origin, "", equation_text(formula), "", shares_text(formula, run, _LARGEST_TERMS)]
     if error_lines(formula, BY_CNN):
         parts += ["", headline(formula), *class_errors(formula), *support_lines(formula)]
-    return "\n".join([*parts, "", "`trainlaw show --all` explains every term and symbol"])
+    parts += ["", "`trainlaw show --all` explains every term and symbol"]
+    return fitted_lines("\n".join(parts))
 
 
 def class_errors(formula: Formula, levels: Sequence[str] = KEPT) -> list[str]:
