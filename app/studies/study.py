@@ -1,44 +1,33 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, OURS, SEED, SOURCES, errors_json, overall_error
+from trainlaw.app.models.errors import BY_GPU, OURS, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import task_pool
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.interrupts import uninterrupted
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind, StudyRows
+from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome, term_returns
-from trainlaw.app.studies.search import (
-    Evolution,
-    Signals,
-    TaskPool,
-    search_all_rows,
-    searched_on_all_rows,
-)
+from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.splits import (
-    defined_splits,
-    evaluated_splits,
     held_out_unit,
     platform_matrices,
-    platforms_of,
 )
 from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     Formula,
     InputError,
@@ -53,22 +42,16 @@ from trainlaw.validate import (
     EstimatorFactory,
     JointRange,
     LevelError,
-    MeasuredRates,
     RefittedFormula,
     Split,
-    StudyProgress,
     StudyResult,
     calibration_levels,
-    read_rates,
     run_study,
 )
 from trainlaw.validate.applicability import KEY
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.support import supporting_sources
-
-_PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
-_LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 
 def readable_formulas(
@@ -111,23 +94,6 @@ _GIVEN = (
     "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
     "seen these runs"
 )
-
-OnStart = Callable[[Signals, int], None]
-OnFit = Callable[[StudyProgress], None]
-
-
-@dataclass(frozen=True)
-class _Material:
-    """What a study works on: its kind, rows, splits, baselines (and those absent), and achieved rates."""
-
-    definition: StudyDefinition
-    kind: StudyKind[Any]
-    table: MeasuredTable
-    rows: StudyRows
-    splits: tuple[Split, ...]
-    baselines: Mapping[str, EstimatorFactory]
-    absent: Mapping[str, str]
-    rates: tuple[MeasuredRates, ...]
 
 
 @dataclass(frozen=True)
@@ -174,13 +140,13 @@ def study_table(
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
     """
     try:
-        material = _searchable(_material(table, definition, STUDY_KINDS[definition.of]))
+        material = searchable(material_of(table, definition, STUDY_KINDS[definition.of]))
     except InputError as error:
         advice = calibration_advice(table, definition, None)
         raise InputError(f"{error}; {advice}" if advice else str(error)) from None
     kept = Journal() if journal is None else journal
     with task_pool(workers, cluster) as pool:
-        searched = _search(material, pool, on_start, on_fit, kept)
+        searched = search(material, pool, on_start, on_fit, kept)
     # Without a journal, what took minutes would be lost.
     with uninterrupted() if journal is None else nullcontext():
         return _outcome(_evolved(searched, material), material)
@@ -199,7 +165,7 @@ def score_formula(
     Raises InputError where the formula has no finite, positive time for a run of the table.
     """
     kind = _kind_for(formula, definition)
-    material = _material(table, replace(definition, of=kind.name), kind)
+    material = material_of(table, replace(definition, of=kind.name), kind)
     return _outcome(_given(formula, material, refit, on_fit), material)
 
 
@@ -210,176 +176,7 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
     return next((kind for kind in same_table if kind.scope == formula.scope), same_table[0])
 
 
-def _material(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> _Material:
-    rows = kind.rows(table)
-    splits = evaluated_splits(
-        defined_splits(definition, rows.labels, table.name), rows.evaluated, rows.labels
-    )
-    for label in definition.by:
-        platforms_of(rows.labels, label)
-    rates = read_rates(Path(definition.rates)) if definition.rates else ()
-    present, absent = kind.available_baselines(definition.against)
-    return _Material(definition, kind, table, rows, splits, present, absent, rates)
-
-
-def _searchable(material: _Material) -> _Material:
-    """The material, with another kind where the rows do not fit; what was not asked for is as it is there."""
-    kind, definition = material.kind, material.definition
-    if kind.fits is None or kind.fits(material.rows):
-        return material
-    other = STUDY_KINDS[kind.otherwise]
-    defaults = {**asdict(StudyDefinition()), **other.defaults}
-    changed = {
-        name: defaults[name] for name, value in kind.defaults.items() if getattr(definition, name) == value
-    }
-    return replace(material, kind=other, definition=replace(definition, of=other.name, **changed))
-
-
-def _estimator(material: _Material, seed: int) -> Callable[[], Evolution]:
-    """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
-    # Two populations that exchange their best differ less from seed to seed than one of the same size.
-    settings = SearchSettings(
-        evaluations=material.definition.evaluations, random_seed=seed, islands=2, population=200
-    )
-    return material.kind.search(material.rows, settings)
-
-
-_WholeSearch = Future[dict[str, object]]
-
-
-@dataclass(frozen=True)
-class _Searched:
-    """What the searches found, as they found it."""
-
-    formula: Formula
-    front: ParetoFront
-    repeats: tuple[Formula, ...]
-    result: StudyResult
-    cut_short: bool
-    new_generations: StudyResult | None = None
-
-
-def _search(
-    material: _Material, pool: TaskPool, on_start: OnStart, on_fit: OnFit, journal: Journal
-) -> _Searched:
-    definition, signals = material.definition, pool.signals
-    others = {f"{SEED}{seed}": _estimator(material, seed) for seed in _other_seeds(definition)}
-    estimators = {OURS: _estimator(material, definition.seed), **others, **material.baselines}
-    generations = _generation_splits(material)
-    searches = len(material.splits) * definition.seeds + len(generations) + 1 + definition.repeats
-    on_start(signals, definition.evaluations * searches)
-    on_all_rows, *repeated = (
-        _on_all_rows(material, definition.seed + step, pool, journal)
-        for step in range(definition.repeats + 1)
-    )
-    count = partial(_counted, pool, definition.evaluations)
-    result = _fitted(
-        material, material.splits, estimators, pool, progress=partial(count, on_fit), journal=journal
-    )
-    by_generation = None
-    if generations and not result.missing_splits:
-        ours = {OURS: estimators[OURS]}
-        by_generation = _fitted(
-            material, generations, ours, pool, progress=partial(count, None), journal=journal
-        )
-    interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
-    (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
-    repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
-    return _Searched(formula, front, repeats, result, cut_short, by_generation)
-
-
-def _fitted(
-    material: _Material,
-    splits: Sequence[Split],
-    estimators: Mapping[str, EstimatorFactory],
-    pool: TaskPool,
-    **options: Any,
-) -> StudyResult:
-    rows = material.rows
-    return run_study(
-        rows.X, rows.seconds, rows.labels, splits, estimators,
-        workers=pool.workers, executor=pool.executor, **options,
-    )  # fmt: skip
-
-
-def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
-    """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
-    if pool.remote and progress.estimator.startswith(OURS):
-        pool.signals.tried.value += evaluations
-    if on_fit is not None:
-        on_fit(progress)
-
-
-def _other_seeds(definition: StudyDefinition) -> range:
-    """The random seeds of a study beyond its first."""
-    return range(definition.seed + 1, definition.seed + definition.seeds)
-
-
-def _generation_splits(material: _Material) -> tuple[Split, ...]:
-    """The splits that hold out generations whole, for the interval of a GPU of a new one; none if too few."""
-    labels, kind = material.rows.labels, material.kind
-    if not kind.has_levels or held_out_unit(material.definition) != BY_GPU or "layout" not in labels:
-        return ()
-    if labels["generation"].nunique() < _LEAST_GENERATIONS:
-        return ()
-    wanted = replace(material.definition, split="generation", held_out="")
-    return evaluated_splits(
-        defined_splits(wanted, labels, material.table.name), material.rows.evaluated, labels
-    )
-
-
-def _on_all_rows(material: _Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:
-    """Start the search on all rows with this random seed, or take what an earlier run found."""
-    task, rows = f"all rows, seed {seed}", material.rows
-    if task in journal:
-        known = _WholeSearch()
-        known.set_result(journal[task])
-        return known
-
-    def keep(future: _WholeSearch) -> None:
-        ended = not pool.signals.stop.value and not future.cancelled() and future.exception() is None
-        # A full disk is reported where the study itself writes next.
-        with suppress(OSError):
-            if ended:
-                journal.keep(task, future.result())
-
-    future = pool.executor.submit(
-        search_all_rows,
-        _estimator(material, seed),
-        rows.X,
-        rows.seconds,
-        rows.groups,
-        rows.labels.astype(str),
-    )
-    future.add_done_callback(keep)
-    return future
-
-
-def _finish(
-    on_all_rows: _WholeSearch, signals: Signals, interrupted: bool
-) -> tuple[tuple[Formula, ParetoFront], bool]:
-    """Wait for the search on all rows, or end it early on an interrupt; return also whether it was.
-
-    KeyboardInterrupt where it has nothing yet.
-    """
-    cut_short = interrupted and not on_all_rows.done()
-    if not cut_short:
-        try:
-            return _result(on_all_rows), False
-        except KeyboardInterrupt:
-            cut_short = True
-    signals.stop.value = True
-    try:
-        return _result(on_all_rows, _PATIENCE_SECONDS), True
-    except TimeoutError:
-        raise KeyboardInterrupt from None
-
-
-def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tuple[Formula, ParetoFront]:
-    return searched_on_all_rows(on_all_rows.result(limit_seconds))
-
-
-def _evolved(searched: _Searched, material: _Material) -> _Found:
+def _evolved(searched: Searched, material: Material) -> _Found:
     """Make what the searches found readable; those of an interrupted study only where that is quick."""
     hurries = searched.cut_short or bool(searched.result.missing_splits)
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
@@ -411,7 +208,7 @@ def _open_properties(formula: Formula) -> list[str]:
     return [item.statement for item in proved_properties(formula) if not item.proved]
 
 
-def _levels(result: StudyResult, material: _Material) -> tuple[LevelError, ...]:
+def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
     """The error by what is known of the target GPU; empty where no GPU was held out."""
     by_gpu = held_out_unit(material.definition) == BY_GPU
     if not len(result.predictions) or not material.kind.has_levels or not by_gpu:
@@ -438,7 +235,7 @@ class GivenFormula:
         return feature_rows(X, names, self.cnn_layers).predict(self.formula)
 
 
-def _given(formula: Formula, material: _Material, refit: bool, on_fit: OnFit | None) -> _Found:
+def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | None) -> _Found:
     """Evaluate a formula of the user in every split, fitted again or as it is."""
     check_features(formula)
     rows = material.rows
@@ -463,7 +260,7 @@ def _given(formula: Formula, material: _Material, refit: bool, on_fit: OnFit | N
     )
 
 
-def _labels(own_rows: FormulaRows, material: _Material) -> Mapping[str, np.ndarray] | None:
+def _labels(own_rows: FormulaRows, material: Material) -> Mapping[str, np.ndarray] | None:
     """The labels of grouped constants, where a row of the formula is a run."""
     return (
         None
@@ -487,7 +284,7 @@ def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) ->
         )
 
 
-def _outcome(found: _Found, material: _Material) -> StudyOutcome:
+def _outcome(found: _Found, material: Material) -> StudyOutcome:
     """Put together what a study leaves behind, whatever its formula is from."""
     definition, rows = material.definition, material.rows
     missing = _missing(found, material.splits)
@@ -510,7 +307,7 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
     )
     folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
-    search = _estimator(material, definition.seed) if definition.search_by_platform else None
+    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
     return StudyOutcome(
         formula=delivered,
         front=ParetoFront((score,)) if found.front is None else found.front,
@@ -531,14 +328,14 @@ def _outcome(found: _Found, material: _Material) -> StudyOutcome:
     )
 
 
-def _joint_range(columns: Mapping[str, np.ndarray], material: _Material) -> dict[str, object]:
+def _joint_range(columns: Mapping[str, np.ndarray], material: Material) -> dict[str, object]:
     """The joint range of the used features; empty where nothing varies, as in a law of constants alone."""
     if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
         return {}
     return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}
 
 
-def _support(formula: Formula, own_rows: FormulaRows, material: _Material) -> dict[str, object]:
+def _support(formula: Formula, own_rows: FormulaRows, material: Material) -> dict[str, object]:
     """The sources that support each time of the formula, for the errors; {} where there is one source."""
     sources = material.rows.labels.get("source", pd.Series(dtype=str))
     if sources.nunique() < 2 or material.rows.cnn_layers is not None:
@@ -546,7 +343,7 @@ def _support(formula: Formula, own_rows: FormulaRows, material: _Material) -> di
     return {SOURCES: supporting_sources(formula, own_rows, sources)}
 
 
-def _verdict(delivered: Formula, found: _Found, material: _Material) -> tuple[str, ...]:
+def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str, ...]:
     """What is to be read first; on a study of a given formula no advice to calibrate."""
     is_evolved = found.front is not None
     lines = verdict_lines(delivered, found.result, is_evolved)
@@ -555,7 +352,7 @@ def _verdict(delivered: Formula, found: _Found, material: _Material) -> tuple[st
     return (*lines, advice) if advice else lines
 
 
-def _facts(material: _Material, further: Mapping[str, object]) -> dict[str, object]:
+def _facts(material: Material, further: Mapping[str, object]) -> dict[str, object]:
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
     table, definition, labels = material.table, material.definition, material.rows.labels
     precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
@@ -597,7 +394,7 @@ _HELD_OUT = {
 }
 
 
-def _protocol(found: _Found, material: _Material) -> str:
+def _protocol(found: _Found, material: Material) -> str:
     """How the error was measured, as text."""
     splits = len(material.splits)
     finished = splits - len(found.result.missing_splits)

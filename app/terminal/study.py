@@ -15,7 +15,7 @@ from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.studies.search import Signals
-from trainlaw.app.studies.study import OnFit, OnStart
+from trainlaw.app.studies.searches import OnFit, OnStart
 from trainlaw.app.terminal.formula import (
     class_errors,
     equation_text,

@@ -7,13 +7,13 @@ import pytest
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import StudyRows
+from trainlaw.app.studies.material import material_of, searchable
 from trainlaw.app.studies.skeleton import (
     BRACKETS,
     SKELETON_NAMES,
     SkeletonSearch,
     fits_skeleton,
 )
-from trainlaw.app.studies.study import _material, _searchable
 from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import SECOND, infer_unit, variables
@@ -85,10 +85,10 @@ def test_a_cpu_is_searched_freely(rows):
 )
 def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatch, given, expected):
     asked = definition_of({"against": "null_compute", "folds": 3, **given}, "here")
-    material = _material(table, asked, STUDY_KINDS["runs"])
-    assert _searchable(material) is material
+    material = material_of(table, asked, STUDY_KINDS["runs"])
+    assert searchable(material) is material
     monkeypatch.setattr("trainlaw.app.studies.kinds.whole_runs.fits_skeleton", lambda X: False)
-    changed = _searchable(material)
+    changed = searchable(material)
     assert changed.kind is STUDY_KINDS["free-runs"]
     assert changed.rows is material.rows
     assert asdict(changed.definition) == {**asdict(asked), "of": "free-runs", **expected}

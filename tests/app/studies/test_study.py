@@ -18,7 +18,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, is_interrupted
 from trainlaw.app.inputs.tables import find_table
 from trainlaw.app.report.run_files import write_run_files
-from trainlaw.app.studies import interrupts, study
+from trainlaw.app.studies import interrupts, searches
 from trainlaw.app.studies.definition import definition_of, study_identity
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
@@ -185,7 +185,7 @@ class InterruptAfterFirstFold:
 @pytest.mark.slow
 def test_finished_folds_survive_an_interrupt(quick_studies, small_table, tmp_path, monkeypatch):
     # A busy machine may need more time than a person waits.
-    monkeypatch.setattr(study, "_PATIENCE_SECONDS", 300.0)
+    monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 300.0)
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
     outcome = study_table(
@@ -203,10 +203,10 @@ def test_finished_folds_survive_an_interrupt(quick_studies, small_table, tmp_pat
 
 
 def test_a_search_that_has_nothing_in_time_is_given_up(monkeypatch):
-    monkeypatch.setattr(study, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 0.01)
     signals = SimpleNamespace(stop=SimpleNamespace(value=False))
     with pytest.raises(KeyboardInterrupt):
-        study._finish(Future(), signals, interrupted=True)
+        searches._finish(Future(), signals, interrupted=True)
     assert signals.stop.value
 
 

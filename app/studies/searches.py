@@ -1,0 +1,192 @@
+"""The searches of a study: one per fold and seed, one per baseline and fold, and those on all rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from trainlaw.app.models.errors import BY_GPU, OURS, SEED
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.material import Material
+from trainlaw.app.studies.search import (
+    Evolution,
+    Signals,
+    TaskPool,
+    search_all_rows,
+    searched_on_all_rows,
+)
+from trainlaw.app.studies.splits import (
+    defined_splits,
+    evaluated_splits,
+    held_out_unit,
+)
+from trainlaw.evolve import SearchSettings
+from trainlaw.formulas import (
+    Formula,
+    ParetoFront,
+)
+from trainlaw.validate import (
+    EstimatorFactory,
+    Split,
+    StudyProgress,
+    StudyResult,
+    run_study,
+)
+from trainlaw.validate.journal import Journal
+
+_PATIENCE_SECONDS = 1.5  # an interrupted search stops after the generation that it is in
+_LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
+
+OnStart = Callable[[Signals, int], None]
+OnFit = Callable[[StudyProgress], None]
+
+
+def estimator_of(material: Material, seed: int) -> Callable[[], Evolution]:
+    """Return what makes the estimator that evolves the formula; it can be sent to a worker."""
+    # Two populations that exchange their best differ less from seed to seed than one of the same size.
+    settings = SearchSettings(
+        evaluations=material.definition.evaluations, random_seed=seed, islands=2, population=200
+    )
+    return material.kind.search(material.rows, settings)
+
+
+_WholeSearch = Future[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What the searches found, as they found it."""
+
+    formula: Formula
+    front: ParetoFront
+    repeats: tuple[Formula, ...]
+    result: StudyResult
+    cut_short: bool
+    new_generations: StudyResult | None = None
+
+
+def search(
+    material: Material, pool: TaskPool, on_start: OnStart, on_fit: OnFit, journal: Journal
+) -> Searched:
+    """Search in every fold and on all rows, or take what the journal has of an earlier run.
+
+    on_start : called once with the pool's signals and the number of formulas to be tried. on_fit : called
+    after each fit of a fold. KeyboardInterrupt where nothing was found before an interruption.
+    """
+    definition, signals = material.definition, pool.signals
+    others = {f"{SEED}{seed}": estimator_of(material, seed) for seed in _other_seeds(definition)}
+    estimators = {OURS: estimator_of(material, definition.seed), **others, **material.baselines}
+    generations = _generation_splits(material)
+    searches = len(material.splits) * definition.seeds + len(generations) + 1 + definition.repeats
+    on_start(signals, definition.evaluations * searches)
+    on_all_rows, *repeated = (
+        _on_all_rows(material, definition.seed + step, pool, journal)
+        for step in range(definition.repeats + 1)
+    )
+    count = partial(_counted, pool, definition.evaluations)
+    result = _fitted(
+        material, material.splits, estimators, pool, progress=partial(count, on_fit), journal=journal
+    )
+    by_generation = None
+    if generations and not result.missing_splits:
+        ours = {OURS: estimators[OURS]}
+        by_generation = _fitted(
+            material, generations, ours, pool, progress=partial(count, None), journal=journal
+        )
+    interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
+    (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
+    repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
+    return Searched(formula, front, repeats, result, cut_short, by_generation)
+
+
+def _fitted(
+    material: Material,
+    splits: Sequence[Split],
+    estimators: Mapping[str, EstimatorFactory],
+    pool: TaskPool,
+    **options: Any,
+) -> StudyResult:
+    rows = material.rows
+    return run_study(
+        rows.X, rows.seconds, rows.labels, splits, estimators,
+        workers=pool.workers, executor=pool.executor, **options,
+    )  # fmt: skip
+
+
+def _counted(pool: TaskPool, evaluations: int, on_fit: OnFit | None, progress: StudyProgress) -> None:
+    """Pass progress on; workers elsewhere cannot count what they try, so it is added after each search."""
+    if pool.remote and progress.estimator.startswith(OURS):
+        pool.signals.tried.value += evaluations
+    if on_fit is not None:
+        on_fit(progress)
+
+
+def _other_seeds(definition: StudyDefinition) -> range:
+    """The random seeds of a study beyond its first."""
+    return range(definition.seed + 1, definition.seed + definition.seeds)
+
+
+def _generation_splits(material: Material) -> tuple[Split, ...]:
+    """The splits that hold out generations whole, for the interval of a GPU of a new one; none if too few."""
+    labels, kind = material.rows.labels, material.kind
+    if not kind.has_levels or held_out_unit(material.definition) != BY_GPU or "layout" not in labels:
+        return ()
+    if labels["generation"].nunique() < _LEAST_GENERATIONS:
+        return ()
+    wanted = replace(material.definition, split="generation", held_out="")
+    return evaluated_splits(
+        defined_splits(wanted, labels, material.table.name), material.rows.evaluated, labels
+    )
+
+
+def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal) -> _WholeSearch:
+    """Start the search on all rows with this random seed, or take what an earlier run found."""
+    task, rows = f"all rows, seed {seed}", material.rows
+    if task in journal:
+        known = _WholeSearch()
+        known.set_result(journal[task])
+        return known
+
+    def keep(future: _WholeSearch) -> None:
+        ended = not pool.signals.stop.value and not future.cancelled() and future.exception() is None
+        # A full disk is reported where the study itself writes next.
+        with suppress(OSError):
+            if ended:
+                journal.keep(task, future.result())
+
+    future = pool.executor.submit(
+        search_all_rows,
+        estimator_of(material, seed),
+        rows.X,
+        rows.seconds,
+        rows.groups,
+        rows.labels.astype(str),
+    )
+    future.add_done_callback(keep)
+    return future
+
+
+def _finish(
+    on_all_rows: _WholeSearch, signals: Signals, interrupted: bool
+) -> tuple[tuple[Formula, ParetoFront], bool]:
+    """Wait for the search on all rows, or end it early on an interrupt; return also whether it was.
+
+    KeyboardInterrupt where it has nothing yet.
+    """
+    cut_short = interrupted and not on_all_rows.done()
+    if not cut_short:
+        try:
+            return _result(on_all_rows), False
+        except KeyboardInterrupt:
+            cut_short = True
+    signals.stop.value = True
+    try:
+        return _result(on_all_rows, _PATIENCE_SECONDS), True
+    except TimeoutError:
+        raise KeyboardInterrupt from None
+
+
+def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tuple[Formula, ParetoFront]:
+    return searched_on_all_rows(on_all_rows.result(limit_seconds))
