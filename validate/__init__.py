@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         grouped_k_fold,
         leave_one_group_out,
         listed_splits,
+        pairs_of_folds,
         splits_by_name,
     )
     from trainlaw.validate.study import StudyProgress, run_pair_study, run_study
@@ -55,6 +56,7 @@ __all__ = [
     "grouped_k_fold",
     "leave_one_group_out",
     "listed_splits",
+    "pairs_of_folds",
     "read_rates",
     "run_pair_study",
     "run_study",
@@ -83,6 +85,7 @@ _HOMES = {
     "grouped_k_fold": "splits",
     "leave_one_group_out": "splits",
     "listed_splits": "splits",
+    "pairs_of_folds": "splits",
     "splits_by_name": "splits",
     "StudyProgress": "study",
     "run_pair_study": "study",

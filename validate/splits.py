@@ -142,6 +142,30 @@ def grouped_k_fold(groups: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split,
     )
 
 
+def pairs_of_folds(groups: npt.ArrayLike, others: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split, ...]:
+    """Return one split per pair of a part of the groups and a part of the others, each in `k` parts.
+
+    groups, others : for example GPU groups and base CNNs, shape (n_runs,). seed : as for `grouped_k_fold`.
+    Test rows have a label of each part, training rows of neither; pairs without test or training rows are
+    omitted.
+
+    >>> found = pairs_of_folds(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"], k=2)
+    >>> [(s.held_out, s.train.tolist(), s.test.tolist()) for s in found]
+    [(('T4', 'vgg'), [2], [0]), (('V100', 'lenet'), [0], [2])]
+    """
+    first, second = _labels(groups, "group"), _labels(others, "group")
+    if len(first) != len(second):
+        raise InputError(f"expected two labels per run, got {len(first)} and {len(second)}")
+    splits = []
+    for one in grouped_k_fold(first, min(k, len(np.unique(first))), seed):
+        for other in grouped_k_fold(second, min(k, len(np.unique(second))), seed):
+            test = np.intersect1d(one.test, other.test)
+            train = np.intersect1d(one.train, other.train)
+            if len(test) and len(train):
+                splits.append(Split(f"{one.name} + {other.name}", train, test, one.held_out + other.held_out))
+    return tuple(splits)
+
+
 def leave_pairs_out(groups: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Split, ...]:
     """Return one split per pair of labels that occurs; both labels are unknown to the fit.
 

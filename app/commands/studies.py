@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _EXIT_INTERRUPTED = 130
 _SPLIT_HELP = (
-    "What is held out: gpu-folds (default), cnn-folds, gpu (leave-one-gpu-out), gpu-5-fold, cnn, cnn-family, "
-    "both, source, harness, generation, threads, newest, or list with --held-out."
+    "What is held out: gpu-folds (default), cnn-folds, both-folds, gpu (leave-one-gpu-out), gpu-5-fold, cnn, "
+    "cnn-family, both, source, harness, generation, threads, newest, or list with --held-out."
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import OURS
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
+from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import read_toml
@@ -21,6 +21,7 @@ from trainlaw.validate import (
     cross_platform,
     grouped_k_fold,
     listed_splits,
+    pairs_of_folds,
     splits_by_name,
 )
 
@@ -42,6 +43,8 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
     if definition.split in (GPU_FOLDS, CNN_FOLDS):
         keys = labels["gpu_group" if definition.split == GPU_FOLDS else "cnn_base"]
         return grouped_k_fold(keys, min(definition.folds, keys.nunique()), definition.seed)
+    if definition.split == BOTH_FOLDS:
+        return pairs_of_folds(labels["gpu_group"], labels["cnn_base"], definition.folds, definition.seed)
     if definition.split == OWN_LIST:
         return _listed(Path(definition.held_out), labels)
     return splits_by_name(definition.split, labels)

@@ -16,7 +16,7 @@ from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import task_pool
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.interrupts import uninterrupted
-from trainlaw.app.studies.kinds import CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome, term_returns
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
@@ -381,6 +381,7 @@ _HELD_OUT = {
     GPU_FOLDS: "folds over GPU groups, each group held out once",
     "gpu-5-fold": "folds over GPU groups, each group held out once",
     CNN_FOLDS: "folds over architectures, each held out once; the GPUs are known",
+    BOTH_FOLDS: "pairs of a part of the GPU groups and a part of the architectures, both new",
     "gpu": "GPU groups, each held out once",
     "cnn": "architectures, each held out once; the GPUs are known",
     "cnn-family": "families of architectures, each held out once; the GPUs are known",

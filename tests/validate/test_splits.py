@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError, UnknownNameError
 from trainlaw.validate import Split, grouped_k_fold, leave_one_group_out, listed_splits, splits_by_name
-from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, newest_out
+from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, newest_out, pairs_of_folds
 
 LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
 
@@ -54,6 +54,16 @@ def test_pairs_leave_neither_label_in_training(pairs):
         assert all(pairs[row] == (group, other) for row in split.test)
         assert all(pairs[row][0] != group and pairs[row][1] != other for row in split.train)
         assert {row for row, pair in enumerate(pairs) if pair == (group, other)} == set(split.test.tolist())
+
+
+def test_pairs_of_folds_hold_out_every_run_once_with_both_its_labels():
+    groups, others = list("aabbccdd") * 3, list("vwxyz") * 4 + list("vwxy")
+    found = pairs_of_folds(groups, others, 2)
+    for split in found:
+        held_out = set(split.held_out)
+        assert all({groups[row], others[row]} <= held_out for row in split.test)
+        assert not any({groups[row], others[row]} & held_out for row in split.train)
+    assert sorted(row for split in found for row in split.test.tolist()) == list(range(len(groups)))
 
 
 def test_newest_out_trains_on_the_past():
@@ -111,6 +121,8 @@ def test_a_single_group_cannot_be_held_out():
         grouped_k_fold(["a", "b"], 3)
     with pytest.raises(InputError, match="two labels per run"):
         leave_pairs_out(["a", "b"], ["x"])
+    with pytest.raises(InputError, match="two labels per run"):
+        pairs_of_folds(["a", "b"], ["x"], 2)
 
 
 def test_a_split_cannot_overlap_or_be_empty_or_change():

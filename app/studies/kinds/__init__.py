@@ -22,6 +22,7 @@ from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
 from trainlaw.app.studies.kinds.kind import (
+    BOTH_FOLDS,
     CNN_FOLDS,
     GPU_FOLDS,
     OWN_LIST,
@@ -40,6 +41,7 @@ _KINDS = (OF_RUNS, OF_FREE_RUNS, OF_LAYERS, OF_MANY_GPUS, END_TO_END, OF_LAYER_T
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 __all__ = [
+    "BOTH_FOLDS",
     "CNN_FOLDS",
     "GPU_FOLDS",
     "OWN_LIST",

@@ -17,10 +17,10 @@ from trainlaw.formulas import MissingDependencyError
 from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.splits import SCHEMES
 
-GPU_FOLDS, CNN_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "list"
+GPU_FOLDS, CNN_FOLDS, BOTH_FOLDS, OWN_LIST = "gpu-folds", "cnn-folds", "both-folds", "list"
 RUNS = "runs"  # the kind of study that is meant where none is named
 #: All that a study can hold out.
-SPLITS = (GPU_FOLDS, CNN_FOLDS, OWN_LIST, *SCHEMES)
+SPLITS = (GPU_FOLDS, CNN_FOLDS, BOTH_FOLDS, OWN_LIST, *SCHEMES)
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
