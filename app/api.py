@@ -57,7 +57,7 @@ class Law(Formula):
         Parameters
         ----------
         X : RunTable, str, Path or DataFrame
-            1 to 50 runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
+            Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
         y : array_like, shape (n_rows,), optional
             Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
 
@@ -244,7 +244,7 @@ def calibrate(
     formula : Formula, FormulaRegressor, str or Path
         The formula, an estimator that found one, or its name as in `load_formula`.
     table : RunTable, str, Path or DataFrame
-        1 to 50 runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
+        Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
     y : array_like, shape (n_rows,), optional
         Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
 
@@ -258,7 +258,7 @@ def calibrate(
     Raises
     ------
     InputError
-        If the file is faulty, there are too many runs, the formula has no time for one of them, or `y` goes
+        If the file is faulty, the formula has no time for one of them, or `y` goes
         with no frame.
     """
     law = _formula_of(formula)

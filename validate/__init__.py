@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainlaw.validate.conformal import ConformalInterval
     from trainlaw.validate.estimators import Estimator, EstimatorFactory
     from trainlaw.validate.guard import LeakError, assert_blind
-    from trainlaw.validate.levels import LevelError, calibration_levels
+    from trainlaw.validate.levels import LevelError, calibration_levels, known_gpu_levels
     from trainlaw.validate.measured_rates import MeasuredRates, read_rates
     from trainlaw.validate.platforms import cross_platform
     from trainlaw.validate.refit import RefittedFormula
@@ -54,6 +54,7 @@ __all__ = [
     "compare_studies",
     "cross_platform",
     "grouped_k_fold",
+    "known_gpu_levels",
     "leave_one_group_out",
     "listed_splits",
     "pairs_of_folds",
@@ -69,6 +70,7 @@ _HOMES = {
     "bootstrap_interval": "bootstrap",
     "LevelError": "levels",
     "calibration_levels": "levels",
+    "known_gpu_levels": "levels",
     "Comparison": "comparison",
     "compare_studies": "comparison",
     "ConformalInterval": "conformal",

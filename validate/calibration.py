@@ -77,5 +77,9 @@ def _error_after(
 
 
 def _rows(columns: Columns, chosen: np.ndarray) -> FormulaRows:
-    some = {name: values[chosen] for name, values in columns.items()}
-    return FormulaRows(some, np.ones(len(chosen), dtype=bool))
+    return plain_rows({name: values[chosen] for name, values in columns.items()})
+
+
+def plain_rows(columns: Columns) -> FormulaRows:
+    """Return features by name, each (n_runs,), as rows of which each is a run."""
+    return FormulaRows(columns, np.ones(len(next(iter(columns.values()))), dtype=bool))

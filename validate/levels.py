@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
-from trainlaw.validate.calibration import Columns, anchor_errors, held_out_part
+from trainlaw.validate.calibration import Columns, anchor_errors, held_out_part, plain_rows
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
-from trainlaw.validate.result import StudyResult
+from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.time_factors import calibrating_runs, time_factors
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
+RUNS_OF_OTHERS = "2: and runs of other CNNs"
 # Fewer GPUs do not show which share of its nominal rates a GPU usually reaches.
 _LEAST_OTHERS = 3
 
@@ -95,6 +97,60 @@ def calibration_levels(
         values = table[count].dropna() if count in table else pd.Series(dtype=float)
         levels.append(_level(f"2: and {count} measured run{'s' if count > 1 else ''}", values, sheet))
     return tuple(levels)
+
+
+def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tuple[LevelError, ...]:
+    """Return the error of held-out architectures by data sheet, and with the runs of their GPU calibrated.
+
+    Runs of the same GPU group, precision and layout, of other splits and so of other architectures, calibrate
+    the formula of a split (`time_factors`).
+
+    Parameters
+    ----------
+    result : StudyResult
+        A study whose splits hold out whole architectures, with the labels `gpu_group` and `cnn_base`.
+    estimator : str
+        Name of an estimator of the study whose fits are formulas.
+    X : DataFrame, shape (n_runs, n_features)
+        Features of that study.
+
+    Returns
+    -------
+    tuple of LevelError
+        Two entries.
+
+    Raises
+    ------
+    InputError
+        If the estimator has no formulas.
+    """
+    known = predicted_with_others(result, estimator, X)
+    groups = result.labels("gpu_group")
+    sheet, calibrated = (
+        pd.Series(by_group(mape_percent, result.measured_s, values, groups), dtype=float)
+        for values in (result.predicted_s(estimator), known)
+    )
+    return _level(DATA_SHEET, sheet, sheet), _level(RUNS_OF_OTHERS, calibrated, sheet)
+
+
+def predicted_with_others(result: StudyResult, estimator: str, X: pd.DataFrame) -> np.ndarray:
+    """Return seconds, (n_predictions,), by the formulas that runs of other architectures calibrate.
+
+    Arguments and errors as for `known_gpu_levels`. Where there is no such run, the formula's own time stays.
+    """
+    runs = result.predictions
+    classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]
+    predicted = result.predicted_s(estimator).copy()
+    for _, same in runs.groupby(classes, sort=False):
+        for split, part in same.groupby("split", sort=False):
+            others = same[same["split"] != split]
+            others = others[calibrating_runs(others["cnn_base"].to_numpy(str), others[MEASURED].to_numpy())]
+            if len(others):
+                formula, columns, measured = held_out_part(result, estimator, X, str(split), others)
+                factors = time_factors(formula, plain_rows(columns), measured)
+                unknown = held_out_part(result, estimator, X, str(split), part)[1]
+                predicted[runs.index.get_indexer(part.index)] = factors.predict(formula, plain_rows(unknown))
+    return predicted
 
 
 def _level(name: str, errors: pd.Series, sheet: pd.Series) -> LevelError:

@@ -38,6 +38,9 @@ LEAST_TIMES = ("least_time_s",)
 # Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
 # the errors of held-out GPU groups of the default table, the law refitted without each of them.
 _LEFT = {0: 1.0, 1: 0.9, 2: 0.83, 3: 0.78, 5: 0.72, 10: 0.7, 20: 0.68}
+# Of each architecture, this many runs from short to long calibrate: more of the same tell little. A fit takes
+# at most this many in all.
+_MOST_PER_CNN, _MOST_RUNS = 10, 400
 _SIGNIFICANT_DIGITS = 3  # of a factor; no calibration knows more
 # Hides the rounding of a product of two decimal numbers.
 _DIGITS_OF_CONSTANTS = 6
@@ -123,6 +126,24 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     factors = np.exp(fitted.parameters @ spread)
     by_time = dict(zip(names, (rounded(float(f), _SIGNIFICANT_DIGITS) for f in factors), strict=False))
     return TimeFactors(rounded(float(np.exp(fitted.parameters[0])), _SIGNIFICANT_DIGITS), by_time)
+
+
+def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return which of many runs calibrate, bool (n_runs,): some of each architecture, from short to long.
+
+    cnns : architecture of each run, text. seconds : measured times. Both (n_runs,). Of few runs all do.
+
+    >>> calibrating_runs(np.array(["vgg"] * 12 + ["lenet"]), np.arange(13.0)).sum()
+    np.int64(11)
+    """
+    chosen = np.zeros(len(cnns), dtype=bool)
+    names = np.unique(cnns)
+    most = max(1, min(_MOST_PER_CNN, _MOST_RUNS // max(len(names), 1)))
+    for name in names:
+        own = np.flatnonzero(cnns == name)
+        own = own[np.argsort(seconds[own], kind="stable")]
+        chosen[own[np.unique(np.linspace(0, len(own) - 1, most).round().astype(int))]] = True
+    return chosen
 
 
 def calibrated_times(formula: Formula) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile
 
 
 def calibrate_command(
-    table: Annotated[str, typer.Argument(help="CSV or Excel file of 1 to 50 runs on one GPU.")],
+    table: Annotated[
+        str, typer.Argument(help="CSV or Excel file of runs on one GPU, or a built-in table with --gpu.")
+    ],
+    gpu: Annotated[
+        str | None, typer.Option(help="Only runs on GPUs with this one's chip and number of multiprocessors.")
+    ] = None,
+    precision: Annotated[str | None, typer.Option(help="Only runs in it: fp32, tf32, amp, ...")] = None,
+    layout: Annotated[str | None, typer.Option(help="Only runs in it: nchw or channels_last.")] = None,
     formula: FormulaFile = None,
     to: Annotated[
         Path | None,
@@ -20,20 +27,23 @@ def calibrate_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
 ) -> None:
-    """Calibrate a law to a machine: a few runs correct its constants and narrow its interval.
+    """Calibrate a law to a GPU: runs measured on it correct the constants and narrow the interval.
 
-    Each time of the law gets a factor; few runs change little, and mostly what they consist of. The folder
-    gets formula.json, formula.xlsx, page.html, calibration.csv and provenance.json.
+    Each time of the law gets a factor; few runs change little, and mostly what they consist of. With a
+    built-in table and --gpu, the runs are those that others measured. The folder gets formula.json,
+    formula.xlsx, page.html, calibration.csv and provenance.json.
 
     \b
     Examples:
       trainlaw calibrate my-runs.csv --out my-law
       trainlaw predict --formula my-law --cnn resnet50 --gpu T4 --batch 64
+      trainlaw calibrate default --gpu V100-SXM2-16GB --precision fp32 --out v100-law
       trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --out my-law
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
-    from trainlaw.app.inputs.tables import any_table
+    from trainlaw.app.inputs.tables import any_table, runs_of
     from trainlaw.app.models.calibration import calibrated_law
+    from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
@@ -41,9 +51,10 @@ def calibrate_command(
     target = to or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     given, origin = find_formula(formula, Path.cwd())
-    runs = any_table(table, gpu_file=gpu_file, cnn_files=cnn_file)
+    runs = runs_of(any_table(table, gpu_file=gpu_file, cnn_files=cnn_file), gpu, precision, layout)
     law = calibrated_law(given, runs)
     with new_run_folder(target, overwrite) as folder:
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     print(calibration_text(law, given, origin))
+    print("\n".join(in_sample_warning(given, runs)), end="")
     print(f"{target} written; use it with --formula {target}")

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.faults import Fault, FaultsError
+from trainlaw.datasets.hardware.precisions import PRECISIONS
+from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name, unknown_name
 from trainlaw.formulas.files import write_text_atomically
 
 
@@ -45,6 +48,43 @@ def any_table(
     if Path(text).suffix or "/" in text:
         raise InputError(f"{text}: no such file; the built-in tables are {', '.join(DATASETS)}")
     raise unknown_name("table", text, DATASETS)
+
+
+def runs_of(
+    table: RunTable, gpu: str | None = None, precision: str | None = None, layout: str | None = None
+) -> RunTable:
+    """Return the runs of a table on GPUs of one chip, in a precision, in a layout; None for any.
+
+    gpu : name of a GPU; those with its chip and number of multiprocessors count as the same. A run whose
+    layout is not known is in nchw. Raises UnknownNameError for an unknown name, InputError without any run.
+
+    >>> from trainlaw.datasets import load
+    >>> len(runs_of(load("default"), "Tesla T4", "fp32"))
+    385
+    """
+    chosen = np.ones(len(table), dtype=bool)
+    if gpu is not None:
+        group = table.facts.gpus.find(gpu).gpu_group
+        chosen &= table.labels()["gpu_group"].to_numpy(dtype=str) == group
+        if not chosen.any():
+            raise InputError(f"{table.name}: expected runs on {gpu} or GPUs of its chip, got none")
+    if precision is not None:
+        check_name("precision", precision, PRECISIONS)
+        chosen = _narrowed(table, chosen, table.frame["precision"].to_numpy(dtype=str), precision)
+    if layout is not None:
+        check_name("layout", layout, LAYOUTS)
+        known = table.frame["layout"].to_numpy(dtype=str)
+        chosen = _narrowed(table, chosen, np.where(known == "unknown", LAYOUTS[0], known), layout)
+    return table.where(chosen)
+
+
+def _narrowed(table: RunTable, chosen: np.ndarray, values: np.ndarray, wanted: str) -> np.ndarray:
+    """Return the chosen runs, bool (n_runs,), that have a value; InputError where none is left."""
+    found: np.ndarray = chosen & (values == wanted)
+    if not found.any():
+        others = ", ".join(np.unique(values[chosen]).tolist())
+        raise InputError(f"{table.name}: expected runs in {wanted}, got runs in {others} only")
+    return found
 
 
 def read_runs(

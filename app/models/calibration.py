@@ -11,14 +11,20 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate.metrics import mape_percent
-from trainlaw.validate.time_factors import RUN_DEVIATION, TimeFactors, interval_share, time_factors
+from trainlaw.validate.time_factors import (
+    RUN_DEVIATION,
+    TimeFactors,
+    calibrating_runs,
+    interval_share,
+    time_factors,
+)
 
 #: Entry of the provenance of a calibrated law.
 CALIBRATED = "calibrated"
-#: More runs are enough for a separate study.
-MOST_RUNS = 50
+_LEAST_CNNS_LEFT_OUT = 3
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated law
 _LEAST_RUNS_FOR_SPREAD = 4
+_MOST_SHOWN = 3
 _MOST_REPEAT_RATIO = 1.5  # slowest over fastest of equal configurations
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
 _CONFIGURATION = (
@@ -32,13 +38,16 @@ class CalibratedLaw:
     """A calibrated formula with what it was made of and how much better it is.
 
     factors : measured over predicted, by time. before_percent : mean absolute percentage error of the given
-    formula on the runs; left_out_percent : of the calibrated one, each run predicted by the others, nan for a
-    single run. warnings : runs that contradict each other, several GPUs.
+    formula on the runs; left_out_percent : of the calibrated one, each run predicted by those of the other
+    architectures, or of fewer than three architectures by the other runs; nan for a single run. n_cnns :
+    architectures that were left out one by one, 0 where runs were. warnings : runs that contradict each
+    other, several GPUs or precisions.
     """
 
     formula: Formula
     factors: TimeFactors
     n_runs: int
+    n_cnns: int
     gpus: tuple[str, ...]
     precisions: tuple[str, ...]
     before_percent: float
@@ -49,14 +58,17 @@ class CalibratedLaw:
 def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     """Return a formula calibrated by runs measured on one GPU each.
 
-    Raises InputError for more than `MOST_RUNS` runs, runs on several GPUs, or a formula without a time of a
-    run.
+    Raises InputError for no run, runs on several GPUs, or a formula without a time of a run.
     """
     _check(formula, runs)
+    all_runs, bases = runs, runs.labels()["cnn_base"].to_numpy(dtype=str)
+    runs = runs.where(calibrating_runs(bases, runs.seconds))
     rows, seconds = formula_rows(formula, runs), runs.seconds
     factors = time_factors(formula, rows, seconds)
-    left_out = _left_out(formula, runs)
-    gpus, precisions = (tuple(sorted(set(map(str, runs.frame[name])))) for name in ("gpu", "precision"))
+    parts = _parts(runs)
+    n_cnns = len(np.unique(parts)) if len(np.unique(parts)) < len(runs) else 0
+    left_out = _left_out(formula, runs, parts)
+    gpus, precisions = (tuple(sorted(set(map(str, all_runs.frame[name])))) for name in ("gpu", "precision"))
     law = replace(formula, expression=factors.apply(formula))
     before = mape_percent(seconds, rows.predict(formula))
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
@@ -72,18 +84,16 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out)),
         provenance={**formula.provenance, CALIBRATED: known},
     )
-    warnings = _warnings(runs, seconds, rows.predict(law), gpus)
-    return CalibratedLaw(law, factors, len(runs), gpus, precisions, before, after, warnings)
+    warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
+    return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
 
 def _check(formula: Formula, runs: RunTable) -> None:
     check_scope(formula, RUN, LAYER, advice="calibrate a formula of whole runs or of layers")
     if CALIBRATED in formula.provenance:
         raise InputError("this law is calibrated already; calibrate the original with all runs")
-    if not 1 <= len(runs) <= MOST_RUNS:
-        raise InputError(
-            f"expected 1 to {MOST_RUNS} runs, got {len(runs):,}; `trainlaw study` evolves a law from more"
-        )
+    if not len(runs):
+        raise InputError("expected at least one run to calibrate with, got none")
     if (runs.frame["n_gpus"] > 1).any():
         raise InputError("expected runs on one GPU each, got runs on several; keep those with n_gpus = 1")
     times = formula_rows(formula, runs).predict(formula)
@@ -92,22 +102,23 @@ def _check(formula: Formula, runs: RunTable) -> None:
         raise InputError(f"the formula has no time for {row['cnn']} on {row['gpu']}; leave this run out")
 
 
-def _left_out(formula: Formula, runs: RunTable) -> np.ndarray:
-    """Return the time of each run by the law that all others calibrate, seconds, (n_runs,)."""
-    found = []
-    for row in range(len(runs)):
-        others = np.arange(len(runs)) != row
-        rest, one = _some(runs, others), formula_rows(formula, _some(runs, ~others))
-        law = formula
+def _parts(runs: RunTable) -> np.ndarray:
+    """Return what is left out together, int (n_runs,): an architecture, or a run where those are few."""
+    bases = np.unique(runs.labels()["cnn_base"].to_numpy(dtype=str), return_inverse=True)[1]
+    return bases if bases.max() + 1 >= _LEAST_CNNS_LEFT_OUT else np.arange(len(runs))
+
+
+def _left_out(formula: Formula, runs: RunTable, parts: np.ndarray) -> np.ndarray:
+    """Return the time of each run by the law that the runs of other parts calibrate, seconds, (n_runs,)."""
+    found = np.empty(len(runs))
+    for part in np.unique(parts):
+        inside = parts == part
+        rest, law = runs.where(~inside), formula
         if len(rest):
             factors = time_factors(formula, formula_rows(formula, rest), rest.seconds)
             law = replace(formula, expression=factors.apply(formula))
-        found.append(float(one.predict(law)[0]))
-    return np.array(found)
-
-
-def _some(runs: RunTable, chosen: np.ndarray) -> RunTable:
-    return RunTable(runs.name, runs.frame[chosen].reset_index(drop=True), runs.facts)
+        found[inside] = formula_rows(formula, runs.where(inside)).predict(law)
+    return found
 
 
 def _own_spread(seconds: np.ndarray, left_out: np.ndarray) -> float:
@@ -152,32 +163,50 @@ def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own
 
 
 def _warnings(
-    runs: RunTable, seconds: np.ndarray, fitted: np.ndarray, gpus: tuple[str, ...]
+    runs: RunTable, ratios: np.ndarray, gpus: tuple[str, ...], precisions: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return what makes the runs doubtful: several GPUs, a wide spread, equal runs of unequal times."""
+    """Return what makes the runs doubtful: several GPUs or precisions, a wide spread, unequal repeats.
+
+    ratios : predicted over measured times of the runs that calibrated.
+    """
     found = []
-    if len(gpus) > 1:
+    groups = runs.labels()["gpu_group"].nunique()
+    if groups > 1:
         found.append(
-            f"the runs are on {len(gpus)} GPUs ({', '.join(gpus)}), and the factors are those of their mean; "
-            "calibrate one law for each"
+            f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
+            "mean; calibrate one law for each"
         )
-    spread = float(np.sqrt(np.mean(np.log(fitted / seconds) ** 2)))
-    if len(runs) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
+    if len(precisions) > 1:
+        found.append(
+            f"the runs are in {', '.join(precisions)}, and the factors are those of their mean; --precision "
+            "calibrates one law for each"
+        )
+    spread = float(np.sqrt(np.mean(np.log(ratios) ** 2)))
+    if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(
             f"the runs contradict each other: they deviate by {100 * np.expm1(spread):.0f} % from the "
             f"calibrated law, usual are {100 * np.expm1(RUN_DEVIATION):.0f} %; check units, precision and "
             "labels"
         )
-    frame = runs.frame.assign(measured=seconds)
+    frame = runs.frame.assign(measured=runs.seconds)
+    unequal = []
     for keys, times in frame.groupby(list(_CONFIGURATION), dropna=False)["measured"]:
         ratio = float(times.max() / times.min())
         if ratio > _MOST_REPEAT_RATIO:
             gpu, cnn, batch = keys[0], keys[1], keys[4]
-            found.append(
+            text = (
                 f"the runs contradict each other: {cnn}, batch {batch}, on {gpu} was measured {len(times)} "
                 f"times, the slowest {ratio:.2f} times as long as the fastest"
             )
-    return tuple(found)
+            unequal.append((ratio, text))
+    return (*found, *_worst(unequal))
+
+
+def _worst(unequal: list[tuple[float, str]]) -> list[str]:
+    """Return the warnings of the largest ratios, and how many there are more."""
+    texts = [text for _, text in sorted(unequal, key=lambda item: -item[0])]
+    more = len(texts) - _MOST_SHOWN
+    return [*texts[:_MOST_SHOWN], *[f"the same of {more} further configurations"] * (more > 0)]
 
 
 def calibration_of(formula: Formula) -> Mapping[str, Any] | None:

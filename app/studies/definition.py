@@ -47,8 +47,8 @@ class StudyDefinition:
     """Everything that the result of a study depends on, apart from the table's rows.
 
     table : built-in name or a path. of : the kind of study, one of `STUDY_KINDS`. split : one of its splits.
-    folds : number of parts of the groups, for the splits `gpu-folds`, `cnn-folds` and `both-folds`. held_out :
-    path of a list of what is held out, for the split `list`. seed. evaluations : formulas tried per search.
+    folds : number of parts of the groups, for `gpu-folds`, `cnn-folds` and `both-folds`. held_out : path of
+    a list of what is held out, for the split `list`. seed. evaluations : formulas tried per search.
     seeds : searches with different random seeds in each fold; the stated error is their mean.
     repeats : further searches on all rows with other seeds, for the selection frequency of each term.
     against : baselines by name, or `all`. by : platforms for a matrix of train-on x test-on.

@@ -46,6 +46,7 @@ from trainlaw.validate import (
     Split,
     StudyResult,
     calibration_levels,
+    known_gpu_levels,
     run_study,
 )
 from trainlaw.validate.applicability import KEY
@@ -209,11 +210,12 @@ def _open_properties(formula: Formula) -> list[str]:
 
 
 def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU; empty where no GPU was held out."""
-    by_gpu = held_out_unit(material.definition) == BY_GPU
-    if not len(result.predictions) or not material.kind.has_levels or not by_gpu:
+    """The error by what is known of the target GPU: of one held out, or of CNNs held out on a known one."""
+    if not len(result.predictions) or not material.kind.has_levels:
         return ()
-    return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
+    if held_out_unit(material.definition) == BY_GPU:
+        return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
+    return known_gpu_levels(result, OURS, material.rows.X)
 
 
 class GivenFormula:

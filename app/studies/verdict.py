@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN
-from trainlaw.app.models.calibration import MOST_RUNS, calibrated_law
+from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.errors import MACRO, OURS, estimators, overall_error
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.text.numbers import show_percent
@@ -19,6 +19,8 @@ from trainlaw.validate.result import MEASURED
 
 #: Fewer runs say more about a law's constants than about its terms.
 FEW_RUNS = 40
+# On one GPU, up to so many runs calibrate a law rather than evolve one.
+_MOST_RUNS = 50
 CONSTANT = "constant"
 _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
 
@@ -71,7 +73,7 @@ def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_pe
     own_percent : held-out error of the evolved law, mean over runs; None where there is none.
     """
     scope_fits = isinstance(table, RunTable) and definition.of in ("runs", "free-runs", "layers")
-    if not isinstance(table, RunTable) or not scope_fits or not 2 <= len(table) <= MOST_RUNS:
+    if not isinstance(table, RunTable) or not scope_fits or not 2 <= len(table) <= _MOST_RUNS:
         return ""
     if len(table) >= FEW_RUNS and table.labels()["gpu_group"].nunique() > 1:
         return ""

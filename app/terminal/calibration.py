@@ -39,7 +39,8 @@ def _errors(law: CalibratedLaw) -> list[str]:
     if law.n_runs == 1:
         return [before, "  mean error after      not known: it takes a second run to predict"]
     error = show_percent(law.left_out_percent)
-    after = f"  mean error after      {error} %, each run predicted by the others"
+    what = f"each of {law.n_cnns} architectures" if law.n_cnns else "each run"
+    after = f"  mean error after      {error} %, {what} predicted by the others"
     worse = law.left_out_percent > law.before_percent
     advice = "  runs left out are predicted no better than before; measure a few more" if worse else ""
     return [before, after, *filter(None, [advice])]

@@ -57,7 +57,7 @@ def levels_text(levels: Sequence[LevelError]) -> str:
     """Return the error of the evolved formula by what is known about the target GPU."""
     known = [level for level in levels if level.n_groups]
     table = narrow_table(LEVEL_HEADER, level_rows(known))
-    return f"error by calibration level, mean over held-out GPU groups\n{table}"
+    return f"error by calibration level, mean over GPU groups\n{table}"
 
 
 LEVEL_HEADER = (

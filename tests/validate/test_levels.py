@@ -1,7 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from trainlaw.validate import MeasuredRates, calibration_levels, leave_one_group_out, run_study
+from trainlaw.validate import (
+    MeasuredRates,
+    calibration_levels,
+    known_gpu_levels,
+    leave_one_group_out,
+    run_study,
+)
 from trainlaw.validate.baselines.closed_forms import cf5
+from trainlaw.validate.levels import predicted_with_others
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +80,27 @@ def test_three_other_gpus_with_rates_are_enough(study):
         for some in (rates, rates[:3])
     ]
     assert counts == [4, 0]
+
+
+def test_runs_of_other_architectures_on_the_same_gpu_lower_the_error(study):
+    _, runs, slower = study
+    seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
+    cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
+    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf5": cf5})
+    sheet, known = known_gpu_levels(result, "cf5", runs.X)
+    assert known.n_groups == sheet.n_groups == len(slower)
+    assert known.sheet_percent == sheet.macro_mape_percent
+    assert known.macro_mape_percent < 0.5 * sheet.macro_mape_percent
+
+
+def test_no_run_of_an_architecture_calibrates_its_own_predictions(study):
+    _, runs, _ = study
+    seconds = study[0].predictions.sort_values("row")["measured_s"].to_numpy()
+    cnns = runs.labels["cnn_base"].to_numpy(dtype=str)
+    result = run_study(runs.X, seconds, runs.labels, leave_one_group_out(cnns), {"cf5": cf5})
+    own = result.labels("cnn_base") == cnns[0]
+    other_times = result.predictions.assign(measured_s=np.where(own, 7.0, result.measured_s))
+    before = predicted_with_others(result, "cf5", runs.X)
+    after = predicted_with_others(replace(result, predictions=other_times), "cf5", runs.X)
+    assert np.array_equal(before[own], after[own])
+    assert not np.array_equal(before[~own], after[~own])

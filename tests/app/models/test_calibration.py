@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import trainlaw
 from trainlaw.app.cli import app
+from trainlaw.app.inputs.tables import runs_of
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
 from trainlaw.app.models.errors import interval_of
@@ -65,7 +66,7 @@ def test_another_gpu_and_another_precision_are_warned_of(law, runs):
 
 def test_mixed_cards_and_contradicting_runs_are_said(law, runs):
     mixed = RunTable("m", pd.concat([some(runs, gpu, 2).frame for gpu in ("T4", "M60")]), runs.facts)
-    assert "2 GPUs" in calibrated_law(law, mixed).warnings[0]
+    assert "2 kinds of GPUs" in calibrated_law(law, mixed).warnings[0]
     same = some(runs, "T4", 2, 1.0, law)
     twice = same.frame.iloc[[0, 0, 1]].reset_index(drop=True)
     twice.loc[0, "time_s"] *= 3
@@ -81,9 +82,35 @@ def test_runs_far_apart_contradict_each_other_and_widen_the_interval(law, runs):
     assert interval_of(found.formula) > interval_of(law)
 
 
-def test_too_many_runs_several_gpus_and_calibrated_laws_are_refused(law, runs):
-    with pytest.raises(InputError, match="expected 1 to 50 runs"):
-        calibrated_law(law, runs)
+def test_many_runs_count_by_architecture_and_architectures_are_left_out(law, runs):
+    table = runs_of(runs, "V100-SXM2-16GB", "fp32")
+    slow = RunTable(
+        "slow", table.frame.assign(time_s=1.6 * formula_rows(law, table).predict(law)), runs.facts
+    )
+    found = calibrated_law(law, slow)
+    bases = slow.labels()["cnn_base"]
+    assert found.n_cnns == bases.nunique()
+    assert found.n_runs == bases.value_counts().clip(upper=10).sum() < len(slow)
+    assert found.left_out_percent < found.before_percent / 4
+    assert f"each of {found.n_cnns} architectures predicted by the others" in calibration_text(
+        found, law, "x"
+    )
+
+
+def test_runs_of_a_gpu_are_those_of_its_chip(runs):
+    assert set(runs_of(runs, "Tesla T4").frame["gpu"]) == {"T4"}
+    assert runs_of(runs, "V100-SXM2-16GB").frame["gpu"].nunique() > 1
+    with pytest.raises(InputError, match="expected runs in amp, got runs in fp32 only"):
+        runs_of(runs, "T4", "amp")
+    with pytest.raises(InputError, match="expected runs in channels_last"):
+        runs_of(runs, layout="channels_last")
+    with pytest.raises(InputError, match="GPUs of its chip, got none"):
+        runs_of(runs, "H100-SXM5-80GB")
+
+
+def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
+    with pytest.raises(InputError, match="at least one run"):
+        calibrated_law(law, some(runs, "T4", 0))
     several = some(runs, "T4", 2)
     with pytest.raises(InputError, match="one GPU each"):
         calibrated_law(law, RunTable("s", several.frame.assign(n_gpus=2), runs.facts))
