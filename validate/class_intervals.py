@@ -47,6 +47,7 @@ class ClassIntervals:
         groups: npt.ArrayLike,
         classes: npt.ArrayLike,
         level: float = 0.9,
+        units: npt.ArrayLike | None = None,
     ) -> Self:
         """Return the intervals calibrated on held-out predictions.
 
@@ -55,9 +56,11 @@ class ClassIntervals:
         measured_s, predicted_s : array_like, shape (n_runs,)
             Seconds.
         groups, classes : array_like, shape (n_runs,)
-            Held-out group and class of each run.
+            Group and class of each run: groups count the same in the typical score of a class.
         level : float
             Intended coverage, between 0 and 1.
+        units : array_like, shape (n_runs,), optional
+            What a new one of is to be covered, such as the generation; by default the group.
 
         Returns
         -------
@@ -84,7 +87,8 @@ class ClassIntervals:
         rows = np.isfinite(widths)
         with np.errstate(over="ignore"):
             scaled = np.exp(scores[rows] / widths[rows])
-            interval = ConformalInterval.fit(np.ones_like(scaled), scaled, owners[rows], level)
+            new = owners if units is None else np.asarray(units, str)
+            interval = ConformalInterval.fit(np.ones_like(scaled), scaled, new[rows], level)
             common = math.log(interval.factor)
             factors = {kind: float(np.exp(common * ratio)) for kind, ratio in ratios.items()}
         return cls(factors, counts, level)

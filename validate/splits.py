@@ -162,7 +162,8 @@ def pairs_of_folds(groups: npt.ArrayLike, others: npt.ArrayLike, k: int, seed: i
             test = np.intersect1d(one.test, other.test)
             train = np.intersect1d(one.train, other.train)
             if len(test) and len(train):
-                splits.append(Split(f"{one.name} + {other.name}", train, test, one.held_out + other.held_out))
+                keys = *np.unique(first[test]).tolist(), *np.unique(second[test]).tolist()
+                splits.append(Split(f"{one.name} + {other.name}", train, test, keys))
     return tuple(splits)
 
 

@@ -223,16 +223,18 @@ def _class_intervals_json(
     """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
     if not {"precision", "layout", "vendor"} <= set(result.predictions) or unit != BY_GPU:
         return {}
-    found = {"interval_by_class": _class_intervals(result).to_json()}
+    found = {"interval_by_class": _class_intervals(result, BY_GPU).to_json()}
     if new_generations is not None and len(new_generations.predictions):
-        found["interval_of_new_generation"] = _class_intervals(new_generations).to_json()
+        found["interval_of_new_generation"] = _class_intervals(new_generations, "generation").to_json()
     return found
 
 
-def _class_intervals(result: "StudyResult") -> ClassIntervals:
+def _class_intervals(result: "StudyResult", unit: str) -> ClassIntervals:
+    """The intervals by class for a new one of a unit, a label column whose values were held out whole."""
     classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
+    groups, units = result.labels(BY_GPU), result.labels(unit)
     return ClassIntervals.fit(
-        result.measured_s, result.predicted_s(OURS), result.labels(BY_GPU), classes, LEVEL
+        result.measured_s, result.predicted_s(OURS), groups, classes, LEVEL, units=units
     )
 
 

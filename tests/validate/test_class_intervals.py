@@ -47,6 +47,17 @@ def test_classes_with_larger_errors_get_wider_intervals():
     assert intervals.groups == dict.fromkeys(sorted(WIDTHS), 40)
 
 
+def test_a_new_unit_is_what_is_covered():
+    measured, predicted, groups, classes = drawn(3)
+    units = (groups.astype(int) // 4).astype(str)
+    one = ["fp32"] * len(measured)
+    found = ClassIntervals.fit(measured, predicted, groups, one, units=units).factor("fp32")
+    assert found == pytest.approx(ConformalInterval.fit(measured, predicted, units).factor)
+    assert found != ClassIntervals.fit(measured, predicted, groups, one).factor("fp32")
+    few = (groups.astype(int) % 8).astype(str)
+    assert math.isinf(ClassIntervals.fit(measured, predicted, groups, classes, units=few).factor("amp"))
+
+
 def test_one_class_gets_the_interval_of_all():
     measured, predicted, groups, _ = drawn(2)
     alone = ClassIntervals.fit(measured, predicted, groups, ["fp32"] * len(measured))

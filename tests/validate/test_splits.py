@@ -61,6 +61,7 @@ def test_pairs_of_folds_hold_out_every_run_once_with_both_its_labels():
     found = pairs_of_folds(groups, others, 2)
     for split in found:
         held_out = set(split.held_out)
+        assert held_out == {name for row in split.test for name in (groups[row], others[row])}
         assert all({groups[row], others[row]} <= held_out for row in split.test)
         assert not any({groups[row], others[row]} & held_out for row in split.train)
     assert sorted(row for split in found for row in split.test.tolist()) == list(range(len(groups)))
