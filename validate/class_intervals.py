@@ -47,6 +47,7 @@ class ClassIntervals:
         groups: npt.ArrayLike,
         classes: npt.ArrayLike,
         level: float = 0.9,
+        *,
         units: npt.ArrayLike | None = None,
     ) -> Self:
         """Return the intervals calibrated on held-out predictions.
