@@ -8,7 +8,7 @@ Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -97,6 +97,11 @@ class ClassIntervals:
     def factor(self, kind: str) -> float:
         """Return the factor of a class; the widest of all for one without held-out runs."""
         return self.factors.get(kind, max(self.factors.values(), default=math.inf))
+
+    def at_least(self, other: "ClassIntervals") -> "ClassIntervals":
+        """Return these intervals, each widened to that of the other for the same class."""
+        factors = {kind: max(factor, other.factors.get(kind, 1.0)) for kind, factor in self.factors.items()}
+        return replace(self, factors=factors)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; an infinite factor is None."""

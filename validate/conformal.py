@@ -25,6 +25,8 @@ import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 
+#: Groups without which there is no interval at a level of 0.9.
+LEAST_UNITS = 9
 # Share of the new group's errors that are assumed to lie within: between none and all.
 _SHARE_WITHIN = 0.5
 

@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
+from trainlaw.validate.conformal import LEAST_UNITS
 from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 from trainlaw.validate.metrics import macro, mape_percent
 
@@ -221,18 +222,23 @@ def _class_intervals_json(
     result: "StudyResult", unit: str, new_generations: "StudyResult | None"
 ) -> dict[str, Any]:
     """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
-    if not {"precision", "layout", "vendor"} <= set(result.predictions) or unit != BY_GPU:
+    if not {"precision", "layout", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
         return {}
-    found = {"interval_by_class": _class_intervals(result, BY_GPU).to_json()}
+    known = _class_intervals(result)
+    found = {"interval_by_class": known.to_json()}
     if new_generations is not None and len(new_generations.predictions):
-        found["interval_of_new_generation"] = _class_intervals(new_generations, "generation").to_json()
+        # One part of several may leave less to train on than one generation does.
+        wider = _class_intervals(new_generations).at_least(known)
+        found["interval_of_new_generation"] = wider.to_json()
     return found
 
 
-def _class_intervals(result: "StudyResult", unit: str) -> ClassIntervals:
-    """The intervals by class for a new one of a unit, a label column whose values were held out whole."""
+def _class_intervals(result: "StudyResult") -> ClassIntervals:
+    """The intervals by class. GPUs of one generation err alike, so a new GPU counts as a new generation."""
     classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
-    groups, units = result.labels(BY_GPU), result.labels(unit)
+    groups, units = result.labels(BY_GPU), result.labels("generation")
+    if len(np.unique(units)) < LEAST_UNITS:
+        units = groups
     return ClassIntervals.fit(
         result.measured_s, result.predicted_s(OURS), groups, classes, LEVEL, units=units
     )
