@@ -12,8 +12,7 @@ import pandas as pd
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
-from trainlaw.validate.conformal import LEAST_UNITS
-from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
+from trainlaw.validate.conformal import LEAST_UNITS, ConformalInterval, conformal_coverage
 from trainlaw.validate.metrics import macro, mape_percent
 
 if TYPE_CHECKING:
