@@ -1,7 +1,7 @@
 """A search without a skeleton, which starts from sparse sums of times that a lasso selects.
 
-The first generation holds members of the path of an L1-penalised non-negative sum of times and of times multiplied
-by powers of pure numbers (as the baseline `nnls_path` does), so that the search begins where that path ends.
+The first generation holds members of the path of an L1-penalised non-negative sum of times and of times
+multiplied by powers of pure numbers, as in the baseline `nnls_path`: the search begins where the path ends.
 """
 
 from collections.abc import Sequence
