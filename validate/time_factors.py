@@ -38,9 +38,9 @@ LEAST_TIMES = ("least_time_s",)
 # Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
 # the errors of held-out GPU groups of the default table, the law refitted without each of them.
 _LEFT = {0: 1.0, 1: 0.9, 2: 0.83, 3: 0.78, 5: 0.72, 10: 0.7, 20: 0.68}
-# Of each architecture, this many runs from short to long calibrate: more of the same tell little. A fit takes
-# at most this many in all.
-_MOST_PER_CNN, _MOST_RUNS = 10, 400
+# Of more runs than this, only some of each architecture calibrate, from short to long: more of the same add
+# little, and a fit takes at most a certain number.
+_ALL_RUNS, _MOST_PER_CNN, _MOST_RUNS = 50, 10, 400
 _SIGNIFICANT_DIGITS = 3  # of a factor; no calibration knows more
 # Hides the rounding of a product of two decimal numbers.
 _DIGITS_OF_CONSTANTS = 6
@@ -129,13 +129,15 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Return which of many runs calibrate, bool (n_runs,): some of each architecture, from short to long.
+    """Return which runs calibrate, bool (n_runs,): at most 50 all, else some of each architecture.
 
-    cnns : architecture of each run, text. seconds : measured times. Both (n_runs,). Of few runs all do.
+    cnns : architecture of each run, text. seconds : measured times. Both (n_runs,).
 
-    >>> calibrating_runs(np.array(["vgg"] * 12 + ["lenet"]), np.arange(13.0)).sum()
+    >>> calibrating_runs(np.array(["vgg"] * 60 + ["lenet"]), np.arange(61.0)).sum()
     np.int64(11)
     """
+    if len(cnns) <= _ALL_RUNS:
+        return np.ones(len(cnns), dtype=bool)
     chosen = np.zeros(len(cnns), dtype=bool)
     names = np.unique(cnns)
     most = max(1, min(_MOST_PER_CNN, _MOST_RUNS // max(len(names), 1)))

@@ -60,7 +60,7 @@ def runs_of(
 
     >>> from trainlaw.datasets import load
     >>> len(runs_of(load("default"), "Tesla T4", "fp32"))
-    385
+    359
     """
     chosen = np.ones(len(table), dtype=bool)
     if gpu is not None:

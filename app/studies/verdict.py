@@ -19,7 +19,7 @@ from trainlaw.validate.result import MEASURED
 
 #: Fewer runs say more about a law's constants than about its terms.
 FEW_RUNS = 40
-# On one GPU, up to so many runs calibrate a law rather than evolve one.
+# On one GPU, at most 50 runs calibrate a law rather than evolve one.
 _MOST_RUNS = 50
 CONSTANT = "constant"
 _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
