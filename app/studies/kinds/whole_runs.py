@@ -4,16 +4,15 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.tables import find_table
-from trainlaw.app.studies.free_search import FreeSearch
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import Evolution
+from trainlaw.app.studies.search import Evolution, evolved
 from trainlaw.app.studies.skeleton import (
     SKELETON_EVALUATIONS,
     SKELETON_NAMES,
     SkeletonSearch,
     fits_skeleton,
 )
-from trainlaw.datasets import STUDY_FEATURES, RunTable
+from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.baselines import baselines_for
@@ -34,7 +33,7 @@ def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evol
     """The number of threads is a feature only where the runs are on CPUs and differ in it."""
     of_threads = set(rows.labels["threads"])
     names = STUDY_FEATURES + (CPU_FEATURES if len(of_threads) > 1 and "none" not in of_threads else ())
-    return partial(FreeSearch, names, settings)
+    return partial(evolved, feature_specs(names), TARGET, settings)
 
 
 def _search(rows: StudyRows, settings: SearchSettings) -> Callable[[], Evolution]:
