@@ -145,10 +145,29 @@ def grouped_k_fold(groups: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split,
 def pairs_of_folds(groups: npt.ArrayLike, others: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split, ...]:
     """Return one split per pair of a part of the groups and a part of the others, each in `k` parts.
 
-    groups, others : for example GPU groups and base CNNs, shape (n_runs,). seed : as for `grouped_k_fold`.
-    Test rows have a label of each part, training rows of neither; pairs without test or training rows are
-    omitted.
+    Test rows have a label of each part, training rows of neither.
 
+    Parameters
+    ----------
+    groups, others : array_like, shape (n_runs,)
+        Two labels of each run, for example its GPU group and its base CNN.
+    k : int
+        Number of parts of each, fewer where there are fewer labels.
+    seed : int
+        As for `grouped_k_fold`.
+
+    Returns
+    -------
+    tuple of Split
+        Pairs without test or training rows are omitted.
+
+    Raises
+    ------
+    InputError
+        If the numbers of labels differ or a label is missing.
+
+    Examples
+    --------
     >>> found = pairs_of_folds(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"], k=2)
     >>> [(s.held_out, s.train.tolist(), s.test.tolist()) for s in found]
     [(('T4', 'vgg'), [2], [0]), (('V100', 'lenet'), [0], [2])]
