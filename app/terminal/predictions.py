@@ -28,7 +28,7 @@ from trainlaw.formulas import Formula
 WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table
 #: Said below several predictions for which no precision was asked.
-DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; --precision fp32 for products in 32 bits"
+DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; or choose --precision fp32"
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:

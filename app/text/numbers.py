@@ -26,12 +26,12 @@ def _time_step(seconds: float) -> tuple[float, str]:
 
 
 def show_seconds_range(low: float, high: float) -> str:
-    """Return two times in the unit of the longer; both in s.
+    """Return two times, in s, in the unit of their geometric mean: for an interval, that of the prediction.
 
-    >>> show_seconds_range(0.8, 1.25), show_seconds_range(2e-5, 1.25)
-    ('0.8 to 1.25 s', '20 µs to 1.25 s')
+    >>> show_seconds_range(0.8, 1.25), show_seconds_range(0.8, 1.2), show_seconds_range(2e-5, 1.25)
+    ('0.8 to 1.25 s', '800 to 1,200 ms', '20 µs to 1.25 s')
     """
-    return _range(low, high, show_seconds, _time_step(high))
+    return _range(low, high, show_seconds, _time_step)
 
 
 def show_hours(hours: float | None) -> str:
@@ -51,20 +51,22 @@ def _hour_step(hours: float) -> tuple[float, str]:
 
 
 def show_hours_range(low: float | None, high: float | None) -> str:
-    """Return two long times in the unit of the longer; a dash where one is unknown.
+    """Return two long times in the unit of their geometric mean; a dash where one is unknown.
 
-    >>> show_hours_range(66.4, 124.3), show_hours_range(None, None)
-    ('2.77 to 5.18 d', '-')
+    >>> show_hours_range(66.4, 124.3), show_hours_range(96, 240), show_hours_range(None, None)
+    ('66.4 to 124 h', '4 to 10 d', '-')
     """
     if low is None or high is None or not math.isfinite(low + high):
         return "-"
-    return _range(low, high, show_hours, _hour_step(high))
+    return _range(low, high, show_hours, _hour_step)
 
 
-def _range(low: float, high: float, show: Callable[[float], str], step: tuple[float, str]) -> str:
-    if not math.isfinite(low + high) or (low > 0 and high > _WIDE * low):
+def _range(
+    low: float, high: float, show: Callable[[float], str], step: Callable[[float], tuple[float, str]]
+) -> str:
+    if not (low > 0 and high <= _WIDE * low):
         return f"{show(low)} to {show(high)}"
-    size, unit = step
+    size, unit = step(math.sqrt(low * high))
     return f"{show_number(low / size)} to {show_number(high / size)} {unit}".rstrip()
 
 
@@ -99,14 +101,14 @@ def _prefix_step(value: float) -> tuple[float, str]:
 
 
 def show_count_range(low: float, high: float) -> str:
-    """Return two large numbers with the decimal prefix of the larger.
+    """Return two large numbers with the decimal prefix of their geometric mean.
 
     >>> show_count_range(68.3e6, 589e6), show_count_range(7e8, 1.8e9), show_count_range(4e9, 4e9)
     ('68.3 to 589 M', '0.7 to 1.8 G', '4 G')
     """
     if low == high:
         return show_with_prefix(low, "")
-    return _range(low, high, lambda value: show_with_prefix(value, ""), _prefix_step(high))
+    return _range(low, high, lambda value: show_with_prefix(value, ""), _prefix_step)
 
 
 def show_percent(value: float) -> str:

@@ -22,11 +22,12 @@ const inUnit = (value, [size, unit]) => `${shown(value / size)} ${unit}`;
 const duration = (seconds) => (Number.isFinite(seconds) ? inUnit(seconds, timeStep(seconds)) : "not defined");
 const hourStep = (hours) => (hours < 100 ? [1, "h"] : [24, "d"]);
 const hoursText = (hours) => (Number.isFinite(hours) ? inUnit(hours, hourStep(hours)) : "–");
-// Both ends in the unit of the larger, unless they differ by a factor of more than 1000.
-const range = ([low, high], show, step) =>
-  !Number.isFinite(low + high) || (low > 0 && high > 1000 * low)
-    ? `${show(low)} to ${show(high)}`
-    : `${shown(low / step(high)[0])} to ${inUnit(high, step(high))}`;
+// Both ends in the unit of their geometric mean, unless they differ by a factor of more than 1000.
+const range = ([low, high], show, step) => {
+  if (!(low > 0 && high <= 1000 * low)) return `${show(low)} to ${show(high)}`;
+  const unit = step(Math.sqrt(low * high));
+  return `${shown(low / unit[0])} to ${inUnit(high, unit)}`;
+};
 const durations = (ends) => (ends ? range(ends, duration, timeStep) : "no interval");
 const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
 const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
