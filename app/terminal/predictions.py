@@ -228,4 +228,5 @@ def _warning_lines(predictions: Sequence[Prediction]) -> list[str]:
         for text, number in counts.most_common(_MOST_WARNINGS)
     ]
     others = len(counts) - len(lines)
-    return [*lines, *([f"{others} further warnings: --format csv"] if others else [])]
+    further = "1 further warning" if others == 1 else f"{others} further warnings"
+    return [*lines, *([f"{further}: --format csv"] if others else [])]
