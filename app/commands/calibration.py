@@ -47,13 +47,17 @@ def calibrate_command(
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
+    from trainlaw.app.terminal.progress import shown_steps
 
     target = to or free_run_folder(Path.cwd())
     check_target(target, overwrite)
     given, origin = find_formula(formula, Path.cwd())
-    runs = runs_of(any_table(table, gpu_file=gpu_file, cnn_files=cnn_file), gpu, precision, layout)
-    law = calibrated_law(given, runs)
-    with new_run_folder(target, overwrite) as folder:
+    with shown_steps() as on_step, new_run_folder(target, overwrite) as folder:
+        on_step("reading the runs", 0.0)
+        runs = runs_of(any_table(table, gpu_file=gpu_file, cnn_files=cnn_file), gpu, precision, layout)
+        on_step("fitting the factors", 0.2)
+        law = calibrated_law(given, runs)
+        on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     print(calibration_text(law, given, origin))
     print("\n".join(in_sample_warning(given, runs)), end="")

@@ -114,6 +114,7 @@ def show_command(
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.models.scopes import handler
     from trainlaw.app.models.user_formula import find_formula
+    from trainlaw.app.terminal.progress import shown_steps
 
     found, origin = find_formula(formula, Path.cwd())
     if as_json:
@@ -122,4 +123,6 @@ def show_command(
         print(formula_json(found, origin))
         return
     run = partial(one_run, cnn, gpu, batch, gpus=known_gpus(gpu_file))
-    print(handler(found, "describe")(found, origin, run, everything))
+    with shown_steps() as on_step:
+        text = handler(found, "describe")(found, origin, run, everything, on_step)
+    print(text)

@@ -441,6 +441,7 @@ def many_core_command(
     """
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys
     from trainlaw.app.models.many_core import MODELS, NETWORK, many_core_formula
+    from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas.errors import check_name
 
     formula = many_core_formula(model.value)
@@ -458,4 +459,4 @@ def many_core_command(
         outside = formula.out_of_range({name: [value] for name, value in inputs.items()})
         for name in (name for name, rows in outside.items() if rows.any()):
             print(f"warning: {name} lies outside the table of the paper")
-    print(f"\n{formula.provenance['method']}\n{formula.provenance['caution']}")
+    print_fitted(f"\n{formula.provenance['method']}\n{formula.provenance['caution']}")

@@ -152,7 +152,8 @@ def _run_study(
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.interrupts import uninterrupted
     from trainlaw.app.studies.study import study_table
-    from trainlaw.app.terminal.study import print_kept, print_resumed, shown_progress, study_text
+    from trainlaw.app.terminal.progress import shown_progress
+    from trainlaw.app.terminal.study import print_kept, print_resumed, study_text
     from trainlaw.validate.journal import Journal
 
     began = time.monotonic()
@@ -218,12 +219,13 @@ def compare_command(
       trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
     from trainlaw.app.studies.comparison import comparison_text, read_run
+    from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas import InputError
 
     names = [name.strip() for name in estimators.split(",")]
     if len(names) > 2 or not all(names):
         raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
-    print(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))
+    print_fitted(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))
 
 
 def _scope(of: str) -> str:
@@ -285,7 +287,8 @@ def validate_command(
     from trainlaw.app.studies.definition import definition_of, read_study_table
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
-    from trainlaw.app.terminal.study import shown_fits
+    from trainlaw.app.terminal.output import print_fitted
+    from trainlaw.app.terminal.progress import shown_fits
 
     law = read_formula(formula, _scope(of))
     if into is not None:
@@ -295,8 +298,8 @@ def validate_command(
         "gpu_file": str(gpu_file or ""), "cnn_file": list(map(str, cnn_file or ())),
     }  # fmt: skip
     wanted = definition_of(options, "validate")
-    runs = read_study_table(wanted)
     with shown_fits() as on_fit:
+        runs = read_study_table(wanted)
         outcome = score_formula(law, runs, wanted, refit, on_fit)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
@@ -308,4 +311,4 @@ def validate_command(
         with new_run_folder(into, False) as folder:
             write_run_files(outcome, folder, {"command": "trainlaw validate"})
         parts += ["", f"{into}: formula.json, errors.csv, report.html, formula.xlsx and more"]
-    print("\n".join(parts))
+    print_fitted("\n".join(parts))

@@ -77,6 +77,7 @@ def suggest_command(
     """
     from trainlaw.app.suggest.jobs import SuggestOptions, run_replay, run_suggest
     from trainlaw.app.suggest.replay import ReplaySettings
+    from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.formulas import InputError
     from trainlaw.formulas.files import write_text_atomically
 
@@ -85,14 +86,17 @@ def suggest_command(
     if simulate:
         if pool or gpu or front or runs or cnns:
             raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnn, --front, --runs")
-        text, csv = run_replay(source, ReplaySettings(seeds=seeds, held_out=held_out, start=start))
+        with shown_steps() as on_step:
+            replay = ReplaySettings(seeds=seeds, held_out=held_out, start=start)
+            text, csv = run_replay(source, replay, on_step)
     else:
         options = SuggestOptions(
             number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,
             precision=precision, front=front, runs=runs, gpu_file=gpu_file, cnn_files=tuple(cnn_file or ()),
             repeats=repeats, seed=seed,
         )  # fmt: skip
-        text, csv = run_suggest(options)
+        with shown_steps() as on_step:
+            text, csv = run_suggest(options, on_step)
     print(text)
     if out is not None:
         write_text_atomically(out, csv)

@@ -41,5 +41,5 @@ def default_precision_note(precision: str) -> str:
     >>> default_precision_note("fp32")
     "precision: fp32, PyTorch's default for convolutions on this GPU"
     """
-    other = "; --precision fp32 for products in 32 bits" if precision == "tf32" else ""
+    other = "; or choose --precision fp32" if precision == "tf32" else ""
     return f"precision: {precision}, PyTorch's default for convolutions on this GPU{other}"

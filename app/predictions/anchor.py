@@ -10,8 +10,8 @@ from trainlaw.app.inputs.requests import Setup, one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, any_pair_formula, pair_formula
 from trainlaw.app.models.errors import LEVEL, OURS, interval_of, overall_error
 from trainlaw.app.models.scopes import check_scope
-from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import finite_json
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_seconds_range
+from trainlaw.app.text.tables import finite_json, fitted_lines
 from trainlaw.datasets import GpuCatalog, read_profiles
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
@@ -245,7 +245,7 @@ def _undefined(time_s: float) -> list[str]:
 def anchor_text(prediction: AnchorPrediction) -> str:
     """Return a prediction as a paragraph."""
     what, low, high = prediction.workload, prediction.low_s, prediction.high_s
-    bounds = f"{100 * LEVEL:g} % interval {show_seconds(low)} to {show_seconds(high)}" if low and high else ""
+    bounds = f"{100 * LEVEL:g} % interval {show_seconds_range(low, high)}" if low and high else ""
     name = ", ".join(
         part
         for part in (
@@ -267,7 +267,7 @@ def anchor_text(prediction: AnchorPrediction) -> str:
         f"formula: {prediction.formula}"
         + (f"; held-out error {show_percent(error)} %" if math.isfinite(error) else ""),
     ]
-    return "\n".join(lines)
+    return fitted_lines("\n".join(lines))
 
 
 def anchor_json(prediction: AnchorPrediction) -> str:

@@ -24,7 +24,7 @@ from trainlaw.app.models.sentences import (
     several_gpus_sentence,
 )
 from trainlaw.app.models.settings import HOST_LAUNCH, host_decides, unknown_settings
-from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.app.text.numbers import show_number, show_seconds, show_seconds_range
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.cnns.names import cnn_key
@@ -120,11 +120,11 @@ class Prediction:
         >>> machine = ("fp32", 1, 1, "none", "none", "none", "nchw", "eager", False, None, "even", True)
         >>> rest = (10**9, 2 * 10**9, "fits", (), ())
         >>> Prediction("vgg16", "V100", 8, *machine, 0.1, 0.0, 0.08, 0.125, *rest).interval_text(0.9)
-        '90 % interval 80 ms to 125 ms'
+        '90 % interval 80 to 125 ms'
         """
         if self.low_s is None or self.high_s is None:
             return "no interval" if isnan(self.time_s) else NO_INTERVAL
-        return f"{100 * level:g} % interval {show_seconds(self.low_s)} to {show_seconds(self.high_s)}"
+        return f"{100 * level:g} % interval {show_seconds_range(self.low_s, self.high_s)}"
 
 
 def predict_runs(

@@ -11,6 +11,7 @@ from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.validate.baselines import title_of
 
 _ROW_HEIGHT = 15.0
+_LABEL = 22  # characters of a label to the left of an axis
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
 _LEAST_SHARE = 1e-3  # of the largest loss: better ones are drawn at the end of the axis
@@ -95,11 +96,16 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
         parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
     for index, row in enumerate(ordered):
         height = 12 + _ROW_HEIGHT * (index + 0.5)
-        parts.append(svg.text(128, height + 3.5, row.label, "end", "tick"))
+        parts.append(svg.text(128, height + 3.5, _short(row.label), "end", "tick"))
         parts.append(svg.line(132, height, 388, height, "guide"))
         parts.extend(_error_row(row, estimators, axis, height))
     parts.append(svg.text(262, bottom + 30, "mean absolute error, %", "middle"))
     return svg.drawing(bottom + 38, parts, title)
+
+
+def _short(label: str) -> str:
+    """A label that fits to the left of the axis; the hint of its dot has the whole one."""
+    return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
 
 def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:

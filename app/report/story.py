@@ -56,13 +56,15 @@ def story_of(outcome: StudyOutcome) -> Story | None:
 
 def _class_table(lines: Sequence[ErrorLine]) -> Table:
     baselines = [name for name in lines[0].errors if name != OURS]
+    several = any(line.seeds for line in lines)
     rows = [
         [_READABLE.get(line.name, line.name), line.rows, len(line.members), show_percent(line.errors[OURS]),
-         _spread(line.seeds), *_best_of(line, baselines)]
+         *([_spread(line.seeds)] if several else []), *_best_of(line, baselines)]
         for line in lines
     ]  # fmt: skip
-    header = ["", "runs", "GPU groups", "this formula, %", "seeds, %", *_BEST_THERE]
-    return Table(header, rows, ["long", "n", "n", "n", "n", "n", "long"])
+    seeds = ["seeds, %"] if several else []
+    header = ["", "runs", "GPU groups", "this formula, %", *seeds, *_BEST_THERE]
+    return Table(header, rows, ["long", *["n"] * (len(header) - 2), "long"])
 
 
 def _spread(seeds: Sequence[float]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import OURS
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import fitted_table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files import csv_rows, read_json, read_text
@@ -104,7 +104,7 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         f"(bootstrap over groups); {verdict}",
         f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
         "",
-        text_table([by, "runs", "A %", "B %", "B - A"], rows),
+        fitted_table([by, "runs", "A %", "B %", "B - A"], rows, indent="  "),
     ]
     return "\n".join(parts)
 

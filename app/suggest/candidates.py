@@ -9,6 +9,7 @@ network training time estimator", 2020, evolve what to measure, too.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
+from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve.search.subset import evolve_subsets
@@ -220,15 +222,23 @@ class Suggestions:
 
 
 def suggested_runs(
-    front: StudiedFront, pool: RunTable, size: int, repeats: int = 30, seed: int = 0
+    front: StudiedFront,
+    pool: RunTable,
+    size: int,
+    repeats: int = 30,
+    *,
+    seed: int = 0,
+    on_step: OnStep = unseen,
 ) -> Suggestions:
     """Return the `size` configurations of `pool` to measure next.
 
-    repeats : iterations of a measurement, warm-up included. InputError where the formula has no time for a
-    measured run or a configuration, or the pool is smaller than `size`.
+    repeats : iterations of a measurement, warm-up included. on_step : called when a step begins.
+    InputError where the formula has no time for a measured run or a configuration, or the pool is smaller
+    than `size`.
     """
     if size > len(pool):
         raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
+    on_step("features", 0.0)
     both = front.measured.merged(pool)
     X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
@@ -238,7 +248,10 @@ def suggested_runs(
     predicted = fitted.predict(X)
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]
-    candidates = make_candidates(fitted, front.others, measured, X[of_pool], cost_s, seed=seed)
+    candidates = make_candidates(
+        fitted, front.others, measured, X[of_pool], cost_s, seed=seed, on_step=part_of(on_step, 0.2, 0.8)
+    )
+    on_step("choosing the set", 0.8)
     chosen = candidates.best_set(size, seed)
     return _suggestions(
         candidates, chosen, predicted[of_pool], [s.name for s in fitted.formula_.used_features]
@@ -257,16 +270,18 @@ def make_candidates(
     cost_s: np.ndarray,
     *,
     seed: int = 0,
+    on_step: OnStep = unseen,
 ) -> Candidates:
     """Return the candidates with features `pool`, for a formula that was fitted to the measured runs.
 
     others : further formulas of its front. cost_s : seconds of measuring each candidate. seed : of resamples.
+    on_step : called before each fit.
     """
     X, y, _ = measured
     residuals = np.log(fitted.predict(X) / y)
     slopes, spread, noise = standardised_slopes(fitted.log_slopes(X), fitted.log_slopes(pool), residuals)
     both = pd.concat([X, pool])
-    doubts = _disagreements(fitted, others, measured, both, seed)
+    doubts = _disagreements(fitted, others, measured, both, seed=seed, on_step=on_step)
     known, unknown = doubts[: len(X)], doubts[len(X) :]
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
@@ -290,7 +305,13 @@ def _log_amounts(everything: np.ndarray) -> np.ndarray:
 
 
 def _disagreements(
-    fitted: RefittedFormula, others: Sequence[Formula], measured: Measured, X: pd.DataFrame, seed: int
+    fitted: RefittedFormula,
+    others: Sequence[Formula],
+    measured: Measured,
+    X: pd.DataFrame,
+    *,
+    seed: int,
+    on_step: OnStep,
 ) -> np.ndarray:
     """Deviations of ln(predicted seconds) from their mean, over the root of their number, (n_rows, n_fits).
 
@@ -299,11 +320,10 @@ def _disagreements(
     own, y, groups = measured
     units = groups if len(np.unique(groups)) >= _LEAST_GROUPS else np.arange(len(y))
     draws = [np.arange(len(y)), *drawn_rows(units, _RESAMPLES, seed)]
-    fits = [
-        RefittedFormula(formula, fitted.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows])
-        for formula in (fitted.formula_, *others)
-        for rows in draws
-    ]
+    todo, fits = list(product((fitted.formula_, *others), draws)), []
+    for number, (formula, rows) in enumerate(todo):
+        on_step(f"fit {number + 1} of {len(todo)} to resampled runs", number / len(todo))
+        fits.append(RefittedFormula(formula, fitted.cnn_layers).fit(own.iloc[rows], y[rows], groups[rows]))
     with np.errstate(all="ignore"):
         logs = np.column_stack([np.log(fit.predict(X)) for fit in fits])
     # Another formula may have no time where the chosen one has.

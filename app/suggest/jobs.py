@@ -1,8 +1,7 @@
 """`trainlaw suggest` with its options: a pool of configurations, then a suggestion or a replay, as text."""
 
-import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,7 +15,8 @@ from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestion
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
+from trainlaw.app.text.steps import OnStep, part_of, unseen
+from trainlaw.app.text.tables import fitted_table, terminal_width
 from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration, load
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
@@ -36,6 +36,8 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
     header = [
         "", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree", "new range"
     ]  # fmt: skip
+    if not any(member.new for member in found.members):
+        header, rows = header[:-1], [row[:-1] for row in rows]
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
     prose = (
@@ -103,7 +105,7 @@ def replay_text(replay: Replay, source: str) -> str:
             for row in table[table["size"] == size].itertuples()
         ]
         header = [f"{size} chosen", "error", "against random", "95 % interval", "lower in", "cost of the set"]
-        parts += ["", text_table(header, rows)]
+        parts += ["", fitted_table(header, rows, indent="  ")]
     parts += ["", "error: MAPE of held-out runs; against random: points of percent, paired, seeds resampled"]
     return "\n".join(parts)
 
@@ -154,11 +156,12 @@ def cnn_pool(
     gpus: GpuCatalog,
     named: Sequence[str],
     precision: str = "fp32",
+    on_step: OnStep = unseen,
 ) -> RunTable:
     """Return every combination of CNNs (none: the whole zoo), batches, sides in pixels and GPUs.
 
-    inputs : none means the default of each CNN; a size at which a CNN cannot be built is omitted. Raises
-    UnknownNameError for an unknown name.
+    inputs : none means the default of each CNN; a size at which a CNN cannot be built is omitted. on_step :
+    called before each CNN. Raises UnknownNameError for an unknown name.
     """
     if not named:
         raise InputError("expected --pool FILE, or --gpu NAME for the built-in CNNs on that GPU")
@@ -167,10 +170,13 @@ def cnn_pool(
     counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
         raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
-    frames = [
-        configuration(cnn=known, gpu=target, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
-        for known, batch, target in product(counts, batches, targets)
-    ]
+    frames = []
+    for number, known in enumerate(counts):
+        on_step(f"configurations of {known.cnn}", number / len(counts))
+        frames += [
+            configuration(cnn=known, gpu=target, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
+            for batch, target in product(batches, targets)
+        ]
     for target in targets:
         gpus = gpus.with_gpu(target) if target not in gpus.gpus else gpus
     return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(counts)))
@@ -236,18 +242,24 @@ class SuggestOptions:
     seed: int
 
 
-def run_suggest(options: SuggestOptions) -> tuple[str, str]:
-    """Return what to print and the plan as CSV; InputError for options that contradict each other."""
+def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str, str]:
+    """Return what to print and the plan as CSV; InputError for options that contradict each other.
+
+    on_step : called when a step begins.
+    """
+    on_step("reading the runs", 0.0)
     front = find_front(
         options.front, Path.cwd(), options.runs, options.gpu_file if options.runs else None,
         options.cnn_files if options.runs else None,
     )  # fmt: skip
-    pool, note = worth_measuring(_pool(options), [front.measured])
-    found = suggested_runs(front, pool, options.number, options.repeats, options.seed)
+    pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
+    found = suggested_runs(
+        front, pool, options.number, options.repeats, seed=options.seed, on_step=part_of(on_step, 0.5, 1.0)
+    )
     return suggestions_text(found, pool, front, note), plan_csv(found, pool)
 
 
-def _pool(options: SuggestOptions) -> RunTable:
+def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     gpus = known_gpus(options.gpu_file)
     if options.pool is not None:
         return file_pool(options.pool, gpus, options.gpus)
@@ -259,22 +271,18 @@ def _pool(options: SuggestOptions) -> RunTable:
         gpus=gpus,
         named=options.gpus,
         precision=options.precision,
+        on_step=on_step,
     )
 
 
-def run_replay(source: str, settings: ReplaySettings) -> tuple[str, str]:
-    """Return what to print and a CSV of a replay on the built-in runs of one source."""
+def run_replay(source: str, settings: ReplaySettings, on_step: OnStep = unseen) -> tuple[str, str]:
+    """Return what to print and a CSV of a replay on the built-in runs of one source.
+
+    on_step : called when a step begins.
+    """
     runs = load("fp32-2026")
     inside = (runs.frame["source"] == source).to_numpy()
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
-    print("searching a formula on the runs of other sources", file=sys.stderr)
-    replay = replayed(runs, inside, settings, _seed_reporter(settings.seeds))
+    replay = replayed(runs, inside, settings, on_step)
     return replay_text(replay, source), replay_csv(replay)
-
-
-def _seed_reporter(seeds: int) -> Callable[[int], None]:
-    def report(seed: int) -> None:
-        print(f"seed {seed + 1} of {seeds}", file=sys.stderr)
-
-    return report

@@ -6,12 +6,13 @@ what is then measured, and the held-out runs give the error. The form comes from
 sources, so that nothing of it knows the pool or the held-out runs.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.suggest.candidates import Candidates, make_candidates
+from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas import Formula, InputError
@@ -108,13 +109,14 @@ def replayed(
     runs: RunTable,
     inside: np.ndarray,
     settings: ReplaySettings,
-    on_seed: Callable[[int], None] | None = None,
+    on_step: OnStep = unseen,
 ) -> Replay:
     """Replay suggestions on the runs `inside`, bool (n_runs,), with a form searched on the other runs.
 
-    on_seed : called after each seed with its number. InputError where there are too few runs on either side.
+    on_step : called when a step begins. InputError where there are too few runs on either side.
     """
     check_name("kind of held-out runs", settings.held_out, HELD_OUT)
+    on_step("searching a formula on the runs of other sources", 0.0)
     form, members = _searched(runs.where(~inside), settings.evaluations)
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)
@@ -122,10 +124,9 @@ def replayed(
         raise InputError(f"expected at least {3 * least} runs to replay on, got {len(own.y)}")
     rows: list[tuple[int, int, str, float, float]] = []
     for seed in range(settings.seeds):
+        on_step(f"seed {seed + 1} of {settings.seeds}", seed / settings.seeds)
         stage = _stage(own, form, members, settings, seed)
         rows += [(seed, *row) for row in _errors(stage, form, settings, seed)]
-        if on_seed is not None:
-            on_seed(seed)
     errors = pd.DataFrame(rows, columns=["seed", "size", "strategy", "error_percent", "cost_s"])
     return Replay(errors, form, (len(own.y), int((~inside).sum())), settings)
 

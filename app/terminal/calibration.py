@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.models.errors import LEVEL, interval_of
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import fitted_table
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
 from trainlaw.validate.time_factors import HOST_TIMES
 
@@ -21,7 +21,6 @@ _RESOURCES: Mapping[str, str] = {
     "_overhead_s": "kernels",
 }
 _LEAST_CHANGE = 0.02  # of a factor beyond the common one, to be listed
-_WIDTH = 100
 
 
 def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
@@ -31,7 +30,7 @@ def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
     lines = [f"{number} on {gpus} in {precisions}; calibrated: {origin}", *_errors(law)]
     lines += [*_interval(law, given), *_factors(law, given)]
     lines += [f"warning: {text}" for text in law.warnings]
-    return "\n".join(lines)
+    return fitted_lines("\n".join(lines))
 
 
 def _errors(law: CalibratedLaw) -> list[str]:
@@ -66,7 +65,7 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     if not rows:
         return lines
     header = ["time", "factor", "limited by", "meaning"]
-    return [*lines, "times that the runs change beyond that:", fitted_table(header, rows, _WIDTH), ""]
+    return [*lines, "times that the runs change beyond that:", fitted_table(header, rows), ""]
 
 
 def _resource(name: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
-from trainlaw.app.text.numbers import show_number, show_with_prefix
-from trainlaw.app.text.tables import fitted_table, text_table, wrapped_list
+from trainlaw.app.text.numbers import show_count_range, show_number, show_with_prefix
+from trainlaw.app.text.tables import fitted_lines, fitted_table, wrapped_list
 from trainlaw.datasets import (
     FEATURES,
     LAYER_FEATURES,
@@ -45,7 +45,8 @@ def gpu_text(gpu: Gpu) -> str:
     ]
     aliases = f"\nalso called: {', '.join(gpu.aliases)}" if gpu.aliases else ""
     remark = f"\nremark: {gpu.remark}" if gpu.remark else ""
-    return f"{gpu.gpu}{aliases}{remark}\n{fitted_table(['specification', 'value', 'source'], rows)}"
+    table = fitted_table(["specification", "value", "source"], rows)
+    return fitted_lines(f"{gpu.gpu}{aliases}{remark}\n{table}")
 
 
 def gpu_template_text(gpu: Gpu | None = None) -> str:
@@ -152,7 +153,7 @@ def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
     notes = "".join(f"\nnote: {note}" for note in reader_notes(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
-    return f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}"
+    return fitted_lines(f"{title}{notes}\n{fitted_table(header, rows)}\n{_memory(facts)}{advice}")
 
 
 def _exact(value: float) -> str:
@@ -169,19 +170,21 @@ def _memory(facts: CnnCounts) -> str:
 
 def layers_text(cnn: Cnn) -> str:
     """Return the layers of a CNN, one per line; `reads` lists the numbers of the layers that feed it."""
+    grouped = any(layer.groups > 1 for layer in cnn.layers if layer.group == "convolution")
     rows = [
         [
             number, layer.kind, " ".join(map(str, layer.inputs)) or "-",
-            f"{layer.out_channels} x {layer.out_height} x {layer.out_width}",
-            f"{layer.kernel_height} x {layer.kernel_width}" if layer.group == "convolution" else "-",
+            f"{layer.out_channels}x{layer.out_height}x{layer.out_width}",
+            f"{layer.kernel_height}x{layer.kernel_width}" if layer.group == "convolution" else "-",
             layer.stride if layer.group in ("convolution", "pooling") else "-",
-            layer.groups if layer.group == "convolution" else "-",
+            *([layer.groups if layer.group == "convolution" else "-"] if grouped else []),
             f"{layer.macs:,}", f"{layer.parameters:,}",
         ]
         for number, layer in enumerate(cnn.layers)
     ]  # fmt: skip
-    header = ["layer", "kind", "reads", "output", "kernel", "stride", "groups", "MACs", "parameters"]
-    return text_table(header, rows, indent="")
+    groups = ["groups"] if grouped else []
+    header = ["#", "kind", "reads", "output", "kernel", "stride", *groups, "MACs", "parameters"]
+    return fitted_table(header, rows)
 
 
 def features_text(search: str = "", of_layers: bool = False, brief: bool = False) -> str:
@@ -289,20 +292,18 @@ def _families_text(table: pd.DataFrame) -> str:
     ]
     header = ["family", "CNNs", "MACs per image", "parameters", "such as"]
     more = [f"{family} {len(cnns)}" for family, cnns in groups[_MOST_FAMILIES:]]
-    return "\n".join(
-        [
-            text_table(header, rows, indent=""),
-            "further families, with their CNNs:",
-            wrapped_list(more),
-            f"{len(table)} CNNs in {len(groups)} families; `trainlaw cnn list TEXT` searches them,",
-            "--family NAME lists a family, --all lists every CNN",
-        ]
-    )
+    lines = [
+        fitted_table(header, rows),
+        "further families, with their CNNs:",
+        wrapped_list(more),
+        f"{len(table)} CNNs in {len(groups)} families; `trainlaw cnn list TEXT` searches them,",
+        "--family NAME lists a family, --all lists every CNN",
+    ]
+    return fitted_lines("\n".join(lines))
 
 
 def _span(values: pd.Series) -> str:
-    low, high = (show_with_prefix(float(value), "") for value in (values.min(), values.max()))
-    return low if low == high else f"{low} to {high}"
+    return show_count_range(float(values.min()), float(values.max()))
 
 
 def _example(cnns: pd.DataFrame) -> str:
@@ -319,7 +320,7 @@ def _cnns_text(found: pd.DataFrame, query: CnnQuery) -> str:
         for row in found.head(limit).to_dict("records")
     ]  # fmt: skip
     header = ["CNN", "family", "input", "classes", "MACs per image", "parameters"]
-    lines = [text_table(header, rows, indent="")]
+    lines = [fitted_table(header, rows)]
     if len(found) > limit:
         counts = found["cnn_family"].value_counts().sort_index()
         lines.append(f"and {len(found) - limit} more (--all lists them); by family:")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from trainlaw.app.text.numbers import show_seconds
+from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
-from trainlaw.app.text.tables import fitted_table, terminal_width, text_table
+from trainlaw.app.text.tables import fitted_lines, fitted_table, terminal_width, text_table
 from trainlaw.datasets import DATASETS, Dataset, RunTable, coverage, find_gpu, load
 from trainlaw.datasets.hardware.gpus import name_key
 from trainlaw.datasets.measurements.inspection import Outlier, coverage_by, noise_between_sources
@@ -69,10 +69,10 @@ def table_text(name: str) -> str:
     """
     check_name("data set", name, DATASETS)
     table, dataset = load(name), DATASETS[name]
-    shortest, longest = (show_seconds(float(value)) for value in (table.seconds.min(), table.seconds.max()))
+    extent = show_seconds_range(float(table.seconds.min()), float(table.seconds.max()))
     head = [
         f"{name}: {dataset.title}",
-        f"  {len(table):,} {dataset.kind}, {shortest} to {longest}",
+        f"  {len(table):,} {dataset.kind}, {extent}",
         f"  sha256 {table.sha256}",
         _notes(dataset),
     ]
@@ -127,7 +127,7 @@ def outliers_text(table: RunTable, found: list[Outlier], show_all: bool = False)
     hidden = len(found) - len(rows)
     more = f"\n... and {hidden} more; --all shows them" if hidden else ""
     head = f"{table.name}: {len({o.row for o in found}):,} of {len(table):,} runs are suspicious: {rules}"
-    return f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'reason'], rows)}{more}"
+    return fitted_lines(f"{head}\n{fitted_table(['row', 'GPU', 'CNN', 'batch', 'reason'], rows)}{more}")
 
 
 _WIDEST = 100
@@ -147,7 +147,7 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     cells, summary = _cells(table, by)
     sides = [_side_cells(row) for row in summary.to_dict("records")]
     width = min(terminal_width(), _WIDEST)
-    parts = [_head(table, by, cells)]
+    parts = [fitted_lines(_head(table, by, cells))]
     names = [str(name) for name in cells.index]
     blocks = _column_blocks(cells, max(map(len, names)), width)
     for columns in blocks:
@@ -314,11 +314,11 @@ def noise_text(table: RunTable, least: int = 1) -> str:
     ]  # fmt: skip
     header = ["pairs", "GPUs", "median", "p90", "ratio", "same parts", "harnesses"]
     head = (
-        f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs,\n"
-        "precision, layout); median and p90 of |ln(second / first)|; ratio: median of second / first;\n"
+        f"{table.name}: differences between runs of one configuration (GPU, CNN, sizes, batch, GPUs, "
+        "precision, layout)\nmedian and p90 of |ln(second / first)|; ratio: median of second / first;\n"
         "same parts: both time the same parts of an iteration"
     )
-    return f"{head}\n\n{fitted_table(header, rows, min(terminal_width(), _WIDEST))}"
+    return fitted_lines(f"{head}\n\n{fitted_table(header, rows, min(terminal_width(), _WIDEST))}")
 
 
 def _pair_name(first: str, second: str) -> str:
@@ -334,7 +334,7 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
     runs = gpu_runs(table, gpu)
     names = sorted(set(runs["gpu"]))
     sources = ", ".join(sorted(set(runs["source"])))
-    range_s = " to ".join(show_seconds(float(time)) for time in (runs["time_s"].min(), runs["time_s"].max()))
+    range_s = show_seconds_range(float(runs["time_s"].min()), float(runs["time_s"].max()))
     head = (
         f"{', '.join(names)}: {len(runs):,} runs of {runs['cnn'].nunique()} CNNs in {table.name}, {range_s}\n"
         f"sources: {sources}"
@@ -350,8 +350,10 @@ def gpu_runs_text(table: RunTable, gpu: str, show_all: bool = False) -> str:
     ]
     hidden = len(times) - len(rows)
     more = f"\n... and {hidden:,} more; --all shows them" if hidden else ""
-    body = text_table(["CNN", "px", "batch", *map(str, times.columns)], rows, indent="")
-    return f"{head}\n\n{body}{more}\nmedian time of an iteration; last: channels last, ?: layout not stated"
+    body = fitted_table(["CNN", "px", "batch", *map(str, times.columns)], rows)
+    return fitted_lines(
+        f"{head}\n\n{body}{more}\nmedian time of an iteration; last: channels last, ?: layout not stated"
+    )
 
 
 def gpu_runs(table: RunTable, gpu: str) -> pd.DataFrame:

@@ -28,7 +28,8 @@ from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import fitted_lines, narrow_table, text_table
+from trainlaw.app.text.steps import OnStep, unseen
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
 from trainlaw.formulas.expression import additive_terms
@@ -40,23 +41,32 @@ _SHOWN_GPUS = 8  # of the configuration for which a scaling formula is shown
 
 
 def describe_for_run(
-    formula: Formula, origin: str, run: Callable[..., RunTable], everything: bool = True
+    formula: Formula,
+    origin: str,
+    run: Callable[..., RunTable],
+    everything: bool = True,
+    on_step: OnStep = unseen,
 ) -> str:
     """Return the formula term by term; `run` makes the configuration from further settings.
 
-    everything : also forms, words, sensitivities, proofs, symbols and errors.
+    everything : also forms, words, sensitivities, proofs, symbols and errors. on_step : called when a step
+    of these begins.
     """
-    return formula_text(formula, origin, run()) if everything else short_text(formula, origin, run())
+    return formula_text(formula, origin, run(), on_step) if everything else short_text(formula, origin, run())
 
 
 def describe_scaling_formula(
-    formula: Formula, origin: str, run: Callable[..., RunTable], everything: bool = True
+    formula: Formula,
+    origin: str,
+    run: Callable[..., RunTable],
+    everything: bool = True,
+    on_step: OnStep = unseen,
 ) -> str:
     """Return a formula that needs the time on one GPU, with that time predicted by the built-in formula."""
     timed = with_time_on_one_gpu(run(setup=Setup(n_gpus=_SHOWN_GPUS)), load_formula(BUILT_IN))
     note = f"shown for {_SHOWN_GPUS} GPUs of one node with a ring; the time on one is by the built-in formula"
-    text = formula_text(formula, origin, timed) if everything else short_text(formula, origin, timed)
-    return f"{text}\n\n{note}"
+    text = formula_text(formula, origin, timed, on_step) if everything else short_text(formula, origin, timed)
+    return fitted_lines(f"{text}\n\n{note}")
 
 
 def short_text(formula: Formula, origin: str, run: RunTable) -> str:
@@ -87,12 +97,17 @@ def support_lines(formula: Formula) -> list[str]:
     return [f"supported by fewer than three sources of runs: {'; '.join(weak)}"] if weak else []
 
 
-def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
-    """Return the formula term by term; `run` is the configuration for which shares are computed."""
+def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep = unseen) -> str:
+    """Return the formula term by term; `run` is the configuration for which shares are computed.
+
+    on_step : called when a step begins; the forms take most of the time.
+    """
+    on_step("rounding the constants", 0.0)
     rounding = rounded_formula(formula)
     shown = rounding.formula
     # Rounded constants are short already; unrounded ones are cut for display only.
     digits = 3 if rounding.rounded_percent is None else None
+    on_step("looking for equivalent forms", 0.1)
     parts = [
         origin,
         "",
@@ -103,11 +118,12 @@ def formula_text(formula: Formula, origin: str, run: RunTable) -> str:
         forms_text(shown),
         "",
     ]
+    on_step("proofs and errors", 0.9)
     parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
     parts += [*trends_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
-    return "\n".join(parts)
+    return fitted_lines("\n".join(parts))
 
 
 def equation_text(formula: Formula, digits: int | None = 3) -> str:
@@ -157,7 +173,7 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     setup = f"{first['cnn']}, batch {first['batch_per_gpu']}{precision}, on {first['gpu']}"
     title = f"for {setup}: {show_seconds(total)}"
     more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
-    return f"{title}\n{text_table(['share', 'time', 'meaning', 'term'], lines[:most])}{more}"
+    return f"{title}\n{fitted_table(['share', 'time', 'meaning', 'term'], lines[:most], indent='  ')}{more}"
 
 
 def _named_terms(formula: Formula) -> list[tuple[TermWords, Expression]]:
@@ -186,7 +202,7 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
         for row in elasticities(formula, run)
     ]
     title = f"effect of {100 * MORE:g} % more of one quantity, all others unchanged:"
-    return f"{title}\n{text_table(['quantity', 'time', 'images/s', 'meaning'], rows)}"
+    return f"{title}\n{fitted_table(['quantity', 'time', 'images/s', 'meaning'], rows, indent='  ')}"
 
 
 def trends_text(formula: Formula) -> list[str]:
@@ -211,7 +227,7 @@ def symbols_text(formula: Formula) -> str:
     for spec in formula.used_features:
         low, high = formula.ranges.get(spec.name, (float("nan"), float("nan")))
         rows.append([spec.name, str(spec.unit), show_number(low), show_number(high), spec.meaning])
-    return text_table(["symbol", "unit", "training from", "to", "meaning"], rows)
+    return fitted_table(["symbol", "unit", "training from", "to", "meaning"], rows, indent="  ")
 
 
 def errors_text(formula: Formula, ours: str = OURS) -> str:
@@ -240,7 +256,7 @@ def overall_errors_text(formula: Formula, ours: str = OURS) -> str:
         for name in estimators(formula)
     ]
     title = f"error on held-out {held_out_kind(formula)}s, %; {formula.errors.get('protocol', '')}"
-    return f"{title}\n{narrow_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows)}"
+    return f"{title}\n{fitted_table(['', *(METRIC_TITLES[metric] for metric in _SHOWN)], rows, indent='  ')}"
 
 
 def worst_text(formula: Formula) -> str:
@@ -262,7 +278,7 @@ def _per_cnn_text(formula: Formula, names: Sequence[str], titles: Sequence[str])
         [line.name, line.rows, *(show_percent(line.errors.get(name, math.nan)) for name in names)]
         for line in shown
     ]
-    table = narrow_table(["architecture", "runs", *titles], rows)
+    table = fitted_table(["architecture", "runs", *titles], rows, indent="  ")
     others = len(lines) - len(shown)
     return f"{table}\n  {others} more architectures with fewer runs: errors.csv" if others else table
 

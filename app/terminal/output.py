@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
+from trainlaw.app.text.tables import fitted_lines
+
 # Control characters but tab and newline, marks that reverse the direction of writing, half surrogate pairs:
 # names in files may contain them, and a terminal would obey, or fail.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -18,6 +20,11 @@ def visible(text: str) -> str:
     T4\\x1b[2J
     """
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def print_fitted(text: str) -> None:
+    """Print a text for readers, with lines that fit the terminal."""
+    print(fitted_lines(text))
 
 
 class _VisibleStream:

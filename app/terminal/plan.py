@@ -12,8 +12,8 @@ from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.terminal.predictions import WIDTH
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.numbers import show_hours, show_number
-from trainlaw.app.text.tables import null_for_nan, text_table
+from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
+from trainlaw.app.text.tables import fitted_lines, fitted_table, null_for_nan, terminal_width
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_WARNINGS = 2
@@ -39,7 +39,7 @@ _COLUMNS = {
 
 
 def plans_text(formula_said: str, plans: TrainingPlans, best: Prediction, most: int) -> str:
-    """Return the best plans as tables of 100 columns: measured GPUs, others, where scaling stops paying.
+    """Return the best plans as tables: measured GPUs, others, where scaling stops paying.
 
     formula_said : the first line. best : the prediction of the first plan, for its warnings. most : plans on
     measured GPUs that are shown.
@@ -53,7 +53,7 @@ def plans_text(formula_said: str, plans: TrainingPlans, best: Prediction, most: 
         lines.append("never measured (no training run is on a GPU of their generation):")
         lines.append(_table(plans, others.head(_MOST_UNMEASURED if len(measured) else most)))
     lines += [*_scaling_lines(plans), *_notes(plans, best)]
-    return "\n".join(lines)
+    return fitted_lines("\n".join(lines))
 
 
 def _title(plans: TrainingPlans) -> list[str]:
@@ -77,18 +77,19 @@ def _currency(plans: TrainingPlans) -> str:
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
     header = ["GPUs", "batch", "time", f"{100 * LEVEL:g} % interval"]
     several = len(plans.options.counts) > 1
-    header += ["cost"] * bool(plans.prices) + ["energy", "max batch"] + ["pays"] * several
+    header += [f"cost, {_currency(plans)}"] * bool(plans.prices) + ["energy, kWh", "max batch"]
+    header += ["pays"] * several
     most = max(plans.options.counts)
     cells = [
         [
             f"{row.n_gpus} x {row.gpu}", f"{row.batch_per_gpu} {row.precision}", show_hours(row.training_h),
-            _span(row),
-            *([_money(plans, row.cost)] if plans.prices else []), _energy(row.energy_kwh), row.largest_batch,
+            show_hours_range(row.training_low_h, row.training_high_h),
+            *([_figure(row.cost)] if plans.prices else []), _figure(row.energy_kwh), row.largest_batch,
             *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
         ]
         for row in _records(rows)
     ]  # fmt: skip
-    return text_table(header, cells, indent="")
+    return fitted_table(header, cells)
 
 
 def _records(frame: pd.DataFrame) -> list[Any]:
@@ -96,17 +97,8 @@ def _records(frame: pd.DataFrame) -> list[Any]:
     return list(frame.itertuples(index=False))
 
 
-def _span(row: Any) -> str:
-    low, high = show_hours(row.training_low_h), show_hours(row.training_high_h)
-    return "-" if "-" in (low, high) else f"{low.removesuffix(high[high.index(' ') :])} to {high}"
-
-
-def _money(plans: TrainingPlans, cost: float) -> str:
-    return f"{show_number(cost)} {_currency(plans)}" if isfinite(cost) else "-"
-
-
-def _energy(energy_kwh: float) -> str:
-    return f"{show_number(energy_kwh)} kWh" if isfinite(energy_kwh) else "-"
+def _figure(value: float) -> str:
+    return show_number(value) if isfinite(value) else "-"
 
 
 def _scaling_lines(plans: TrainingPlans) -> list[str]:
@@ -122,14 +114,15 @@ def _scaling_lines(plans: TrainingPlans) -> list[str]:
     said = f"{best['gpu']}, {best['precision']}, batch {best['batch_per_gpu']} per GPU: scaling pays {end}"
     cells = [
         [
-            row.n_gpus, show_hours(row.training_h), *([_money(plans, row.cost)] if plans.prices else []),
+            row.n_gpus, show_hours(row.training_h), *([_figure(row.cost)] if plans.prices else []),
             f"{100 * row.gain:.0f} %" if isfinite(row.gain) else "-",
             "yes" if row.n_gpus <= pays else "no",
         ]
         for row in _records(rows)
     ]  # fmt: skip
-    header = ["GPUs", "time", *(["cost"] if plans.prices else []), "hours saved by doubling", "pays"]
-    return [said, text_table(header, cells)]
+    cost = [f"cost, {_currency(plans)}"] if plans.prices else []
+    header = ["GPUs", "time", *cost, "hours saved by doubling", "pays"]
+    return [said, fitted_table(header, cells, indent="  ")]
 
 
 def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
@@ -140,7 +133,7 @@ def _notes(plans: TrainingPlans, best: Prediction) -> list[str]:
         f"energy: an estimate, {100 * options.power_share:g} % of the GPUs' power limit; hosts not counted"
     )
     warnings = [
-        textwrap.shorten(f"warning (first plan): {text}", WIDTH, placeholder=" ...")
+        textwrap.shorten(f"warning (first plan): {text}", min(terminal_width(), WIDTH), placeholder=" ...")
         for text in best.warnings[:_MOST_WARNINGS]
     ]
     return [*([rule] if len(options.counts) > 1 else []), energy, *warnings]
@@ -234,8 +227,8 @@ def _grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
 
 
 def _hint(plans: TrainingPlans, row: Any) -> str:
-    money = f", {_money(plans, row.cost)}" if plans.prices else ""
+    money = f", {_figure(row.cost)} {_currency(plans)}" if plans.prices else ""
     return (
         f"{row.n_gpus} x {row.gpu}, {row.precision}, batch {row.batch_per_gpu}: "
-        f"{show_hours(row.training_h)}{money}, {_energy(row.energy_kwh)}"
+        f"{show_hours(row.training_h)}{money}, {_figure(row.energy_kwh)} kWh"
     )

@@ -11,17 +11,24 @@ from trainlaw.app.models.errors import LEVEL, OURS, held_out_kind, overall_error
 from trainlaw.app.predictions.predict import Prediction
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds
-from trainlaw.app.text.tables import finite_json, null_for_nan, text_table
+from trainlaw.app.text.numbers import (
+    show_hours,
+    show_hours_range,
+    show_number,
+    show_percent,
+    show_seconds,
+    show_seconds_range,
+)
+from trainlaw.app.text.tables import finite_json, fitted_lines, fitted_table, null_for_nan, terminal_width
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.hardware.collectives import EVEN
 from trainlaw.datasets.measurements.memory_fit import FITS, gigabytes
 from trainlaw.formulas import Formula
 
-WIDTH = 100  # characters of a line
+WIDTH = 100  # characters of a shortened warning, at most
 _MOST_WARNINGS = 4  # below a table
 #: Said below several predictions for which no precision was asked.
-DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; --precision fp32 for products in 32 bits"
+DEFAULT_PRECISION = "precision: PyTorch's default on each GPU; or choose --precision fp32"
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -47,7 +54,7 @@ def predictions_text(
     shown, None for all.
     """
     if len(predictions) == 1:
-        return f"{formula_said}\n{_one(predictions[0], training)}"
+        return fitted_lines(f"{formula_said}\n{_one(predictions[0], training)}")
     shown = predictions[:most]
     lines = [formula_said, *_many(shown, training), *_warning_lines(shown)]
     if any(row.notes for row in shown):
@@ -56,7 +63,7 @@ def predictions_text(
         lines.append(
             f"{len(shown)} of {len(predictions)}; --top {len(predictions)} shows all, --out x.csv too"
         )
-    return "\n".join(lines)
+    return fitted_lines("\n".join(lines))
 
 
 def predictions_csv(predictions: Sequence[Prediction], training: Training | None = None) -> str:
@@ -133,7 +140,7 @@ def _one(prediction: Prediction, training: Training | None) -> str:
 def _hours_text(hours: dict[str, float | None]) -> str:
     time, low, high = hours.values()
     known = show_hours(time) if time is not None else "-"
-    return known if low is None or high is None else f"{known}, {show_hours(low)} to {show_hours(high)}"
+    return known if low is None or high is None else f"{known}, {show_hours_range(low, high)}"
 
 
 def _settings(of: Prediction | Setup) -> str:
@@ -183,7 +190,8 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     if training is not None:
         columns["training"] = [show_hours(training_hours(row, training)["training_h"]) for row in predictions]
     columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
-    columns["notes"] = [_note(row) for row in predictions]
+    if any(notes := [_note(row) for row in predictions]):
+        columns["notes"] = notes
     if shared.get("GPUs") == "1":
         shared.pop("GPUs")
     said = ", ".join(
@@ -191,15 +199,13 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     )
     if training is not None:
         said += f"; training: {training.title}"
-    return [said, text_table(list(columns), list(zip(*columns.values(), strict=True)), indent="")]
+    return [said, fitted_table(list(columns), list(zip(*columns.values(), strict=True)))]
 
 
 def _span(row: Prediction) -> str:
     if row.low_s is None or row.high_s is None:
         return "-"
-    low, high = show_seconds(row.low_s), show_seconds(row.high_s)
-    # A unit that both ends have is written once.
-    return f"{low.removesuffix(high[high.index(' ') :])} to {high}"
+    return show_seconds_range(row.low_s, row.high_s)
 
 
 def _note(row: Prediction) -> str:
@@ -216,8 +222,11 @@ def _warning_lines(predictions: Sequence[Prediction]) -> list[str]:
         return []
     rows = len(predictions)
     lines = [
-        textwrap.shorten(f"warning ({number} of {rows} rows): {text}", WIDTH, placeholder=" ...")
+        textwrap.shorten(
+            f"warning ({number} of {rows} rows): {text}", min(terminal_width(), WIDTH), placeholder=" ..."
+        )
         for text, number in counts.most_common(_MOST_WARNINGS)
     ]
     others = len(counts) - len(lines)
-    return [*lines, *([f"{others} further warnings: --format csv"] if others else [])]
+    further = "1 further warning" if others == 1 else f"{others} further warnings"
+    return [*lines, *([f"{further}: --format csv"] if others else [])]

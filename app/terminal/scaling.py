@@ -10,7 +10,7 @@ from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
 
 _FIELDS = ("n_gpus", "n_nodes", "batch", "time_s", "computing_s", "transfer_s", "latency_s", "speed_up")
@@ -28,24 +28,25 @@ def scaling_text(
     scaling_origin : where the scaling formula is from, empty for the textbook.
     """
     shown = [point for point in points if point.n_gpus & (point.n_gpus - 1) == 0 or point is points[-1]]
+    several = handling(formula).covers_multi_gpu
     rows = [
         [
             point.n_gpus, point.n_nodes, show_seconds(point.time_s), f"{point.speed_up:.2f}",
-            f"{point.n_gpus:.2f}", f"{100 * point.efficiency:.1f} %", *map(_percent, _shares(point)),
-            show_number(point.samples_per_second), show_number(point.perfect_samples_per_second),
+            *map(_percent, (point.efficiency, *([] if several else _shares(point)[1:]))),
+            show_number(point.samples_per_second),
         ]
         for point in shown
     ]  # fmt: skip
     header = [
-        "GPUs", "nodes", "time", "speed-up", "perfect", "efficiency", "computing", "transfer", "latency",
-        "images/s", "perfect",
+        "GPUs", "nodes", "time", "speed-up", "efficiency", *([] if several else ["transfer", "latency"]),
+        "images/s",
     ]  # fmt: skip
-    several = handling(formula).covers_multi_gpu
     added = SCALED if scaling_origin else ASSUMPTION
-    said = "the formula covers several GPUs, so all of its time is listed as computing" if several else added
+    said = "the formula covers several GPUs and does not split their time" if several else added
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
-    lines = ["", said, "perfect: the all-reduce takes no time (null model)"]
-    return "\n".join([first, title, text_table(header, rows), *lines])
+    shares = "" if several else "transfer, latency: shares of the time; "
+    lines = ["", said, f"{shares}efficiency: 100 % where the all-reduce takes no time (null model)"]
+    return fitted_lines("\n".join([first, title, fitted_table(header, rows, indent="  "), *lines]))
 
 
 def _shares(point: ScalingPoint) -> tuple[float, ...]:

@@ -9,8 +9,8 @@ from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.terminal.predictions import formula_line
 from trainlaw.app.text import svg
 from trainlaw.app.text.csv import rows_as_csv
-from trainlaw.app.text.numbers import show_percent, show_seconds
-from trainlaw.app.text.tables import text_table
+from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
 
 _LONGEST = 10  # tasks of the critical path that are listed
@@ -46,7 +46,7 @@ _GANTT_STYLE = (
 def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of layers") -> str:
     """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times."""
     schedule, tasks = plan.chosen, plan.chosen.tasks
-    bounds = f"{show_seconds(schedule.lower_bound_s)} to {show_seconds(schedule.upper_bound_s)}"
+    bounds = show_seconds_range(schedule.lower_bound_s, schedule.upper_bound_s)
     streams = [
         [each.streams, show_seconds(each.makespan_s), f"{each.speed_up:.3f}x", each.events]
         for each in plan.schedules
@@ -59,14 +59,14 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of la
         f"{schedule.speed_up:.3f}x (bounds {bounds})",
         f"  mean share of the GPU that a running layer occupies: {100 * tasks.work_s / tasks.total_s:.0f} %",
         "",
-        text_table(["streams", "makespan", "speed-up", "events"], streams),
+        fitted_table(["streams", "makespan", "speed-up", "events"], streams, indent="  "),
         "",
         *_critical_lines(plan),
         "",
         PUBLISHED,
         "layer times: " + _stated(formula),
     ]
-    return "\n".join(lines)
+    return fitted_lines("\n".join(lines))
 
 
 def _critical_lines(plan: StreamPlan) -> list[str]:
@@ -84,7 +84,7 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
     return [
         f"critical path: {length} ({made_of})",
         f"its {len(rows)} longest tasks:",
-        text_table(["task", "kind", "time", "share of the path"], rows),
+        fitted_table(["task", "kind", "time", "share of the path"], rows, indent="  "),
         "the whole path: --format csv, column on_critical_path",
     ]
 

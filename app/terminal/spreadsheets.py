@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from trainlaw.app.text.tables import fitted_table
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers, Issue
 from trainlaw.datasets.spreadsheets.cells import OF_FLAG
 from trainlaw.datasets.spreadsheets.conversion import Imported
@@ -37,7 +37,7 @@ def columns_text(made: Imported) -> str:
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
     lines = [f"{made.name}: {number} read"]
     lines += ["", fitted_table(["your column", "is", "unit", "first value"], rows)]
-    return "\n".join([*lines, *(f"note: {note}" for note in made.notes)])
+    return fitted_lines("\n".join([*lines, *(f"note: {note}" for note in made.notes)]))
 
 
 def issues_text(issues: Sequence[Issue]) -> str:
@@ -50,7 +50,7 @@ def issues_text(issues: Sequence[Issue]) -> str:
         for issue in of_kind[:_MOST_OF_A_KIND]:
             where = f" [{issue.where}; {len(issue.rows)} in all]" if len(issue.rows) > 1 else ""
             where = f" [{issue.where}]" if len(issue.rows) == 1 else where
-            lines.append(f"  - {issue.text}{where}")
+            lines.append(fitted_lines(f"  - {issue.text}{where}"))
             if issue.options:
                 lines.append("      " + " | ".join(shlex.join(option) for option in issue.options))
         if len(of_kind) > _MOST_OF_A_KIND:

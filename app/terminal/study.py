@@ -1,10 +1,8 @@
-"""Output of `trainlaw study`: its progress, and its result."""
+"""Output of `trainlaw study`."""
 
 import shlex
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +12,6 @@ from trainlaw.app.models.errors import BY_GPU, OURS
 from trainlaw.app.models.lead import lead_sentence
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.studies.search import Signals
-from trainlaw.app.studies.searches import OnFit, OnStart
 from trainlaw.app.terminal.formula import (
     class_errors,
     equation_text,
@@ -24,10 +20,9 @@ from trainlaw.app.terminal.formula import (
     worst_text,
 )
 from trainlaw.app.text.numbers import seconds_text, show_percent
-from trainlaw.app.text.tables import fitted_lines, narrow_table, terminal_width
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.formulas import Formula
-from trainlaw.validate import LevelError, StudyProgress
-from trainlaw.validate.baselines import title_of
+from trainlaw.validate import LevelError
 from trainlaw.validate.journal import Journal
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
@@ -56,7 +51,7 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
 def levels_text(levels: Sequence[LevelError]) -> str:
     """Return the error of the evolved formula by what is known about the target GPU."""
     known = [level for level in levels if level.n_groups]
-    table = narrow_table(LEVEL_HEADER, level_rows(known))
+    table = fitted_table(LEVEL_HEADER, level_rows(known), indent="  ")
     return f"error by calibration level, mean over GPU groups\n{table}"
 
 
@@ -99,7 +94,7 @@ def matrix_text(matrix: pd.DataFrame, by: str) -> str:
         for train in table.index
     ]
     title = f"{by}: constants refitted on (row), evaluated on (column), error in %, mean over {BY_GPU}"
-    return f"{title}\n{narrow_table(['', *map(str, table.columns)], rows)}"
+    return f"{title}\n{fitted_table(['', *map(str, table.columns)], rows, indent='  ')}"
 
 
 def _next_step(outcome: StudyOutcome, folder: str) -> str:
@@ -124,79 +119,3 @@ def print_kept(journal: Journal) -> None:
     """Say, on standard error, how an interrupted study is continued."""
     kept = f"{len(journal)} finished results are kept"
     print(f"interrupted; {kept}: the same command, or --resume, continues from there", file=sys.stderr)
-
-
-_REFRESH_SECONDS = 0.3  # fast enough to look alive, too slow to cost time
-
-
-@contextmanager
-def shown_progress() -> Iterator[tuple[OnStart, OnFit]]:
-    """Yield the two callbacks of a study, which report progress on standard error within the block."""
-    if sys.stderr.isatty():
-        with _bar() as callbacks:
-            yield callbacks
-    else:
-        yield _silent_start, _print_fold
-
-
-def _silent_start(signals: Signals, total: int) -> None:
-    print(f"evaluating {total:,} formulas", file=sys.stderr)
-
-
-def _print_fold(progress: StudyProgress) -> None:
-    if progress.estimator == OURS:
-        left = seconds_text(progress.remaining_seconds)
-        print(f"{progress.split}: searched and evaluated; about {left} left", file=sys.stderr)
-
-
-@contextmanager
-def shown_fits() -> Iterator[OnFit | None]:
-    """Yield what shows, on a terminal, the fits of a formula that is only evaluated, and the time left."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    width = terminal_width() - 1
-
-    def show(progress: StudyProgress) -> None:
-        left = seconds_text(progress.remaining_seconds)
-        text = f"{progress.split}, {title_of(progress.estimator)}: about {left} left"
-        print(f"\r{text[:width]:<{width}}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _bar() -> Iterator[tuple[OnStart, OnFit]]:
-    # rich comes with typer, but only a terminal needs its tenth of a second.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TimeRemainingColumn(),
-        TextColumn("left; Ctrl-C stops and keeps what was found"),
-    )
-    ended = threading.Event()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("searching", total=None)
-
-        def watch(signals: Signals) -> None:
-            while not ended.wait(_REFRESH_SECONDS):
-                bar.update(task, completed=signals.tried.value)
-
-        def on_start(signals: Signals, total: int) -> None:
-            bar.update(task, total=total)
-            threading.Thread(target=watch, args=(signals,), daemon=True).start()
-
-        def on_fit(progress: StudyProgress) -> None:
-            bar.update(task, description=f"{progress.split}: {progress.estimator} done")
-
-        try:
-            yield on_start, on_fit
-        finally:
-            ended.set()

@@ -1,8 +1,11 @@
 """Numbers for readers: times, counts and shares with their units."""
 
 import math
+from collections.abc import Callable
 
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_HOURS_PER_DAY, _MOST_HOURS = 24, 100
+_WIDE = 1000  # the ends of a range that differ by a larger factor have a unit each
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -14,10 +17,21 @@ def show_seconds(seconds: float) -> str:
     """
     if not math.isfinite(seconds):
         return "not defined"
-    for size, unit in _TIME_STEPS:
-        if abs(seconds) >= size:
-            return f"{show_number(seconds / size)} {unit}"
-    return f"{show_number(seconds / 1e-6)} µs"
+    size, unit = _time_step(seconds)
+    return f"{show_number(seconds / size)} {unit}"
+
+
+def _time_step(seconds: float) -> tuple[float, str]:
+    return next((step for step in _TIME_STEPS if abs(seconds) >= step[0]), _TIME_STEPS[-1])
+
+
+def show_seconds_range(low: float, high: float) -> str:
+    """Return two times, in s, in the unit of their geometric mean: for an interval, that of the prediction.
+
+    >>> show_seconds_range(0.8, 1.25), show_seconds_range(0.8, 1.2), show_seconds_range(2e-5, 1.25)
+    ('0.8 to 1.25 s', '800 to 1,200 ms', '20 µs to 1.25 s')
+    """
+    return _range(low, high, show_seconds, _time_step)
 
 
 def show_hours(hours: float | None) -> str:
@@ -28,7 +42,32 @@ def show_hours(hours: float | None) -> str:
     """
     if hours is None or not math.isfinite(hours):
         return "-"
-    return f"{show_number(hours)} h" if hours < 100 else f"{show_number(hours / 24)} d"
+    size, unit = _hour_step(hours)
+    return f"{show_number(hours / size)} {unit}"
+
+
+def _hour_step(hours: float) -> tuple[float, str]:
+    return (1, "h") if hours < _MOST_HOURS else (_HOURS_PER_DAY, "d")
+
+
+def show_hours_range(low: float | None, high: float | None) -> str:
+    """Return two long times in the unit of their geometric mean; a dash where one is unknown.
+
+    >>> show_hours_range(66.4, 124.3), show_hours_range(96, 240), show_hours_range(None, None)
+    ('66.4 to 124 h', '4 to 10 d', '-')
+    """
+    if low is None or high is None or not math.isfinite(low + high):
+        return "-"
+    return _range(low, high, show_hours, _hour_step)
+
+
+def _range(
+    low: float, high: float, show: Callable[[float], str], step: Callable[[float], tuple[float, str]]
+) -> str:
+    if not (low > 0 and high <= _WIDE * low):
+        return f"{show(low)} to {show(high)}"
+    size, unit = step(math.sqrt(low * high))
+    return f"{show_number(low / size)} to {show_number(high / size)} {unit}".rstrip()
 
 
 def show_number(value: float, digits: int = 3) -> str:
@@ -53,10 +92,23 @@ def show_with_prefix(value: float, unit: str, digits: int = 3) -> str:
     >>> show_with_prefix(1.556e12, "B/s"), show_with_prefix(48, "")
     ('1.56 TB/s', '48')
     """
-    for size, prefix in _PREFIXES:
-        if abs(value) >= size:
-            return f"{show_number(value / size, digits)} {prefix}{unit}".rstrip()
-    return f"{show_number(value, digits)} {unit}".rstrip()
+    size, prefix = _prefix_step(value)
+    return f"{show_number(value / size, digits)} {prefix}{unit}".rstrip()
+
+
+def _prefix_step(value: float) -> tuple[float, str]:
+    return next((step for step in _PREFIXES if abs(value) >= step[0]), (1.0, ""))
+
+
+def show_count_range(low: float, high: float) -> str:
+    """Return two large numbers with the decimal prefix of their geometric mean.
+
+    >>> show_count_range(68.3e6, 589e6), show_count_range(7e8, 1.8e9), show_count_range(4e9, 4e9)
+    ('68.3 to 589 M', '0.7 to 1.8 G', '4 G')
+    """
+    if low == high:
+        return show_with_prefix(low, "")
+    return _range(low, high, lambda value: show_with_prefix(value, ""), _prefix_step)
 
 
 def show_percent(value: float) -> str:

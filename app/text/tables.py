@@ -1,5 +1,6 @@
 """Tables and JSON values as plain text for a terminal, the same on a screen and in a pipe."""
 
+import itertools
 import json
 import re
 import shutil
@@ -9,8 +10,10 @@ from math import isfinite
 
 # A number, perhaps with a unit of one word.
 _QUANTITY = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?( [^\s\d]+)?")
-_TITLES = (11, 8, 5)  # characters of a broken title, at least: tried until the table is narrow enough
-_NARROWEST = 24  # characters that wrapped text gets even on a narrow terminal
+_RANGE = re.compile(r"[\d.,]+( \S+)? to [\d.,]+( \S+)?")
+# Characters that a broken title (0: in one line) and wrapped text get at least, tried until the table fits.
+_STEPS = ((0, 40), (11, 40), (8, 24), (5, 24), (5, 16), (5, 8))
+_BREAKS = re.compile(r"(\s+|(?<=[-/_]))")
 _WIDTH_OF_PIPES = 120
 
 
@@ -35,26 +38,6 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: 
     numeric = [_looks_numeric(column) for _, *column in columns]
     lines = [_line(line, widths, numeric, indent) for line in [*zip(*heads, strict=True), *cells]]
     return "\n".join(lines)
-
-
-def narrow_table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
-    """Return rows as `text_table` does; titles are broken where it is wider than `width` (None: terminal).
-
-    >>> print(narrow_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
-              mean over
-      CNN    GPU groups
-      vgg16      12.6 %
-    """
-    table, most = text_table(header, rows), width or terminal_width()
-    cells = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
-    for least in _TITLES:
-        if max(map(len, table.splitlines())) > most:
-            broken = (
-                textwrap.wrap(title, max(cell, least), break_on_hyphens=False, break_long_words=False)
-                for title, cell in zip(header, cells, strict=True)
-            )
-            table = text_table(["\n".join(lines) for lines in broken], rows)
-    return table
 
 
 def fitted_lines(text: str, width: int | None = None) -> str:
@@ -89,24 +72,24 @@ def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], 
 
 
 def _looks_numeric(cells: Sequence[str]) -> bool:
-    shown = [cell for cell in cells if cell.strip() not in ("", "-")]
+    shown = [cell for cell in cells if cell.strip() not in ("", "-", "unknown")]
     return bool(shown) and all(map(_QUANTITY.fullmatch, shown))
 
 
-def wrapped_list(items: Sequence[str], width: int = 96, indent: str = "  ") -> str:
+def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "  ") -> str:
     """Return names separated by commas, broken into lines that fit.
 
-    items : texts; width : longest line in characters; indent : text before every line.
+    items : texts; width : longest line in characters (None: terminal); indent : text before every line.
 
     >>> print(wrapped_list(["alexnet", "resnet50", "vgg16"], width=20))
       alexnet, resnet50,
       vgg16
     """
     lines: list[str] = []
-    current = ""
+    current, most = "", width or terminal_width()
     for item in items:
         longer = f"{current}, {item}" if current else item
-        if current and len(indent) + len(longer) + 1 > width:
+        if current and len(indent) + len(longer) + 1 > most:
             lines.append(indent + current + ",")
             longer = item
         current = longer
@@ -118,22 +101,77 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns
 
 
-def fitted_table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
-    """Return rows as `text_table` does, with the last column wrapped to `width` characters (None: terminal).
+def fitted_table(
+    header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None, indent: str = ""
+) -> str:
+    """Return rows as `text_table` does, at most `width` characters wide (None: terminal).
+
+    Long text is wrapped first, then titles, then shorter text; numbers are never broken.
 
     >>> print(fitted_table(["name", "meaning"], [["rho", "base clock over boost clock"]], 24))
     name  meaning
-    rho   base clock over boost
-          clock
+    rho   base clock over
+          boost clock
+    >>> print(fitted_table(["CNN", "mean over GPU groups"], [["vgg16", "12.6 %"]], 20))
+            mean over
+    CNN    GPU groups
+    vgg16      12.6 %
     """
-    before = [max(len(str(cell)) for cell in column) for column in list(zip(header, *rows, strict=True))[:-1]]
-    free = max((width or terminal_width()) - sum(before) - 2 * len(before), _NARROWEST)
-    lines: list[list[object]] = []
-    for *cells, prose in rows:
-        first, *further = textwrap.wrap(str(prose), free, break_on_hyphens=False) or [""]
-        lines.append([*cells, first])
-        lines += [[*[""] * len(cells), text] for text in further]
-    return text_table(header, lines, indent="")
+    most, cells = width or terminal_width(), [[str(cell) for cell in row] for row in rows]
+    table = text_table(header, cells, indent)
+    for least_title, least_text in _STEPS:
+        if _width_of(table) > most:
+            titles = _broken(header, cells, least_title) if least_title else list(header)
+            table = text_table(titles, _wrapped(titles, cells, most - len(indent), least_text), indent)
+    return table
+
+
+def _width_of(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _broken(header: Sequence[str], cells: Sequence[Sequence[str]], least: int) -> list[str]:
+    """Titles in lines of at most `least` characters, or of those of the cells below."""
+    widths = [max((len(row[place]) for row in cells), default=0) for place in range(len(header))]
+    return [
+        "\n".join(
+            textwrap.wrap(title, max(widest, least), break_on_hyphens=least < 8, break_long_words=False)
+        )
+        for title, widest in zip(header, widths, strict=True)
+    ]
+
+
+def _wrapped(titles: Sequence[str], cells: Sequence[Sequence[str]], most: int, least: int) -> list[list[str]]:
+    """Wrap the widest columns of text to one width, at least `least`, so that the table has `most`."""
+    columns = list(zip(titles, *cells, strict=True))
+    widths = [max(map(_width_of, column)) for column in columns]
+    caps = [width if _is_whole(column[1:]) else least for width, column in zip(widths, columns, strict=True)]
+    free = most - 2 * (len(columns) - 1)
+    cap = next(
+        (cap for cap in range(max(widths), least, -1)
+         if sum(min(width, max(cap, own)) for width, own in zip(widths, caps, strict=True)) <= free),
+        least,
+    )  # fmt: skip
+    lines: list[list[str]] = []
+    for row in cells:
+        parts = [_cell_lines(cell, max(cap, own)) for cell, own in zip(row, caps, strict=True)]
+        lines += [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
+    return lines
+
+
+def _is_whole(cells: Sequence[str]) -> bool:
+    """Whether a column has nothing that may be broken: numbers, or ranges of them."""
+    return _looks_numeric([_RANGE.sub("0", cell) for cell in cells])
+
+
+def _cell_lines(cell: str, width: int) -> list[str]:
+    """Lines of a cell, broken at spaces; words that are too long, after a hyphen, slash or underscore."""
+    if len(cell) <= width:
+        return [cell]
+    wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
+    if max(map(len, cell.split())) > width:
+        wrapper.wordsep_simple_re = _BREAKS
+    return wrapper.wrap(cell)
 
 
 def plain_text(value: object) -> str:

@@ -154,7 +154,7 @@ def _of_several_gpus() -> list[Choice]:
     held = f"OR({most}=0,AND({most}=INT({most}),{most}*{nodes}>={n},{most}+{nodes}-1<={n}))"
     largest = f"IF(AND(ISNUMBER({most}),{spread.valid},{several.valid}),{held},FALSE)"
     share = f"IF(ISNUMBER({hidden}),AND({hidden}>=0,{hidden}<=1),FALSE)"
-    title, note = "exchange hidden behind computation", "0 %: as measured; else by the textbook"
+    title, note = "all-reduce hidden behind computation", "0 %: as measured; else by the textbook"
     return [
         several,
         spread._replace(valid=divides, fault=fault),

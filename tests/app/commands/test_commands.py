@@ -79,7 +79,7 @@ def test_prediction_has_unit_interval_and_stated_error(formula_file):
         "predict", "--formula", formula_file, "--cnn", "ResNet-50", "--gpu", "V100-SXM2-16GB", "--batch", 64
     )
     assert "resnet50, batch 64, on V100-SXM2-16GB" in text
-    assert re.search(r"iteration time +[\d.]+ ms +\(90 % interval [\d.]+ ms to [\d.]+ ms\)", text)
+    assert re.search(r"iteration time +[\d.]+ ms +\(90 % interval [\d.]+ to [\d.]+ ms\)", text)
     assert re.search(r"throughput +\d+ images/s", text)
     assert "15.2 %" in text
     assert "warning" not in text

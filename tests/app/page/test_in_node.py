@@ -1,6 +1,7 @@
 """The script of the page in Node, without a browser: it computes as `trainlaw predict` does."""
 
 import json
+import random
 import shutil
 import subprocess
 
@@ -11,6 +12,8 @@ from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.page.html import page_html
 from trainlaw.app.page.script import script_of
 from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.text.html import template_text
+from trainlaw.app.text.numbers import show_hours_range, show_seconds_range
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, load_formula, parse_text, variables
 
@@ -104,6 +107,24 @@ def test_the_built_in_formula_has_time_interval_and_warnings_of_predict():
         assert tuple(page["warnings"]) == expected.warnings, gpu
         factors.add(page["factor"])
     assert len(factors) >= 5
+
+
+def test_ranges_have_one_unit_as_in_the_terminal():
+    generator = random.Random(5)
+    lows = [10 ** generator.uniform(-7, 4) for _ in range(200)]
+    pairs = [(low, low * 10 ** generator.uniform(0, 3.5)) for low in lows] + [(66.4, 124.3), (0.8, 1.2)]
+    ask = (
+        f"const asked = {json.dumps(pairs)};\n"
+        "const texts = (ends) => [durations(ends), range(ends, hoursText, hourStep)];\n"
+        "console.log(JSON.stringify(asked.map(texts)));"
+    )
+    script = template_text("page/numbers.js") + ask
+    done = subprocess.run([NODE, "-"], input=script, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[show_seconds_range(*pair), show_hours_range(*pair)] for pair in pairs]
+    assert json.loads(done.stdout)[-2:] == [
+        ["66.4 to 124 s", "66.4 to 124 h"],
+        ["800 to 1,200 ms", "0.8 to 1.2 h"],
+    ]
 
 
 SEVERAL = [

@@ -1,16 +1,16 @@
 // The answer: time, interval, hours, cost, memory, warnings, and how wrong the formula was elsewhere.
 const intervalText = (choice, result) => {
   const ends = endsOf(result, choice);
-  if (ends) return `${FORMULA.level} % interval ${ends.map(duration).join(" to ")}`;
+  if (ends) return `${FORMULA.level} % interval ${durations(ends)}`;
   return Number.isFinite(result.seconds) ? FORMULA.said.noInterval : "no interval";
 };
-const spanText = (ends, show) => (ends ? ` (${ends.map(show).join(" to ")})` : "");
 const figuresOf = (choice, result) => {
   const { seconds, gpu, columns } = result;
   const ends = endsOf(result, choice);
   const { least, usual, fits } = memoryOf(columns);
   const price = priceOf(gpu, choice);
-  const hours = (time) => hoursText(hoursOf(choice, time));
+  const hours = (time) => hoursOf(choice, time);
+  const span = (text) => (ends ? ` (${text(ends)})` : "");
   const cost = (time) => money(costOf(gpu, choice, time));
   const epochs = `${shown(choice.epochs)} epochs of ${choice.images.toLocaleString("en")} images`;
   const from = choice.price === null ? `price list: ${PRICES.origin}` : "your price";
@@ -20,11 +20,14 @@ const figuresOf = (choice, result) => {
       choice.gpus > 1 ? `on ${choice.gpus.toLocaleString("en")} GPUs` : "",
     ],
     memory: [fits, `at least ${gigabytes(least)} GB, ${gigabytes(usual)} GB in total`],
-    training: [hours(seconds), `${epochs}${spanText(ends, hours)}`],
+    training: [
+      hoursText(hours(seconds)),
+      `${epochs}${span((both) => range(both.map(hours), hoursText, hourStep))}`,
+    ],
     cost: [
       cost(seconds),
       Number.isFinite(price)
-        ? `at ${money(price)} per GPU and hour, ${from}${spanText(ends, cost)}`
+        ? `at ${money(price)} per GPU and hour, ${from}${span((both) => both.map(cost).join(" to "))}`
         : "no listed price: enter yours under “A whole training”",
     ],
   };

@@ -26,7 +26,7 @@ const linesOfComparison = (sides) => {
     ["time of an iteration", ...each((choice, { seconds }) => duration(seconds))],
     [
       `${FORMULA.level} % interval`,
-      ...each((choice, result) => endsOf(result, choice)?.map(duration).join(" to ") ?? "no interval"),
+      ...each((choice, result) => durations(endsOf(result, choice))),
     ],
     ["throughput", ...figures.map(({ throughput }) => throughput[0])],
     ["training", ...figures.map(({ training }) => training[0])],

@@ -17,13 +17,18 @@ const STEPS = [
   [1e-3, "ms"],
   [1e-6, "µs"],
 ];
-const duration = (seconds) => {
-  if (!Number.isFinite(seconds)) return "not defined";
-  const [size, unit] = STEPS.find(([size]) => Math.abs(seconds) >= size) ?? STEPS.at(-1);
-  return `${shown(seconds / size)} ${unit}`;
+const timeStep = (seconds) => STEPS.find(([size]) => Math.abs(seconds) >= size) ?? STEPS.at(-1);
+const inUnit = (value, [size, unit]) => `${shown(value / size)} ${unit}`;
+const duration = (seconds) => (Number.isFinite(seconds) ? inUnit(seconds, timeStep(seconds)) : "not defined");
+const hourStep = (hours) => (hours < 100 ? [1, "h"] : [24, "d"]);
+const hoursText = (hours) => (Number.isFinite(hours) ? inUnit(hours, hourStep(hours)) : "–");
+// Both ends in the unit of their geometric mean, unless they differ by a factor of more than 1000.
+const range = ([low, high], show, step) => {
+  if (!(low > 0 && high <= 1000 * low)) return `${show(low)} to ${show(high)}`;
+  const unit = step(Math.sqrt(low * high));
+  return `${shown(low / unit[0])} to ${inUnit(high, unit)}`;
 };
-const hoursText = (hours) =>
-  Number.isFinite(hours) ? (hours < 100 ? `${shown(hours)} h` : `${shown(hours / 24)} d`) : "–";
+const durations = (ends) => (ends ? range(ends, duration, timeStep) : "no interval");
 const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
 const gigabytes = (size) => String(Number((size / 1e9).toPrecision(3)));
 const percent = (value) => `${value.toFixed(1)} %`;

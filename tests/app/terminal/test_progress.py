@@ -3,8 +3,8 @@
 import sys
 
 import pytest
-from trainlaw.app.terminal.study import shown_fits
-from trainlaw.app.text.tables import fitted_lines, narrow_table
+from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_steps
+from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.validate import StudyProgress
 
 
@@ -13,7 +13,7 @@ def test_fits_are_shown_on_a_terminal_with_the_time_left_and_leave_no_trace(monk
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with shown_fits() as on_fit:
         on_fit(StudyProgress(1, 6, "fold 1 of 5", "cf9", 10.0, 90.0))
-    first, cleared = capsys.readouterr().err.split("\r")[1:3]
+    first, cleared = capsys.readouterr().err.split("\r")[2:4]
     assert "fold 1 of 5, hand-derived, 9 terms: about 1 min 30 s left" in first
     assert len(first) == 59 and not cleared.strip()
 
@@ -27,9 +27,29 @@ def test_nothing_is_shown_in_a_pipe(capsys):
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_tables_and_lines_fit(width):
     header = ["estimator", "mean over GPU groups", "runs within 25 %", "median over all of the runs"]
-    table = narrow_table(header, [["roofline", "35.1", "34.4", "38.2"]], width)
+    table = fitted_table(header, [["roofline", "35.1", "34.4", "38.2"]], width, indent="  ")
     assert max(map(len, table.splitlines())) <= width
     assert ("\n" in table.split("roofline")[0].strip()) == (width < 80)
     text = "  (a_long_name + another_name) * 3\n  short"
     assert max(map(len, fitted_lines(text, 20).splitlines())) <= 20
     assert fitted_lines(text, 20).split() == text.split()
+
+
+def test_steps_are_shown_on_a_terminal_and_the_first_has_no_estimate(monkeypatch, capsys):
+    with shown_steps() as on_step:
+        on_step("reading", 0.0)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with shown_steps() as on_step:
+        on_step("reading", 0.0)
+        on_step("fitting", 0.5)
+    reading, fitting = capsys.readouterr().err.split("\r")[1:3]
+    assert reading.strip() == "reading: estimating the time left"
+    assert fitting.strip() == "fitting: about 0 s left"
+
+
+def test_the_time_left_ignores_what_came_before_the_first_formula():
+    times = iter([1000.0, 1001.0, 1010.0])
+    left = TimeLeft(lambda: next(times))
+    texts = [left.text(done, 1000) for done in (0, 0, 10, 20, 110)]
+    assert texts == ["estimating the time left"] * 4 + ["about 1 min 29 s left"]

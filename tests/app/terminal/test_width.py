@@ -1,0 +1,74 @@
+"""Commands that print tables, on terminals of two widths: nothing is wider, and no row is broken."""
+
+import re
+import shlex
+from shutil import copy
+
+import pytest
+from trainlaw.app.cli import app
+from typer.testing import CliRunner
+
+COMMANDS = [
+    "gpus list",
+    "gpus show T4",
+    "gpus links",
+    "gpus template --out gpus.csv",
+    "cnn list",
+    "cnn list --family efficientnet --sort macs",
+    "cnn show resnet50 --explain",
+    "cnn layers mobilenet_v2",
+    "features",
+    "features --layers",
+    "data list",
+    "data show default",
+    "data show atlas --gpu V100-SXM2-16GB",
+    "data show cde-layers",
+    "data coverage",
+    "data noise",
+    "data outliers default",
+    "predict --cnn resnet50 --gpu A100-SXM4-40GB --batch 64 --gpus 16 --nodes 2 --epochs 90",
+    "predict --cnn vgg16 --batch 32,64 --all-gpus --gpus 8 --epochs 90 --top 30",
+    "scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64",
+    "plan --cnn resnet50 --within 24h --prices example",
+    "plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64",
+    "schedule --cnn googlenet --gpu V100-SXM2-16GB",
+    "many-core --published",
+    "show",
+    "show multi",
+    "show xeon-phi-a",
+]
+SLOW = [
+    "show --all",
+    "suggest --gpu T4 --cnn alexnet_torch,vgg16,resnet50_v1d --batch 16,64 -k 2",
+    'validate fp32-2026 --formula "6 * macs * batch / peak / 0.4"',
+    "calibrate small.csv --out law",
+]
+# The rest of a row whose last cells did not fit, indented as broken lines are.
+_REST_OF_A_ROW = re.compile(r" {4,6}[\d.,]+( (%|s|ms|h|d))?")
+
+
+@pytest.fixture(params=[80, 100])
+def check_width(request, monkeypatch, in_empty_folder):
+    monkeypatch.setenv("COLUMNS", str(request.param))
+
+    def check(command: str) -> None:
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, done.output
+        faults = [
+            line
+            for line in done.stdout.splitlines()
+            if len(line) > request.param or _REST_OF_A_ROW.fullmatch(line)
+        ]
+        assert not faults, faults[:2]
+
+    return check
+
+
+def test_tables_fit_the_terminal(check_width, check_each):
+    check_each(check_width, COMMANDS)
+
+
+@pytest.mark.slow
+def test_what_takes_seconds_fits_the_terminal(check_width, check_each, small_table):
+    copy(small_table, "small.csv")
+    check_each(check_width, SLOW)
