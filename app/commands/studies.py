@@ -163,11 +163,8 @@ def _run_study(
     try:
         with shown_progress() as (on_start, on_fit):
             outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal, cluster=cluster)
-        circumstances = {
-            "command": "trainlaw study",
-            "workers": cluster or workers,
-            "seconds": round(time.monotonic() - began, 1),
-        }
+        seconds = round(time.monotonic() - began, 1)
+        circumstances = {"command": "trainlaw study", "workers": cluster or workers, "seconds": seconds}
         with ExitStack() as stack:
             folder = stack.enter_context(new_run_folder(place.target, place.may_replace, place.working))
             write_run_files(outcome, folder, circumstances)

@@ -14,6 +14,7 @@ from trainlaw.app.models.errors import interval_of
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.terminal.calibration import calibration_text
+from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import InputError, load_formula
 from typer.testing import CliRunner
@@ -47,7 +48,7 @@ def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
     assert not found.warnings
     text = calibration_text(found, law, "the built-in formula")
     assert "8 runs on T4" in text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= terminal_width()
 
 
 def test_one_run_tells_no_error_after(law, runs):
