@@ -67,7 +67,7 @@ def columns():
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def law():
     """A small formula with units: compute time plus memory time."""
     specs = (
