@@ -67,9 +67,9 @@ COMPILED = ("app", "evolve", "validate")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that is not slow as fast, and put the files in the order that keeps two workers busy.
 
-    The worker that gets the first half compiles, while the other runs what needs no compiled code. In each half
-    files with slow tests come first, so that what is taken over at the end is short, and no file whose tests
-    share something expensive is cut.
+    The worker that gets the first half compiles, while the other runs what needs no compiled code. In each
+    half files with slow tests come first: what is taken over at the end is short then, and no file whose
+    tests share something expensive is cut.
     """
     slow_files = set()
     for item in items:

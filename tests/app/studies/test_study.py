@@ -183,7 +183,7 @@ class InterruptAfterFirstFold:
 
 
 @pytest.mark.slow
-def test_finished_folds_survive_an_interrupt(quick_studies, small_table, tmp_path, monkeypatch):
+def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path, monkeypatch):
     # A busy machine may need more time than a person waits.
     monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 300.0)
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 300, "against": "null_compute,roofline"}
