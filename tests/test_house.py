@@ -249,6 +249,7 @@ def test_imports_keep_the_contracts(installed_tree):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_examples_in_docstrings_run(folder):
     failed = {}

@@ -295,6 +295,7 @@ def read_or_refused(path):
     return True
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=2000) | st.text(max_size=500).map(str.encode))
 def test_any_bytes_are_read_or_refused(tmp_path, content):
