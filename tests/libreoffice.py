@@ -36,32 +36,24 @@ def read_book(file: Path | BinaryIO, values: bool = True) -> object:
         return openpyxl.load_workbook(file, data_only=values)
 
 
-class Recalculated(Mapping):
-    """Books of values, by file name, of workbooks that LibreOffice has loaded and saved.
+def recalculated(files: Mapping[str, bytes], folder: Path, mode: int = ALWAYS) -> dict[str, object]:
+    """Return books of values, by file name, of workbooks that LibreOffice has loaded and saved.
 
-    A start takes a second, so all workbooks of a file of tests are best computed in one; each is read when a
-    test asks for it.
+    A start takes a second, so all workbooks of a test, or of several, are best computed in one. The folder
+    holds LibreOffice's settings for the next call, too.
     """
-
-    def __init__(self, files: Mapping[str, bytes], folder: Path, mode: int = ALWAYS) -> None:
-        profile, source, self._target = folder / "profile" / "user", folder / "in", folder / "out"
-        for path in (profile, source, self._target):
-            path.mkdir(parents=True)
+    profile = folder / f"profile-{mode}" / "user"
+    if not profile.exists():
+        profile.mkdir(parents=True)
         items = "".join(_ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
         (profile / "registrymodifications.xcu").write_text(_PROFILE.format(items))
-        for name, data in files.items():
-            (source / name).write_bytes(data)
-        self._names = tuple(files)
-        home = f"-env:UserInstallation=file://{profile.parent}"
-        command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", self._target]
-        command += [source / name for name in files]
-        subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=300)
-
-    def __getitem__(self, name: str) -> object:
-        return read_book(self._target / name)
-
-    def __iter__(self) -> object:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+    source, target = folder / f"in-{mode}", folder / f"out-{mode}"
+    for path in (source, target):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+    for name, data in files.items():
+        (source / name).write_bytes(data)
+    home = f"-env:UserInstallation=file://{profile.parent}"
+    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *source.iterdir()]
+    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=300)
+    return {name: read_book(target / f"{name.rpartition('.')[0]}.xlsx") for name in files}

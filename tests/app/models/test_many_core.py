@@ -25,7 +25,7 @@ from trainlaw.formulas.unit_inference import constant_units
 from trainlaw.validate.baselines import many_core_seconds
 from typer.testing import CliRunner
 
-from ...libreoffice import Recalculated, needs_libreoffice
+from ...libreoffice import needs_libreoffice, recalculated
 
 CHROMIUM = shutil.which("chromium")
 # The published figures have one digit after the point; all 28 reproduce to that digit.
@@ -112,7 +112,7 @@ def test_published_predictions_in_the_recalculated_workbook(tmp_path):
         for key, cell in sheet.cells.items():
             if cell.formula:
                 sheet.cells[key] = cell._replace(value=-1.0)
-    books = Recalculated({**files, "changed.xlsx": xlsx_bytes(plan)}, tmp_path)
+    books = recalculated({**files, "changed.xlsx": xlsx_bytes(plan)}, tmp_path)
     for model in MODELS:
         assert_published(model, column(books[f"{model}.xlsx"]["Cases"], "computed, min"))
     assert_published("a", column(books["changed.xlsx"]["Cases"], "computed, min"))

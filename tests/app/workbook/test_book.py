@@ -3,9 +3,6 @@
 import math
 import random
 import re
-import shutil
-import subprocess
-import warnings
 from dataclasses import replace
 from io import BytesIO
 
@@ -48,50 +45,12 @@ from trainlaw.formulas import (
 from trainlaw.formulas.expression import with_constants
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
-SOFFICE = shutil.which("soffice")
+from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalculated
 
-
-def needs_libreoffice(test):
-    absent = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
-    return pytest.mark.slow(absent(test))
-
-
-# Mode 0 is "always"; without it LibreOffice shows the stored values and a check proves nothing.
-ITEM = (
-    '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
-    '<prop oor:name="{kind}RecalcMode" oor:op="fuse"><value>{mode}</value></prop></item>'
-)
-PROFILE = '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>'
-ALWAYS, NEVER = 0, 1
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
 ]  # fmt: skip
-
-
-def read(file, values=True):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # openpyxl says that it drops bars inside cells
-        return openpyxl.load_workbook(file, data_only=values)
-
-
-def recalculated(files, folder, mode=ALWAYS):
-    """Sheets of values, by file name, of workbooks that LibreOffice has loaded and saved."""
-    profile = folder / f"profile-{mode}" / "user"
-    if not profile.exists():
-        profile.mkdir(parents=True)
-        items = "".join(ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
-        (profile / "registrymodifications.xcu").write_text(PROFILE.format(items))
-    source, target = folder / f"in-{mode}", folder / f"out-{mode}"
-    for path in (source, target):
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-    for name, data in files.items():
-        (source / name).write_bytes(data)
-    home = f"-env:UserInstallation=file://{profile.parent}"
-    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *source.iterdir()]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=240)
-    return {name: read(target / f"{name.rpartition('.')[0]}.xlsx") for name in files}
 
 
 def small_plan(formula):
@@ -280,7 +239,7 @@ def edited(book, edits):
 @needs_libreoffice
 def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
     choose, plan = random.Random(5), small
-    book = read(BytesIO(xlsx_bytes(plan)), values=False)
+    book = read_book(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
     for number in range(4):
@@ -402,7 +361,7 @@ def find_cell(plan, sheet, label, column):
 @needs_libreoffice
 @pytest.mark.usefixtures("few_networks")
 def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
-    book = read(BytesIO(workbook_bytes(formula)), values=False)
+    book = read_book(BytesIO(workbook_bytes(formula)), values=False)
     places = {}
     for sheet, like, own in (("GPUs", "T4", "My card"), ("Links", "pcie4-x16", "My link")):
         row = next(cells[0].row for cells in book[sheet].iter_rows() if cells[0].value == like)
@@ -577,7 +536,7 @@ def test_texts_of_users_stay_texts(folder):
         sheet.text(row, 0, text)
         sheet.formula(row, 1, f"A{row + 1}", text)
     assert all(
-        cell.data_type == "s" for cell in read(BytesIO(xlsx_bytes(book)), values=False)["Predict"]["A"]
+        cell.data_type == "s" for cell in read_book(BytesIO(xlsx_bytes(book)), values=False)["Predict"]["A"]
     )
     shown = recalculated({"nasty.xlsx": xlsx_bytes(book)}, folder)["nasty.xlsx"]
     for row, text in enumerate(NASTY, start=1):
@@ -596,7 +555,7 @@ def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
             "precisions": ["fp32"],
         },
     )
-    book = read(BytesIO(workbook_bytes(hostile)), values=False)
+    book = read_book(BytesIO(workbook_bytes(hostile)), values=False)
     assert all(name.startswith("tl_") for name in book.defined_names)
     for row in book["Provenance"].iter_rows(max_row=8):
         assert all(cell.data_type != "f" for cell in row)
@@ -604,7 +563,7 @@ def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
 
 
 def test_every_sheet_and_its_choices_are_there(data):
-    book = read(BytesIO(data), values=False)
+    book = read_book(BytesIO(data), values=False)
     assert book.sheetnames == SHEETS
     found = book["Predict"].data_validations.dataValidation
     rules = {rule.formula1 for rule in found if rule.type == "list"}
@@ -637,12 +596,12 @@ def test_google_form_has_plain_ranges_only(plan):
 @pytest.mark.usefixtures("few_networks")
 def test_formula_without_errors_or_inputs_still_makes_a_workbook():
     bare = Formula(parse_text("conv3x3_compute_s + 0.002"), feature_specs(["conv3x3_compute_s"]), TARGET)
-    book = read(BytesIO(workbook_bytes(bare)))
+    book = read_book(BytesIO(workbook_bytes(bare)))
     truth = predict_runs(bare, first_choice())[0].time_s
     assert value_of(book, "iteration time") == pytest.approx(truth)
     constant = Formula(parse_text("0.002"), (), TARGET)
     assert workbook_model(constant).seconds == 0.002
-    assert value_of(read(BytesIO(workbook_bytes(constant))), "iteration time") == 0.002
+    assert value_of(read_book(BytesIO(workbook_bytes(constant))), "iteration time") == 0.002
 
 
 def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):

@@ -16,7 +16,7 @@ from trainlaw.formulas.printers import (
 )
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
 
-from ...libreoffice import Recalculated, needs_libreoffice
+from ...libreoffice import needs_libreoffice, recalculated
 
 
 def workbook(rows):
@@ -105,7 +105,7 @@ def books(columns_of_many, points, law, tmp_path_factory):
     ]
     files = {"many": rows, "google": rows_for_google(law), **{kind: split_rows(kind) for kind in TOO_LARGE}}
     content = {f"{name}.xlsx": workbook(rows) for name, rows in files.items()}
-    return Recalculated(content, tmp_path_factory.mktemp("books"))
+    return recalculated(content, tmp_path_factory.mktemp("books"))
 
 
 @needs_libreoffice
