@@ -55,5 +55,5 @@ def recalculated(files: Mapping[str, bytes], folder: Path, mode: int = ALWAYS) -
         (source / name).write_bytes(data)
     home = f"-env:UserInstallation=file://{profile.parent}"
     command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *source.iterdir()]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=300)
+    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=600)
     return {name: read_book(target / f"{name.rpartition('.')[0]}.xlsx") for name in files}
