@@ -96,14 +96,18 @@ def columns_of_many(many):
 
 
 @pytest.fixture(scope="module")
-def books(columns_of_many, points, law, tmp_path_factory):
+def books(columns_of_many, points, law_in_module, tmp_path_factory):
     """The workbooks of all tests below, as LibreOffice computes them in one start."""
     columns = columns_of_many[0]
     rows = [
         [*(float(points[name][row]) for name in "xyz"), *(column[row] for column in columns)]
         for row in range(60)
     ]
-    files = {"many": rows, "google": rows_for_google(law), **{kind: split_rows(kind) for kind in TOO_LARGE}}
+    files = {
+        "many": rows,
+        "google": rows_for_google(law_in_module),
+        **{kind: split_rows(kind) for kind in TOO_LARGE},
+    }
     content = {f"{name}.xlsx": workbook(rows) for name, rows in files.items()}
     return recalculated(content, tmp_path_factory.mktemp("books"))
 
