@@ -73,31 +73,37 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def shared_randomness(text: str) -> list[str]:
+def shared_randomness(tree: ast.Module) -> list[str]:
     """Uses of the interpreter's or numpy's own random state, which any other code may move."""
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [item.name for item in node.names if item.name.split(".")[-1] == "random"]
         elif isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random"):
             allowed = {"Random", "Generator", "default_rng"}
             found += [item.name for item in node.names if item.name not in allowed]
-        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
-            found += [node.attr] if node.attr not in {"Generator", "default_rng"} else []
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("default_rng"):
+        elif isinstance(node, ast.Attribute) and getattr(node.value, "attr", "") == "random":
+            numpys = ast.unparse(node.value) in ("np.random", "numpy.random")
+            found += [node.attr] if numpys and node.attr not in {"Generator", "default_rng"} else []
+        elif isinstance(node, ast.Call) and called_name(node) == "default_rng":
             found += [] if node.args else ["default_rng()"]
     return found
+
+
+def called_name(call: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 @pytest.mark.parametrize(
     "text", ["import random", "from random import choice", "np.random.seed(1)", "np.random.default_rng()"]
 )
 def test_shared_randomness_is_found(text):
-    assert shared_randomness(text)
+    assert shared_randomness(ast.parse(text))
 
 
 def test_every_draw_is_from_a_generator_with_a_seed():
-    draws = {relative(path): shared_randomness(path.read_text(encoding="utf-8")) for path in SOURCES}
+    draws = {relative(path): shared_randomness(parsed(path)) for path in SOURCES}
     assert {name: found for name, found in draws.items() if found} == {}
 
 
@@ -215,9 +221,8 @@ def test_nothing_executes_text():
     for path in SOURCES:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call):
-                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                if name in forbidden:
-                    calls.append(f"{relative(path)}:{node.lineno} {name}")
+                if called_name(node) in forbidden:
+                    calls.append(f"{relative(path)}:{node.lineno} {called_name(node)}")
             if isinstance(node, ast.Import) and any(alias.name == "pickle" for alias in node.names):
                 calls.append(f"{relative(path)}:{node.lineno} pickle")
     # The machine of evolve is generated from the operator table, never from input (docs/decisions/0003).
@@ -244,6 +249,7 @@ def test_imports_keep_the_contracts(installed_tree):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_examples_in_docstrings_run(folder):
     failed = {}

@@ -195,9 +195,11 @@ def _weight_fault(layer: Layer) -> str:
     """Describe what is wrong with a layer's weights; "" when nothing is."""
     if layer.learns_weights not in {0, 1}:
         return f"expected learns_weights of 0 or 1, got {layer.learns_weights}"
+    if layer.groups < 1:
+        return f"expected groups of 1 or more, got {layer.groups}"
     if layer.group == "convolution":
         kernel = (layer.kernel_height, layer.kernel_width)
-        if layer.groups < 1 or layer.in_channels % layer.groups or layer.out_channels % layer.groups:
+        if layer.in_channels % layer.groups or layer.out_channels % layer.groups:
             return f"expected groups that divide the channels, got {layer.groups} groups"
         if not all(0 < side <= MAX_SIDE for side in kernel):
             return f"expected a kernel of 1 to {MAX_SIDE} pixels, got {kernel}"

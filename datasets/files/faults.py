@@ -7,6 +7,8 @@ from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, shown
 
+_LONGEST_HEADING = 200  # characters; a longer one is cut, so that the message stays a line
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -23,9 +25,11 @@ class Fault:
 
     def __str__(self) -> str:
         """Return the fault as one line."""
+        plain = self.column.isprintable() and len(self.column) <= _LONGEST_HEADING
+        column = self.column if plain else shown(self.column)
         places = [
             f"row {self.row}" if self.row is not None else "",
-            f"column {self.column}" if self.column else "",
+            f"column {column}" if column else "",
         ]
         where = ", ".join(place for place in places if place)
         found = f", got {shown(self.value)}" if self.value is not None else ""

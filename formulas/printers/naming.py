@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from trainlaw.formulas.expression import Expression, variables
@@ -110,6 +111,7 @@ def _fact(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+@cache
 def _version() -> str:
     try:
         return version("trainlaw")

@@ -1,11 +1,14 @@
 """A formula written by hand, with errors as a study leaves them, for tests that need no search."""
 
+import pickle
+from concurrent.futures import Executor, Future
 from functools import cache
 from html.parser import HTMLParser
 
 import pytest
 import typer.testing
 from trainlaw.app.models import lookup_tables
+from trainlaw.app.studies import search
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, simplification, variables
 
@@ -107,10 +110,34 @@ few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name=
 
 
 @pytest.fixture(scope="module")
-def quick_studies(few_networks_in_module):
+def own_rules(few_networks_in_module):
     """Studies that simplify by their own rules, as where no second interpreter can be started."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simplification, "_ask_sympy", lambda expressions, positive, calls: [])
+        yield
+
+
+class InThisProcess(Executor):
+    """Runs a task when it is submitted, with copies of its arguments, as a worker process gets them."""
+
+    def __init__(self, *_):
+        """Start nothing, whatever the pool of processes would be given."""
+
+    def submit(self, function, /, *arguments, **named):
+        future = Future()
+        function, arguments, named = pickle.loads(pickle.dumps((function, arguments, named)))
+        try:
+            future.set_result(pickle.loads(pickle.dumps(function(*arguments, **named))))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture(scope="module")
+def quick_studies(own_rules):
+    """Studies that start no process at all: to start one takes longer than a small search."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "WorkerPool", InThisProcess)
         yield
 
 

@@ -306,6 +306,7 @@ def test_a_prior_with_more_weight_keeps_constants_nearer_to_it(weight, low, high
     assert low < constant_of(found, "weighted_product_s") < high
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_formulas_and_another_seed_others(fitted):
     first, again = fitted(), fitted()
     assert first.front_.to_rows() == again.front_.to_rows()
@@ -313,6 +314,7 @@ def test_the_same_seed_gives_the_same_formulas_and_another_seed_others(fitted):
     assert fitted(random_seed=1).front_.to_rows() != first.front_.to_rows()
 
 
+@pytest.mark.slow
 def test_a_search_with_brackets_resumes_as_the_same_search(fitted, tmp_path, bracket_rows):
     whole = fitted()
     kept = {"checkpoint": str(tmp_path / "state.json"), "checkpoint_seconds": 0.0}

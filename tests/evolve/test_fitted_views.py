@@ -58,6 +58,7 @@ def test_other_files_are_refused(change, fitted, tmp_path):
         FormulaRegressor.load(tmp_path / "law.json")
 
 
+@pytest.mark.slow
 def test_plots_show_the_front_and_the_predictions(fitted, typed_rows):
     figure = pytest.importorskip("matplotlib.figure").Figure()
     front = fitted.plot_front(figure.subplots())

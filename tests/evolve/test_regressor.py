@@ -114,6 +114,7 @@ def test_the_scope_is_stored(typed_rows, specs, features, summed, scope, expecte
     assert estimator.formula_.scope == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss", ["log_ratio", "huber_log", "relative_squares", "absolute_percentage", "squares"]
 )

@@ -67,8 +67,7 @@ def columns():
     return found
 
 
-@pytest.fixture
-def law():
+def small_law():
     """A small formula with units: compute time plus memory time."""
     specs = (
         FeatureSpec("macs", "M", Unit.parse("MAC/sample"), "multiply-accumulates of one image", low=0),
@@ -85,3 +84,7 @@ def law():
         provenance={"data_sha256": "ab12", "version": "0.1.0"},
         errors={"macro_mape_percent": 15.5},
     )
+
+
+law = pytest.fixture(small_law, name="law")
+law_in_module = pytest.fixture(small_law, scope="module", name="law_in_module")

@@ -86,6 +86,7 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert json.loads(done.output)
 
 
+@pytest.mark.slow
 def test_a_single_platform_is_refused_before_the_search(machine):
     done = run(
         "study", machine / "runs.csv", "--gpu-file", machine / "runs-machine.csv", "--by", "device",

@@ -120,6 +120,11 @@ CASES = {
         f"{LAYERS},groups\ninput,3,8,8,3,8,8,1\nconv,3,8,8,4,8,8,0\n",
         "groups",
     ),
+    "no group": (
+        ("cnn", "show"),
+        f"{LAYERS},groups\ninput,3,8,8,3,8,8,1\ndense,3,8,8,4,1,1,0\n",
+        "groups",
+    ),
     "misspelt layer column": (SHOW, f"{LAYERS},strides\ninput,3,8,8,3,8,8,1\n", "strides"),
     "formula with a field twice": (
         ("show",),

@@ -64,6 +64,7 @@ def of_one(result, name):
     return errors_frame(StudyResult(alone, (OURS,))).set_index(["level", "name"])["mape_percent"]
 
 
+@pytest.mark.slow
 def test_errors_are_means_over_seeds_on_every_level(seeded):
     frame = errors_frame(seeded)
     ours = frame[frame["estimator"] == OURS].set_index(["level", "name"])

@@ -90,6 +90,7 @@ def test_commands_take_a_law_of_layers(law, in_empty_folder):
     assert "batch 64, on V100-SXM2-16GB" in shown.stdout
 
 
+@pytest.mark.slow
 def test_scoring_and_refitting(law, few):
     definition = definition_of({"against": "null_compute", "folds": 3}, "test")
     outcome = score_formula(law, few, definition, refit=True)

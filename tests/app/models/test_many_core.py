@@ -6,11 +6,9 @@ import re
 import runpy
 import shutil
 import subprocess
-import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +25,9 @@ from trainlaw.formulas.unit_inference import constant_units
 from trainlaw.validate.baselines import many_core_seconds
 from typer.testing import CliRunner
 
-SOFFICE, CHROMIUM = shutil.which("soffice"), shutil.which("chromium")
+from ...libreoffice import needs_libreoffice, recalculated
+
+CHROMIUM = shutil.which("chromium")
 # The published figures have one digit after the point; all 28 reproduce to that digit.
 CELL = 0.06
 
@@ -93,38 +93,13 @@ def test_published_predictions_in_exported_python(model, tmp_path):
     assert_published(model, [predict(*(case[n] for n in names), case["network"]) / 60 for case in cases])
 
 
-def recalculated(files, folder):
-    """What LibreOffice computes of workbooks, every formula anew."""
-    profile = folder / "profile" / "user"
-    profile.mkdir(parents=True)
-    (profile / "registrymodifications.xcu").write_text(
-        '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">'
-        '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
-        '<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>'
-    )
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    home = f"-env:UserInstallation=file://{profile.parent}"
-    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", folder / "out"]
-    command += [folder / name for name in files]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=240)
-    return {name: read(folder / "out" / name) for name in files}
-
-
-def read(path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return openpyxl.load_workbook(path, data_only=True)
-
-
 def column(sheet, title):
     rows = list(sheet.iter_rows(min_row=3, values_only=True))
     place = rows[0].index(title)
     return [row[place] for row in rows[1:] if row[0]]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
+@needs_libreoffice
 def test_published_predictions_in_the_recalculated_workbook(tmp_path):
     files = {f"{model}.xlsx": xlsx_bytes(custom_workbook_plan(many_core_formula(model))) for model in MODELS}
     # The same book with other inputs on its first sheet, and other stored values everywhere.

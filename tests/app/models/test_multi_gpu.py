@@ -59,7 +59,7 @@ def law():
 
 
 @pytest.fixture(scope="module")
-def outcome():
+def outcome(quick_studies):
     kind = STUDY_KINDS["multi"]
     few = kind.read("multi", None, ()).where(source=["azure-batchai-horovod", "nvidia-deeplearningexamples"])
     wanted = definition_of(

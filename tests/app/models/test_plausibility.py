@@ -78,6 +78,7 @@ WRONG_UNITS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("heading", "unit", "named"), WRONG_UNITS, ids=lambda text: text.replace("/", "-"))
 def test_a_unit_that_is_wrong_or_not_stated_is_named(tmp_path, runs, heading, unit, named):
     made = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units[unit])
@@ -146,6 +147,7 @@ def test_a_cell_with_another_unit_than_its_header_is_a_fault(tmp_path, runs):
     assert issue.rows == (5,) and "another unit" in issue.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"],

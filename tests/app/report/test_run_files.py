@@ -181,6 +181,7 @@ def test_the_story_is_short_and_open_to_all(outcome, tmp_path):
         browser.close()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_report_opens_without_a_word_on_the_console(outcome, tmp_path):
     path = tmp_path / "report.html"

@@ -3,10 +3,8 @@
 import math
 import random
 import re
-import shutil
-import subprocess
-import warnings
 from dataclasses import replace
+from functools import cache
 from io import BytesIO
 
 import openpyxl
@@ -48,50 +46,12 @@ from trainlaw.formulas import (
 from trainlaw.formulas.expression import with_constants
 from trainlaw.formulas.scopes import MULTI_GPU_RUN
 
-SOFFICE = shutil.which("soffice")
+from ...libreoffice import ALWAYS, NEVER, needs_libreoffice, read_book, recalculated
 
-
-def needs_libreoffice(test):
-    absent = pytest.mark.skipif(SOFFICE is None, reason="LibreOffice (soffice) is not installed")
-    return pytest.mark.slow(absent(test))
-
-
-# Mode 0 is "always"; without it LibreOffice shows the stored values and a check proves nothing.
-ITEM = (
-    '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
-    '<prop oor:name="{kind}RecalcMode" oor:op="fuse"><value>{mode}</value></prop></item>'
-)
-PROFILE = '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>'
-ALWAYS, NEVER = 0, 1
 SCALING = formula_named(SCALING_FORMULA)
 SHEETS = [
     "Predict", "Compare", "Formula", "Errors", "GPUs", "CNNs", "Links", "Options", "All GPUs", "Provenance",
 ]  # fmt: skip
-
-
-def read(file, values=True):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # openpyxl says that it drops bars inside cells
-        return openpyxl.load_workbook(file, data_only=values)
-
-
-def recalculated(files, folder, mode=ALWAYS):
-    """Sheets of values, by file name, of workbooks that LibreOffice has loaded and saved."""
-    profile = folder / f"profile-{mode}" / "user"
-    if not profile.exists():
-        profile.mkdir(parents=True)
-        items = "".join(ITEM.format(kind=kind, mode=mode) for kind in ("OOXML", "ODF"))
-        (profile / "registrymodifications.xcu").write_text(PROFILE.format(items))
-    source, target = folder / f"in-{mode}", folder / f"out-{mode}"
-    for path in (source, target):
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-    for name, data in files.items():
-        (source / name).write_bytes(data)
-    home = f"-env:UserInstallation=file://{profile.parent}"
-    command = [SOFFICE, home, "--headless", "--convert-to", "xlsx", "--outdir", target, *source.iterdir()]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=240)
-    return {name: read(target / f"{name.rpartition('.')[0]}.xlsx") for name in files}
 
 
 def small_plan(formula):
@@ -178,10 +138,20 @@ def data(plan):
 
 
 @pytest.fixture(scope="module")
-def books(plan, data, folder):
-    """What LibreOffice computes of the two forms of the whole workbook."""
+def books(plan, data, small, grouped_plan, long_plan, folder):
+    """The whole workbook in two forms and those of most tests, as LibreOffice computes them in one start."""
     files = {"plain.xlsx": data, "google.xlsx": xlsx_bytes(google_plan(plan))}
-    return recalculated(files, folder)
+    plans = {
+        **{name: with_values(small, cells) for name, (cells, _) in choices().items()},
+        **plans_with_warnings(small),
+        **plans_with_prices(small),
+        **{
+            f"grouped-{label}": with_values(grouped_plan, cells) for label, cells in cells_of_groups().items()
+        },
+        "long": long_plan,
+        "nasty": nasty_book(),
+    }
+    return recalculated(files | {f"{name}.xlsx": xlsx_bytes(item) for name, item in plans.items()}, folder)
 
 
 def usable_gpus():
@@ -214,6 +184,13 @@ def random_choice(choose):
     return cells, asked
 
 
+@cache
+def choices():
+    """Four random set-ups, by the name of their workbook."""
+    choose = random.Random(11)
+    return {f"choice{number}": random_choice(choose) for number in range(4)}
+
+
 def on_gpus(asked, gpus):
     """The runs of a configuration on several GPUs, one row each."""
     runs = [configuration(**{**asked, "gpu": gpu}) for gpu in gpus]
@@ -221,18 +198,14 @@ def on_gpus(asked, gpus):
 
 
 @needs_libreoffice
-def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, folder):
-    choose, plan = random.Random(11), small
-    choices = {f"choice{number}.xlsx": random_choice(choose) for number in range(4)}
-    files = {name: xlsx_bytes(with_values(plan, cells)) for name, (cells, _) in choices.items()}
-    books = recalculated(files, folder)
-    for name, (_, asked) in choices.items():
+def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formula, small, books):
+    choose, plan = random.Random(12), small
+    for name, (_, asked) in choices().items():
+        book = books[f"{name}.xlsx"]
         expected = predict_runs(formula, configuration(**asked), SCALING)[0]
-        assert named_value(books[name], plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
-        assert named_value(books[name], plan, "tl_all_reduce_s") == pytest.approx(
-            expected.exchange_s, rel=1e-9
-        )
-        rows = all_gpus(books[name])
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
+        assert named_value(book, plan, "tl_all_reduce_s") == pytest.approx(expected.exchange_s, rel=1e-9)
+        rows = all_gpus(book)
         gpus = choose.sample(usable_gpus(), 24)
         runs = on_gpus(asked, gpus)
         truths = formula_rows(formula, runs).predict(formula) + exchange_seconds(formula, runs, SCALING)
@@ -242,10 +215,10 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
             assert (shown or math.nan) == pytest.approx(truth, rel=1e-9, nan_ok=True), (asked, gpu)
             assert rows[gpu]["fits in memory"] == fit, (asked, gpu)
         for cell, held in (("least", expected.memory_least_bytes), ("usual", expected.memory_usual_bytes)):
-            shown = named_value(books[name], plan, f"tl_memory_{cell}")
+            shown = named_value(book, plan, f"tl_memory_{cell}")
             assert shown == pytest.approx(held / 1e9, rel=1e-12), asked
-        assert value_of(books[name], "fits in memory") == expected.fits_in_memory
-        assert value_of(books[name], "self-check: same result as trainlaw") is True
+        assert value_of(book, "fits in memory") == expected.fits_in_memory
+        assert value_of(book, "self-check: same result as trainlaw") is True
 
 
 @needs_libreoffice
@@ -280,7 +253,7 @@ def edited(book, edits):
 @needs_libreoffice
 def test_changes_of_constants_and_gpus_change_the_prediction_as_in_python(formula, small, folder):
     choose, plan = random.Random(5), small
-    book = read(BytesIO(xlsx_bytes(plan)), values=False)
+    book = read_book(BytesIO(xlsx_bytes(plan)), values=False)
     constants = [constant.value for constant in with_named_constants(formula)[1]]
     files, laws = {}, {}
     for number in range(4):
@@ -363,9 +336,7 @@ def test_what_is_computed_is_a_formula_and_its_names_exist(plan):
                 assert cell.style in live[sheet.name], (sheet.name, place, cell)
 
 
-@needs_libreoffice
-def test_warnings_where_they_belong(small, folder):
-    plan = small
+def plans_with_warnings(plan):
     changes = {
         "near": {},
         "far": {"tl_batch_per_gpu": 1e7},
@@ -373,10 +344,12 @@ def test_warnings_where_they_belong(small, folder):
         "broken": {"tl_n_gpus": 4.0, "tl_n_nodes": 3.0},
         "unknown": {"tl_gpu": "B300"},
     }
-    files = {f"{name}.xlsx": xlsx_bytes(with_values(plan, change)) for name, change in changes.items()}
-    empty = find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")
-    files["unknown.xlsx"] = xlsx_bytes(with_values(plan, {"tl_gpu": "B300", empty: None}))
-    books = recalculated(files, folder)
+    changes["unknown"][find_cell(plan, "GPUs", "B300", "bandwidth_byte_per_s")] = None
+    return {name: with_values(plan, change) for name, change in changes.items()}
+
+
+@needs_libreoffice
+def test_warnings_where_they_belong(books):
     assert value_of(books["near.xlsx"], "range of each feature") == INSIDE
     assert value_of(books["near.xlsx"], "fits in memory") == "fits"
     assert value_of(books["far.xlsx"], "fits in memory") == "cannot fit"
@@ -402,7 +375,7 @@ def find_cell(plan, sheet, label, column):
 @needs_libreoffice
 @pytest.mark.usefixtures("few_networks")
 def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
-    book = read(BytesIO(workbook_bytes(formula)), values=False)
+    book = read_book(BytesIO(workbook_bytes(formula)), values=False)
     places = {}
     for sheet, like, own in (("GPUs", "T4", "My card"), ("Links", "pcie4-x16", "My link")):
         row = next(cells[0].row for cells in book[sheet].iter_rows() if cells[0].value == like)
@@ -435,28 +408,30 @@ def test_rows_that_a_person_adds_are_used_everywhere(formula, folder):
     assert line[header.index("My card")] == pytest.approx(1000 * one, rel=1e-9)
 
 
-@needs_libreoffice
-def test_gpus_are_ranked_by_time_until_prices_are_entered(small, folder):
-    plan = small
+def plans_with_prices(plan):
     entered = {"T4": 9.0, "K80": 1.0}
     prices = {find_cell(plan, "GPUs", name, "price_usd_per_hour"): usd for name, usd in entered.items()}
-    files = {
-        "none.xlsx": plan,
-        "cost.xlsx": with_values(plan, prices),
-        "time.xlsx": with_values(plan, {**prices, "tl_order": "iteration time"}),
+    return {
+        "none": plan,
+        "cost": with_values(plan, prices),
+        "time": with_values(plan, {**prices, "tl_order": "iteration time"}),
     }
-    books = recalculated({name: xlsx_bytes(item) for name, item in files.items()}, folder)
-    for name, book in books.items():
-        rows = [row for row in book["Predict"].iter_rows(min_row=5, values_only=True) if row[6]]
-        ranked = sum(row["rank"] is not None for row in all_gpus(book).values())
-        assert len({row[6] for row in rows}) == len(rows) == ranked
-        times = [row[7] for row in rows]
-        if name == "cost.xlsx":
-            costs = [row[12] for row in rows if row[12] is not None]
-            assert {rows[0][6], rows[1][6]} == {"K80", "T4"} and costs == sorted(costs) and len(costs) == 2
-            times = times[2:]  # those without a price follow, by time
-        assert times == sorted(times) and len(set(times)) < len(times)  # V100 GPUs tie
-        assert all(row[8] < row[7] < row[9] for row in rows)
+
+
+@needs_libreoffice
+@pytest.mark.parametrize("name", ["none", "cost", "time"])
+def test_gpus_are_ranked_by_time_until_prices_are_entered(name, books):
+    book = books[f"{name}.xlsx"]
+    rows = [row for row in book["Predict"].iter_rows(min_row=5, values_only=True) if row[6]]
+    ranked = sum(row["rank"] is not None for row in all_gpus(book).values())
+    assert len({row[6] for row in rows}) == len(rows) == ranked
+    times = [row[7] for row in rows]
+    if name == "cost":
+        costs = [row[12] for row in rows if row[12] is not None]
+        assert {rows[0][6], rows[1][6]} == {"K80", "T4"} and costs == sorted(costs) and len(costs) == 2
+        times = times[2:]  # those without a price follow, by time
+    assert times == sorted(times) and len(set(times)) < len(times)  # V100 GPUs tie
+    assert all(row[8] < row[7] < row[9] for row in rows)
 
 
 @needs_libreoffice
@@ -499,17 +474,21 @@ def grouped_formula():
     return Formula(parse_text(text), specs, TARGET, grouped=(constant,), scope=MULTI_GPU_RUN)
 
 
-@needs_libreoffice
-def test_grouped_constants_and_features_of_several_gpus(folder):
-    formula = grouped_formula()
-    plan = small_plan(formula)
+@pytest.fixture(scope="module")
+def grouped_plan():
+    return small_plan(grouped_formula())
+
+
+def cells_of_groups():
+    """The yellow cells of each group, by the label that a formula knows it by."""
     several = {"tl_n_gpus": 8.0, "tl_n_nodes": 2.0, "tl_algorithm": "tree"}
-    labels = {"mx": "mx", "tf=1": "tf=1", "(any other)": "?"}
-    files = {
-        f"{number}.xlsx": xlsx_bytes(with_values(plan, {**several, "tl_label_harness": label}))
-        for number, label in enumerate(labels)
-    }
-    books = recalculated(files, folder)
+    shown = {"mx": "mx", "tf=1": "tf=1", "other": "(any other)"}
+    return {label: {**several, "tl_label_harness": text} for label, text in shown.items()}
+
+
+@needs_libreoffice
+def test_grouped_constants_and_features_of_several_gpus(grouped_plan, books):
+    formula, plan = grouped_formula(), grouped_plan
     cnn, size, classes = FIRST_CNN
     run = configuration(
         cnn=cnn, gpu=FIRST_GPU, batch_per_gpu=64, input_size_px=size, n_classes=classes,
@@ -522,30 +501,37 @@ def test_grouped_constants_and_features_of_several_gpus(folder):
             strict=True,
         )
     )
-    for number, label in enumerate(labels.values()):
+    for label in cells_of_groups():
+        book = books[f"grouped-{label}.xlsx"]
         truth = formula.predict(columns, {"harness": [label]})[0]
-        assert named_value(books[f"{number}.xlsx"], plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
-        assert named_value(books[f"{number}.xlsx"], plan, "tl_all_reduce_s") == 0
-        assert all_gpus(books[f"{number}.xlsx"])[FIRST_GPU]["iteration time"] == pytest.approx(
-            truth, rel=1e-9
-        )
+        assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
+        assert named_value(book, plan, "tl_all_reduce_s") == 0
+        assert all_gpus(book)[FIRST_GPU]["iteration time"] == pytest.approx(truth, rel=1e-9)
 
 
-@needs_libreoffice
-def test_a_term_that_no_cell_holds_is_split(folder):
+@cache
+def long_law():
     parts = " + ".join(
         f"{n}.123456789 * clock_ratio^0.{n} / (2 + exp(-clock_ratio * {n}))" for n in range(1, 130)
     )
-    law = Formula(
+    return Formula(
         parse_text(f"conv3x3_compute_s * max({parts}, 0.5)"),
         feature_specs(["clock_ratio", "conv3x3_compute_s"]),
         TARGET,
     )
-    plan = small_plan(law)
+
+
+@pytest.fixture(scope="module")
+def long_plan():
+    return small_plan(long_law())
+
+
+@needs_libreoffice
+def test_a_term_that_no_cell_holds_is_split(long_plan, books):
+    plan, book = long_plan, books["long.xlsx"]
     assert any("step" in name for name in plan.names)
     assert all(len(cell.formula) <= 8192 for sheet in plan.sheets for cell in sheet.cells.values())
-    book = recalculated({"long.xlsx": xlsx_bytes(plan)}, folder)["long.xlsx"]
-    truth = predict_runs(law, first_choice())[0].time_s
+    truth = predict_runs(long_law(), first_choice())[0].time_s
     assert named_value(book, plan, "tl_time_s") == pytest.approx(truth, rel=1e-9)
     assert all_gpus(book)[FIRST_GPU]["iteration time"] == pytest.approx(truth, rel=1e-9)
     assert value_of(book, "equal", "Provenance") is True
@@ -569,17 +555,20 @@ NASTY = (
 )
 
 
-@needs_libreoffice
-def test_texts_of_users_stay_texts(folder):
+def nasty_book():
     book = BookPlan("=title", "@comment")
     sheet = SheetWriter(book, "Predict", (20,))
     for row, text in enumerate(NASTY):
         sheet.text(row, 0, text)
         sheet.formula(row, 1, f"A{row + 1}", text)
-    assert all(
-        cell.data_type == "s" for cell in read(BytesIO(xlsx_bytes(book)), values=False)["Predict"]["A"]
-    )
-    shown = recalculated({"nasty.xlsx": xlsx_bytes(book)}, folder)["nasty.xlsx"]
+    return book
+
+
+@needs_libreoffice
+def test_texts_of_users_stay_texts(books):
+    written = read_book(BytesIO(xlsx_bytes(nasty_book())), values=False)
+    assert all(cell.data_type == "s" for cell in written["Predict"]["A"])
+    shown = books["nasty.xlsx"]
     for row, text in enumerate(NASTY, start=1):
         assert shown["Predict"].cell(row, 1).value == text
         assert shown["Predict"].cell(row, 1).data_type == "s"
@@ -596,7 +585,7 @@ def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
             "precisions": ["fp32"],
         },
     )
-    book = read(BytesIO(workbook_bytes(hostile)), values=False)
+    book = read_book(BytesIO(workbook_bytes(hostile)), values=False)
     assert all(name.startswith("tl_") for name in book.defined_names)
     for row in book["Provenance"].iter_rows(max_row=8):
         assert all(cell.data_type != "f" for cell in row)
@@ -604,7 +593,7 @@ def test_names_of_cells_are_no_addresses_and_texts_are_no_formulas(formula):
 
 
 def test_every_sheet_and_its_choices_are_there(data):
-    book = read(BytesIO(data), values=False)
+    book = read_book(BytesIO(data), values=False)
     assert book.sheetnames == SHEETS
     found = book["Predict"].data_validations.dataValidation
     rules = {rule.formula1 for rule in found if rule.type == "list"}
@@ -637,12 +626,12 @@ def test_google_form_has_plain_ranges_only(plan):
 @pytest.mark.usefixtures("few_networks")
 def test_formula_without_errors_or_inputs_still_makes_a_workbook():
     bare = Formula(parse_text("conv3x3_compute_s + 0.002"), feature_specs(["conv3x3_compute_s"]), TARGET)
-    book = read(BytesIO(workbook_bytes(bare)))
+    book = read_book(BytesIO(workbook_bytes(bare)))
     truth = predict_runs(bare, first_choice())[0].time_s
     assert value_of(book, "iteration time") == pytest.approx(truth)
     constant = Formula(parse_text("0.002"), (), TARGET)
     assert workbook_model(constant).seconds == 0.002
-    assert value_of(read(BytesIO(workbook_bytes(constant))), "iteration time") == 0.002
+    assert value_of(read_book(BytesIO(workbook_bytes(constant))), "iteration time") == 0.002
 
 
 def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):

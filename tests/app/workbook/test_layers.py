@@ -19,7 +19,8 @@ from trainlaw.datasets import cnn_table, configuration
 from trainlaw.datasets.measurements.formula_rows import zoo_layers
 from trainlaw.formulas import GroupedConstant, parse_text
 
-from .test_book import named_value, needs_libreoffice, read, recalculated, with_values
+from ...libreoffice import needs_libreoffice, read_book, recalculated
+from .test_book import named_value, with_values
 
 KEYS = list(cnn_table()[["cnn", "input_size_px", "n_classes"]].itertuples(index=False, name=None))
 LABELS = {cnn_label(*key) for key in KEYS}
@@ -120,7 +121,7 @@ def test_random_choices_equal_the_command(law, plan, folder):
 @needs_libreoffice
 def test_stored_values_are_right_and_no_cell_shows_an_error(plan, folder):
     plan = small(plan, {cnn_label(*FIRST_CNN)})
-    stored = read(BytesIO(xlsx_bytes(plan)))
+    stored = read_book(BytesIO(xlsx_bytes(plan)))
     computed = recalculated({"first.xlsx": xlsx_bytes(plan)}, folder)["first.xlsx"]
     for sheet in plan.sheets:
         for (row, column), cell in sheet.cells.items():

@@ -19,7 +19,8 @@ from trainlaw.datasets import built_in_gpus, link_table
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.formulas import TrainlawError, load_formula
 
-from .test_book import located, needs_libreoffice, recalculated
+from ...libreoffice import needs_libreoffice, recalculated
+from .test_book import located
 
 COUNT = 200
 LIVE = ("Predict", "Formula", "Joint range")  # what depends on the question; tables are shared

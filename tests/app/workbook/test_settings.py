@@ -10,11 +10,10 @@ from trainlaw.app.workbook.warnings import GPU_DECIDES, HOST_DECIDES
 from trainlaw.datasets import TARGET, configuration, feature_specs
 from trainlaw.formulas import Formula, parse_text, variables
 
+from ...libreoffice import needs_libreoffice, recalculated
 from .test_book import (
     all_gpus,
     named_value,
-    needs_libreoffice,
-    recalculated,
     small_plan,
     value_of,
     with_values,

@@ -96,6 +96,13 @@ def test_faults_are_sorted_and_the_first_is_shown():
         refuse("runs.csv", faults[:2])
 
 
+@pytest.mark.parametrize("heading", ["two\nlines", "\x1b[2J", "x" * 5000], ids=["break", "escape", "long"])
+def test_any_heading_gives_a_fault_of_one_short_line(heading):
+    text = str(Fault(1, heading, 0, "y"))
+    assert text.isprintable() and len(text) < 200
+    assert text.startswith(f"row 1, column {heading[:2]!r}"[:-1])
+
+
 def test_a_cell_has_one_fault():
     first, other, same = Fault(1, "a", 0, "x"), Fault(1, "b", 0, "x"), Fault(1, "a", 0, "y")
     assert merged_faults([first], [same, other]) == [first, other]

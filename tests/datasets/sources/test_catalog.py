@@ -110,6 +110,7 @@ def test_every_set_says_what_to_know(dataset):
     assert dataset.anomalies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_SETS)
 def test_runs_keep_their_schema(name):
     frame = load(name).frame

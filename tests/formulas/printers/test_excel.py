@@ -1,6 +1,5 @@
 import re
-import shutil
-import subprocess
+from io import BytesIO
 from numbers import Real
 
 import numpy as np
@@ -17,35 +16,14 @@ from trainlaw.formulas.printers import (
 )
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
 
-RECALCULATE_ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
-<oor:items xmlns:oor="http://openoffice.org/2001/registry">
-<item oor:path="/org.openoffice.Office.Calc/Formula/Load">
-<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop>
-</item>
-</oor:items>
-"""
+from ...libreoffice import needs_libreoffice, recalculated
 
 
-def needs_office(test):
-    absent = pytest.mark.skipif(shutil.which("soffice") is None, reason="needs soffice, not on the PATH")
-    return pytest.mark.slow(absent(test))
-
-
-def recalculated(path):
-    """Return the sheet of a workbook as LibreOffice computes it, whatever values are stored in it."""
-    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, which is not installed")
-    profile, out = path.parent / "profile", path.parent / "out"
-    (profile / "user").mkdir(parents=True)
-    (profile / "user" / "registrymodifications.xcu").write_text(RECALCULATE_ALWAYS)
-    command = ["soffice", f"-env:UserInstallation=file://{profile}", "--headless", "--convert-to", "xlsx"]
-    subprocess.run([*command, "--outdir", out, path], check=True, capture_output=True, timeout=300)
-    return openpyxl.load_workbook(out / path.name, data_only=True).active
-
-
-def write(path, rows):
-    """Write a workbook whose every stored value is wrong on purpose."""
+def workbook(rows):
+    """The bytes of a workbook whose every stored value is wrong on purpose."""
     xlsxwriter = pytest.importorskip("xlsxwriter", reason="needs XlsxWriter, which is not installed")
-    with xlsxwriter.Workbook(path) as book:
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as book:
         sheet = book.add_worksheet()
         for row, cells in enumerate(rows):
             for column, cell in enumerate(cells):
@@ -53,6 +31,7 @@ def write(path, rows):
                     sheet.write_formula(row, column, cell, value=-12345.678)
                 else:
                     sheet.write_number(row, column, cell)
+    return content.getvalue()
 
 
 def number(cell):
@@ -110,18 +89,34 @@ def place(column, row):
     return f"${get_column_letter(column + 1)}{row + 1}"
 
 
-@needs_office
-def test_cells_compute_the_same(many, points, judge, tmp_path):
-    columns, results = laid_out(many, first=3)
+@pytest.fixture(scope="module")
+def columns_of_many(many):
+    """The columns of formulas of `many`, and the place of each result."""
+    return laid_out(many, first=3)
+
+
+@pytest.fixture(scope="module")
+def books(columns_of_many, points, law_in_module, tmp_path_factory):
+    """The workbooks of all tests below, as LibreOffice computes them in one start."""
+    columns = columns_of_many[0]
     rows = [
         [*(float(points[name][row]) for name in "xyz"), *(column[row] for column in columns)]
         for row in range(60)
     ]
-    write(tmp_path / "a.xlsx", rows)
-    sheet = recalculated(tmp_path / "a.xlsx")
-    table = [[number(cell) for cell in row] for row in sheet.iter_rows()]
+    files = {
+        "many": rows,
+        "google": rows_for_google(law_in_module),
+        **{kind: split_rows(kind) for kind in TOO_LARGE},
+    }
+    content = {f"{name}.xlsx": workbook(rows) for name, rows in files.items()}
+    return recalculated(content, tmp_path_factory.mktemp("books"))
+
+
+@needs_libreoffice
+def test_cells_compute_the_same(many, columns_of_many, books, points, judge):
+    table = [[number(cell) for cell in row] for row in books["many.xlsx"].active.iter_rows()]
     compared = []
-    for column, item in zip(results, many, strict=True):
+    for column, item in zip(columns_of_many[1], many, strict=True):
         printed = [row[column] for row in table]
         compared.append(judge(item, printed, beyond_excel(item, points)))
     valid, invalid = np.sum(compared, axis=0)
@@ -196,16 +191,16 @@ def test_what_no_cell_holds_is_refused_and_split(kind):
         assert all(int(used) <= index for used in re.findall(r"\bC(\d+)\b", text))
 
 
-@needs_office
+def split_rows(kind):
+    cells = split_for_excel(TOO_LARGE[kind], {"x": "$A$1", "y": "$B$1"}, lambda index: f"$A${index + 2}")
+    return [[2.5, 3.5, f"={cells.formula}"], *([f"={text}"] for _, text in cells.helpers)]
+
+
+@needs_libreoffice
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_split_cells_compute_the_same(kind, tmp_path):
-    expression = TOO_LARGE[kind]
-    cells = split_for_excel(expression, {"x": "$A$1", "y": "$B$1"}, lambda index: f"$A${index + 2}")
-    rows = [[2.5, 3.5, f"={cells.formula}"], *([f"={text}"] for _, text in cells.helpers)]
-    write(tmp_path / "a.xlsx", rows)
-    sheet = recalculated(tmp_path / "a.xlsx")
-    value = evaluate(expression, {"x": np.array([2.5]), "y": np.array([3.5])})[0][0]
-    assert number(sheet.cell(1, 3)) == pytest.approx(value, rel=1e-9)
+def test_split_cells_compute_the_same(kind, books):
+    value = evaluate(TOO_LARGE[kind], {"x": np.array([2.5]), "y": np.array([3.5])})[0][0]
+    assert number(books[f"{kind}.xlsx"].active.cell(1, 3)) == pytest.approx(value, rel=1e-9)
 
 
 def test_one_cell_where_it_fits():
@@ -235,19 +230,25 @@ def test_helpers_stand_for_what_is_said(kind):
     assert set(cells.expressions) <= set(nodes(expression))
 
 
-@needs_office
-def test_cells_for_google_sheets_compute_the_same(law, tmp_path):
-    text = print_google_sheets(law)
-    rows = [line.split("\t") for line in text.splitlines()]
-    values = {"macs": 4e9, "batch": 64.0, "peak": 1e13, "traffic": 3e9, "bandwidth": 9e11}
-    cells = [[values.get(row[0], 0.0), row[1] if len(row) > 1 and row[1] else 0.0] for row in rows]
-    filled = [
+ENTERED = {"macs": 4e9, "batch": 64.0, "peak": 1e13, "traffic": 3e9, "bandwidth": 9e11}
+
+
+def rows_for_google(law):
+    """The printed list, with its formulas in the second column and values of features entered."""
+    rows = [line.split("\t") for line in print_google_sheets(law).splitlines()]
+    cells = [[ENTERED.get(row[0], 0.0), row[1] if len(row) > 1 and row[1] else 0.0] for row in rows]
+    return [
         [0.0, value if row[1:2] == [""] else formula]
         for row, (value, formula) in zip(rows, cells, strict=True)
     ]
-    write(tmp_path / "a.xlsx", filled)
-    found = number(recalculated(tmp_path / "a.xlsx").cell(len(rows), 2))
-    assert found == pytest.approx(law.predict({name: [value] for name, value in values.items()})[0], rel=1e-9)
+
+
+@needs_libreoffice
+def test_cells_for_google_sheets_compute_the_same(law, books):
+    last = len(print_google_sheets(law).splitlines())
+    found = number(books["google.xlsx"].active.cell(last, 2))
+    values = {name: [value] for name, value in ENTERED.items()}
+    assert found == pytest.approx(law.predict(values)[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
