@@ -1,0 +1,102 @@
+"""Calls of kernels by their address, and pointers into arrays for them.
+
+numba copies the code of a compiled function into each function that calls it, and LLVM optimises every copy
+again. A kernel is compiled once, as a function of C, and called through its address; outside compiled code
+the same calls run it as plain Python.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from trainlaw.evolve.machine.compiler_cache import CACHED
+
+_POINTER = types.CPointer(types.float64)
+# What a letter of a kernel's signature stands for: a whole number, a number, an array of numbers.
+_LETTERS = {"i": types.int64, "f": types.float64, "p": _POINTER}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that is compiled once and called by its address.
+
+    function : of the address itself, which it does not use, and of whole numbers, numbers and arrays; returns
+    a number. letters : of its arguments, "i", "f" or "p" each. fastmath : flags of LLVM.
+    """
+
+    function: Callable[..., float]
+    letters: str
+    fastmath: frozenset[str]
+
+    def address(self) -> int:
+        """Return the address of the compiled kernel, which is compiled if need be."""
+        signature = types.float64(*(_LETTERS[letter] for letter in self.letters))
+        made = cfunc(signature, cache=CACHED, error_model="numpy", fastmath=set(self.fastmath))
+        return int(made(self.function).address)
+
+
+def make_kernel(letters: str, *fastmath: str) -> Callable[[Callable[..., float]], Kernel]:
+    """Return what makes a kernel of a function; compiled code calls it under the function's name."""
+
+    def make(function: Callable[..., float]) -> Kernel:
+        overload(function)(lambda *arguments: lambda *arguments: _call(arguments))
+        return Kernel(function, letters, frozenset(fastmath))
+
+    return make
+
+
+def flat_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
+    """Return the numbers of an array (n, k) or (k,) in C order, from place `first` of a row on."""
+    return array.reshape(-1)[row * array.shape[-1] + first :]
+
+
+def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
+    """Return the address of an element of an array (n, k) or (k,)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        found = context.make_array(kind)(context, builder, arguments[0])
+        width = cgutils.unpack_tuple(builder, found.shape, kind.ndim)[-1]
+        place = builder.add(builder.mul(arguments[1], width), arguments[2])
+        return builder.gep(found.data, [place])
+
+    return _POINTER(array, types.int64, types.int64), generate
+
+
+def _call_address(typing_context: Any, arguments: Any) -> Any:
+    """Call the kernel at the first of the arguments with all of them: whole numbers, numbers and pointers."""
+    letters = [
+        _POINTER if isinstance(kind, types.CPointer)
+        else types.float64 if isinstance(kind, types.Float)
+        else types.int64
+        for kind in arguments
+    ]  # fmt: skip
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        values = [
+            context.cast(builder, builder.extract_value(given[0], place), kind, letter)
+            for place, (kind, letter) in enumerate(zip(signature.args[0], letters, strict=True))
+        ]
+        form = ir.FunctionType(ir.DoubleType(), [context.get_value_type(letter) for letter in letters])
+        return builder.call(builder.inttoptr(values[0], form.as_pointer()), values)
+
+    return types.float64(arguments), generate
+
+
+# numba's types do not know what an intrinsic returns.
+_pointer: Any = intrinsic(_pointer_into)
+_call: Any = intrinsic(_call_address)
+
+
+@overload(flat_from)
+def _flat_from(array: Any, row: Any, first: Any) -> Any:
+    # numba compares the two signatures, annotations included.
+    def find(array: Any, row: Any, first: Any) -> Any:
+        return _pointer(array, row, first)
+
+    return find
