@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from trainlaw.evolve.machine.kernel_calls import Packed
 from trainlaw.formulas import RowSums
 
 CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
@@ -56,6 +57,21 @@ class Programs(NamedTuple):
         """Number of programs."""
         return self.offsets.size - 1
 
+    def packed(self) -> Packed:
+        """Return the programs for compiled code."""
+        return Packed(self, [*self._asdict().items(), ("amount", self.amount)])
+
+
+class Columns(NamedTuple):
+    """Columns of features alone, for values: float64 (n_columns, n_rows)."""
+
+    columns: NDArray[np.float64]
+
+    @property
+    def stride(self) -> int:
+        """Number of rows."""
+        return self.columns.shape[1]
+
 
 class Rows(NamedTuple):
     """The data and the loss.
@@ -94,6 +110,26 @@ class Rows(NamedTuple):
     robust: int
     width: float
 
+    @property
+    def stride(self) -> int:
+        """Number of rows of `columns`."""
+        return self.columns.shape[1]
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        return self.chunk_start.size - 1
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return self.group_weight.size
+
+    def packed(self) -> Packed:
+        """Return the rows for compiled code."""
+        further = [(name, getattr(self, name)) for name in ("stride", "chunks", "groups")]
+        return Packed(self, [*self._asdict().items(), *further])
+
 
 class Work(Protocol):
     """Scratch of one thread, a record of `make_work`.
@@ -107,7 +143,7 @@ class Work(Protocol):
     leaf of each constant and its level there, -1 for an ordinary one. effect : (constants,), the factor of
     each level. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone, without
     pulls. normal, system, kept_normal : (constants, constants). gradient, step, trial, lower, upper, pull,
-    centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants, constants).
+    centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants * constants).
     group_gradient : (groups, constants). sums : (8,), of a kernel. kernels : (kernels,), their addresses.
     """
 
@@ -170,7 +206,7 @@ _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.float64, (CONSTANT_LIMIT, BLOCK_ROWS)) for name in ("jacobian", "gathered")),
     ("adjoints", np.float64, (NODE_LIMIT, BLOCK_ROWS)),
     ("arena", np.float64, (NODE_LIMIT + 1, VALUE_BLOCK_ROWS)),
-    ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT, CONSTANT_LIMIT)),
+    ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT * CONSTANT_LIMIT)),
     ("group_gradient", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT)),
 )  # fmt: skip
 _WORK_TYPE = np.dtype((np.record, list(_WORK_FIELDS)))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import VALUE_BLOCK_ROWS, Programs, Rows, Work, make_work
+from trainlaw.evolve.machine.arrays import VALUE_BLOCK_ROWS, Columns, Programs, Rows, Work, make_work
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
     MOMENTS,
@@ -30,7 +30,7 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import fit_constants, held_out_losses, losses_per_group
-from trainlaw.evolve.machine.kernel_calls import flat_from, make_kernel
+from trainlaw.evolve.machine.kernel_calls import Packed, flat_from, make_kernel
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
@@ -99,7 +99,7 @@ def rescale(
     above = 0.0
     below = 0.0
     sums = flat_from(work.sums, 0, 0)
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
         observe(program, rows, chunk, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
@@ -130,7 +130,7 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
     set_constants(theta, work)
     sums = flat_from(work.sums, 0, 0)
     total = mean = mean_target = square = product = 0.0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
         observe(program, rows, chunk, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
@@ -177,8 +177,8 @@ def fit_some(
     of `make_work`.
     """
     work = scratch[0]
-    for index in range(first, programs.offsets.size - 1, stride):
-        program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
+    for index in range(first, programs.amount, stride):
+        program = flat_from(programs.tokens, 0, programs.offsets[index])
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
         own = theta[begin:end]
         for p in range(own.size):
@@ -187,9 +187,9 @@ def fit_some(
             work.pull[p] = programs.pull[begin + p]
             work.centre[p] = programs.centre[begin + p]
             own[p] = min(max(own[p], work.lower[p]), work.upper[p])
-        link(program, rows.levels, work)
+        link(program, programs.offsets[index + 1] - programs.offsets[index], rows.levels, work)
         if start_mode == RESCALE:
-            rescale(program, own, programs.scaling[begin:end], rows, skip[index], work)
+            rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
         elif start_mode == AFFINE:
             start_affine(program, own, rows, skip[index], work)
         losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
@@ -201,32 +201,27 @@ def fit_some(
 
 @compiled
 def values_of_some(
-    programs: Programs,
-    first: int,
-    stride: int,
-    columns: np.ndarray,
-    values: np.ndarray,
-    scratch: np.ndarray,
+    programs: Programs, first: int, stride: int, rows: Columns, values: np.ndarray, scratch: np.ndarray
 ) -> None:
     """Fill `values` (n_programs, n_rows) of every `stride`-th program from `first` on.
 
-    columns : (n_features, n_rows). levels : (n_features,), zeros. scratch : of `make_work`.
+    Grouped constants have no values here. scratch : of `make_work`.
     """
-    rows = columns.shape[1]
     work = scratch[0]
-    for start in range(0, rows, VALUE_BLOCKS * VALUE_BLOCK_ROWS):
-        for index in range(first, programs.offsets.size - 1, stride):
-            program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
-            own = programs.theta[programs.constant_offsets[index] : programs.constant_offsets[index + 1]]
-            # Grouped constants have no values here, so that no levels are read.
-            link(program, programs.offsets, work)
+    span = VALUE_BLOCKS * VALUE_BLOCK_ROWS
+    for start in range(0, rows.stride, span):
+        for index in range(first, programs.amount, stride):
+            begin, size = programs.constant_offsets[index], programs.offsets[index + 1] - programs.offsets[index]
+            program = flat_from(programs.tokens, 0, programs.offsets[index])
+            link(program, size, programs.offsets, work)
             share_rows(program, work)
-            set_constants(own, work)
+            for constant in range(programs.constant_offsets[index + 1] - begin):
+                work.scale[work.holder[constant]] = programs.theta[begin + constant]
             scale = work.scale[0]
-            for begin in range(start, min(start + VALUE_BLOCKS * VALUE_BLOCK_ROWS, rows), VALUE_BLOCK_ROWS):
-                n = min(VALUE_BLOCK_ROWS, rows - begin)
-                forward(program, columns, begin, FIRST, n, work)
-                found, out = values_from(columns, FIRST, begin, FIRST, work), flat_from(values, index, begin)
+            for shift in range(start, min(start + span, rows.stride), VALUE_BLOCK_ROWS):
+                n = min(VALUE_BLOCK_ROWS, rows.stride - shift)
+                forward(program, rows, shift, FIRST, n, work)
+                found, out = values_from(rows, FIRST, shift, FIRST, work), flat_from(values, index, shift)
                 for i in range(n):
                     out[i] = scale * found[i]
 
@@ -286,11 +281,12 @@ class Machine:
         losses = np.full(programs.amount, math.inf)
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
+        packed = programs.packed(), rows.packed()
 
         def fit_share(first: int, stride: int) -> None:
             fit_some(
-                programs, theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
-                rows, losses, cases, self._scratch()
+                packed[0], theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
+                packed[1], losses, cases, self._scratch()
             )  # fmt: skip
 
         end = self._spread(fit_share, programs.amount)
@@ -314,9 +310,11 @@ class Machine:
         arithmetic.
         """
         values = np.empty((programs.amount, columns.shape[1])) if out is None else out
+        rows = Columns(np.ascontiguousarray(columns))
+        packed = programs.packed(), Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
         self._spread(
             lambda first, stride: values_of_some(
-                programs, first, stride, columns, values, self._scratch()
+                packed[0], first, stride, packed[1], values, self._scratch()
             ),
             programs.amount,
         )()

@@ -16,6 +16,7 @@ from trainlaw.evolve.machine.arrays import (
     SOFT_L1,
     VARIABLE,
     WEIGHTED,
+    Columns,
     Rows,
     Work,
 )
@@ -71,13 +72,13 @@ KERNELS = {
 
 
 @compiled
-def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
+def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
-    levels : int64 (n_columns,), as in `Rows`.
+    program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in `Rows`.
     """
     depth = 0
-    for node in range(program.size - 1, -1, -1):
+    for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
         work.scale[node] = 1.0
         work.moving[node] = code == VARIABLE or code == WEIGHTED
@@ -93,7 +94,7 @@ def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
         depth += 1
     inner = 0
     constants = 0
-    for node in range(program.size):
+    for node in range(nodes):
         code = program[node] & 255
         work.row[node] = 0 if code == CONSTANT else program[node] >> 8
         work.first[node] = constants
@@ -155,15 +156,15 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 
 
 @compiled
-def values_from(columns: np.ndarray, node: int, shift: int, first: int, work: Work) -> np.ndarray:
+def values_from(rows: Columns, node: int, shift: int, first: int, work: Work) -> np.ndarray:
     """Return the values of a node, without its factor, from row `first` of the block at `shift` on."""
     if work.moving[node]:
-        return flat_from(columns, work.row[node], shift + first)
+        return flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
     return flat_from(work.arena, work.row[node], first)
 
 
 @compiled
-def forward(program: np.ndarray, columns: np.ndarray, shift: int, first: int, last: int, work: Work) -> None:
+def forward(program: np.ndarray, rows: Columns, shift: int, first: int, last: int, work: Work) -> None:
     """Compute every operation on the rows `first` to `last` of the block that begins at row `shift`.
 
     A leaf costs nothing: its row and its factor are read where it is used.
@@ -173,17 +174,17 @@ def forward(program: np.ndarray, columns: np.ndarray, shift: int, first: int, la
         code = program[node] & 255
         out = flat_from(work.arena, work.row[node], first)
         if code == GROUPED:
-            levels = flat_from(columns, program[node] >> 8, shift + first)
+            levels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift + first)
             for i in range(last - first):
                 out[i] = work.effect[work.first[node] + int(levels[i])]
             continue
         a, b = work.left[node], work.right[node]
-        x, y = values_from(columns, a, shift, first, work), values_from(columns, b, shift, first, work)
+        x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
         apply_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
 
 
 @compiled
-def backward(program: np.ndarray, columns: np.ndarray, shift: int, n: int, work: Work) -> None:
+def backward(program: np.ndarray, rows: Columns, shift: int, n: int, work: Work) -> None:
     """Compute the derivatives with respect to each constant on the first `n` rows of a block.
 
     They go into `work.jacobian`; the root's adjoint is given.
@@ -196,19 +197,19 @@ def backward(program: np.ndarray, columns: np.ndarray, shift: int, n: int, work:
             continue
         a, b = work.left[node], work.right[node]
         apply_partials(
-            work.kernels[PARTIALS], code, values_from(columns, a, shift, FIRST, work),
-            values_from(columns, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
+            work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
+            values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
             work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
             flat_from(work.adjoints, a, 0), flat_from(work.adjoints, b, 0), live[a], live[b]
         )  # fmt: skip
     for constant in range(work.sizes[1]):
         node = work.holder[constant]
         slopes, adjoints = flat_from(work.jacobian, constant, 0), flat_from(work.adjoints, node, 0)
-        values = values_from(columns, node, shift, FIRST, work)
+        values = values_from(rows, node, shift, FIRST, work)
         for i in range(n):
             slopes[i] = adjoints[i] * values[i]
         if work.level[constant] >= 0:
-            labels = flat_from(columns, program[node] >> 8, shift)
+            labels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift)
             for i in range(n):
                 if int(labels[i]) != work.level[constant]:
                     slopes[i] = 0.0
@@ -222,8 +223,8 @@ def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, 
             work.value[i] = 0.0
         for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
             shift = rows.block_start[block]
-            forward(program, rows.columns, shift, FIRST, rows.block_start[block + 1] - shift, work)
-            values = values_from(rows.columns, FIRST, shift, FIRST, work)
+            forward(program, rows, shift, FIRST, rows.block_start[block + 1] - shift, work)
+            values = values_from(rows, FIRST, shift, FIRST, work)
             for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
                 value = rows.entry_count[entry] * values[rows.entry_row[entry]]
                 work.value[rows.entry_place[entry]] += work.scale[0] * value
@@ -231,8 +232,8 @@ def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, 
         shift = rows.block_start[chunk]
         begin = first // LANES * LANES
         end = min((last + LANES - 1) // LANES * LANES, work.value.size)
-        forward(program, rows.columns, shift, begin, end, work)
-        values, out = values_from(rows.columns, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
+        forward(program, rows, shift, begin, end, work)
+        values, out = values_from(rows, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
         factor = work.scale[0]
         for i in range(end - begin):
             out[i] = factor * values[i]
@@ -250,7 +251,7 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
         whole = (n + LANES - 1) // LANES * LANES
         for i in range(whole):
             adjoint[i] = work.factor[i] if i < n else 0.0
-        backward(program, rows.columns, rows.block_start[chunk], whole, work)
+        backward(program, rows, rows.block_start[chunk], whole, work)
         return
     for constant in range(work.sizes[1]):
         for i in range(n):
@@ -259,10 +260,10 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
         shift = rows.block_start[block]
         size = rows.block_start[block + 1] - shift
         if rows.chunk_block[chunk + 1] - rows.chunk_block[chunk] > 1:
-            forward(program, rows.columns, shift, FIRST, size, work)
+            forward(program, rows, shift, FIRST, size, work)
         for i in range(size):
             adjoint[i] = 1.0
-        backward(program, rows.columns, shift, size, work)
+        backward(program, rows, shift, size, work)
         for constant in range(work.sizes[1]):
             for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
                 slope = rows.entry_count[entry] * work.jacobian[constant, rows.entry_row[entry]]
@@ -273,16 +274,16 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
 
 
 @compiled
-def weigh_residuals(rows: Rows, start: int, first: int, last: int, work: Work) -> float:
-    """Return the weighted loss of the observations `first` to `last` of the chunk that begins at `start`.
+def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) -> float:
+    """Return the weighted loss of the observations `begin` to `end`, of the chunk that begins at `start`.
 
     Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
-    begin = start + first
+    first = begin - start
     return weigh_values(
         work.kernels[RESIDUALS], flat_from(work.value, 0, first), flat_from(rows.target, 0, begin),
         flat_from(rows.scale, 0, begin), flat_from(rows.weight, 0, begin), flat_from(work.residual, 0, first),
-        flat_from(work.factor, 0, first), last - first, rows.logarithmic, rows.robust, rows.width
+        flat_from(work.factor, 0, first), end - begin, rows.logarithmic, rows.robust, rows.width
     )  # fmt: skip
 
 
@@ -303,8 +304,8 @@ def weigh_chunk(rows: Rows, chunk: int, skip: int, work: Work) -> float:
     """Return the weighted loss of a chunk without the group `skip` (-1 none), whose residuals become zero."""
     start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
     begin, end = skipped_range(rows, start, n, skip)
-    loss: float = weigh_residuals(rows, start, FIRST, begin, work)
+    loss: float = weigh_residuals(rows, start, start, start + begin, work)
     for i in range(begin, end):
         work.residual[i] = 0.0
         work.factor[i] = 0.0
-    return loss + weigh_residuals(rows, start, end, n, work)
+    return loss + weigh_residuals(rows, start, start + end, start + n, work)

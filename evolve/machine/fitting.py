@@ -45,25 +45,18 @@ KERNELS = EVALUATION_KERNELS | {EQUATIONS: make_kernel("ipipiipp", "contract", "
 
 
 @compiled
-def add_normal_equations(
-    constants: int, first: int, last: int, slopes: np.ndarray, normal: np.ndarray, gradient: np.ndarray,
-    work: Work
-) -> None:  # fmt: skip
-    """Add the normal equations of the observations `first` to `last`; slopes : (constants, block)."""
-    add_products(
-        work.kernels[EQUATIONS], flat_from(slopes, 0, first), slopes.shape[1],
-        flat_from(work.residual, 0, first), last - first, constants, flat_from(normal, 0, 0),
-        flat_from(gradient, 0, 0)
-    )  # fmt: skip
-
-
-@compiled
 def clear_normal_equations(constants: int, work: Work) -> None:
     """Set the normal equations of `constants` unknowns to zero."""
     for p in range(constants):
         work.gradient[p] = 0.0
         for q in range(p + 1):
             work.normal[p, q] = 0.0
+
+
+@compiled
+def slopes_from(rows: Rows, first: int, work: Work) -> np.ndarray:
+    """Return the derivatives with respect to the constants from observation `first` of a chunk on."""
+    return flat_from(work.gathered, 0, first) if rows.summed else flat_from(work.jacobian, 0, first)
 
 
 @compiled
@@ -83,8 +76,8 @@ def linearise(
         total += work.pull[p] * distance * distance
         work.gradient[p] = work.pull[p] * distance
         work.normal[p, p] = work.pull[p]
-    slopes = work.gathered if rows.summed else work.jacobian
-    for chunk in range(rows.chunk_start.size - 1):
+    slopes = slopes_from(rows, FIRST, work)
+    for chunk in range(rows.chunks):
         n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
         observe(program, rows, chunk, FIRST, n, work)
         loss = weigh_chunk(rows, chunk, skip, work)
@@ -94,7 +87,10 @@ def linearise(
             return math.inf
         if theta.size:
             differentiate(program, rows, chunk, work)
-            add_normal_equations(theta.size, FIRST, n, slopes, work.normal, work.gradient, work)
+            add_products(
+                work.kernels[EQUATIONS], slopes, work.jacobian.shape[1], flat_from(work.residual, 0, 0), n,
+                theta.size, flat_from(work.normal, 0, 0), flat_from(work.gradient, 0, 0)
+            )  # fmt: skip
     return total
 
 
@@ -102,15 +98,14 @@ def linearise(
 def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
     """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`."""
     constants = theta.size
-    for group in range(rows.group_weight.size):
+    for group in range(rows.groups):
         for p in range(constants):
             work.group_gradient[group, p] = 0.0
             for q in range(p + 1):
-                work.group_normal[group, p, q] = 0.0
+                work.group_normal[group, p * CONSTANT_LIMIT + q] = 0.0
     set_constants(theta, work)
-    slopes = work.gathered if rows.summed else work.jacobian
     group = 0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
         observe(program, rows, chunk, FIRST, end - start, work)
         weigh_chunk(rows, chunk, NO_GROUP, work)
@@ -120,9 +115,11 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
             while rows.group_start[group + 1] <= start + first:
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
-            add_normal_equations(
-                constants, first, last, slopes, work.group_normal[group], work.group_gradient[group], work
-            )
+            add_products(
+                work.kernels[EQUATIONS], slopes_from(rows, first, work), work.jacobian.shape[1],
+                flat_from(work.residual, 0, first), last - first, constants,
+                flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)
+            )  # fmt: skip
             first = last
 
 
@@ -233,7 +230,8 @@ def fit_constants(
             return now
         if now < best:
             gain = best - now
-            theta[:] = trial
+            for p in range(constants):
+                theta[p] = trial[p]
             best = now
             loss = work.loss[0]
             keep_equations(constants, work)
@@ -260,11 +258,11 @@ def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, w
     chunk = 0
     while rows.chunk_start[chunk + 1] <= begin:
         chunk += 1
-    while chunk < rows.chunk_start.size - 1 and rows.chunk_start[chunk] < end:
+    while chunk < rows.chunks and rows.chunk_start[chunk] < end:
         start = rows.chunk_start[chunk]
         first, last = max(begin, start) - start, min(end, rows.chunk_start[chunk + 1]) - start
         observe(program, rows, chunk, first, last, work)
-        total += weigh_residuals(rows, start, first, last, work)
+        total += weigh_residuals(rows, start, start + first, start + last, work)
         chunk += 1
     if not total < math.inf:
         return math.inf
@@ -278,9 +276,10 @@ def losses_per_group(
 ) -> None:
     """Fill `cases` (n_groups,) with the mean loss of each group at `theta`."""
     set_constants(theta, work)
-    cases[:] = 0.0
+    for group in range(cases.size):
+        cases[group] = 0.0
     group = 0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
         observe(program, rows, chunk, FIRST, end - start, work)
         first = 0
@@ -288,7 +287,7 @@ def losses_per_group(
             while rows.group_start[group + 1] <= start + first:
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
-            cases[group] += weigh_residuals(rows, start, first, last, work)
+            cases[group] += weigh_residuals(rows, start, start + first, start + last, work)
             first = last
     for group in range(cases.size):
         cases[group] /= rows.group_weight[group]
@@ -311,7 +310,7 @@ def held_out_losses(
         for p in range(constants):
             work.gradient[p] = work.kept_gradient[p] - work.group_gradient[group, p]
             for q in range(p + 1):
-                work.normal[p, q] = work.kept_normal[p, q] - work.group_normal[group, p, q]
+                work.normal[p, q] = work.kept_normal[p, q] - work.group_normal[group, p * CONSTANT_LIMIT + q]
         if not move(theta, HELD_OUT_DAMPING, work):
             for p in range(constants):
                 work.trial[p] = theta[p]

@@ -1,19 +1,29 @@
-"""Calls of kernels by their address, and pointers into arrays for them.
+"""Calls of kernels by their address, pointers into arrays, and tuples of arrays as one pointer.
 
 numba copies the code of a compiled function into each function that calls it, and LLVM optimises every copy
-again. A kernel is compiled once, as a function of C, and called through its address; outside compiled code
-the same calls run it as plain Python.
+again. A kernel is compiled once, as a function of C, and called through its address. A tuple of many arrays
+would be some hundred arguments of every call. Outside compiled code all of this is plain Python.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, types
+from numba import cfunc, typeof, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    overload,
+    register_model,
+    unbox,
+)
 from trainlaw.evolve.machine.compiler_cache import CACHED
 
 _POINTER = types.CPointer(types.float64)
@@ -55,17 +65,89 @@ def flat_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
     return array.reshape(-1)[row * array.shape[-1] + first :]
 
 
+class PackedType(types.Type):  # type: ignore[misc]
+    """The type of a `Packed` tuple in compiled code: fields with their types, in order."""
+
+    def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
+        """Keep the fields; types with the same fields are equal."""
+        self.fields = fields
+        super().__init__(f"Packed({', '.join(f'{name}: {kind}' for name, kind in fields)})")
+
+
+class Packed:
+    """A tuple of arrays and numbers for compiled code, where each array is a pointer.
+
+    >>> Packed(None, [("size", 3)]).words.tolist()
+    [3]
+    """
+
+    def __init__(self, source: object, fields: Iterable[tuple[str, Any]]) -> None:
+        """Pack the fields, which `source` keeps alive."""
+        self.source = source
+        named = tuple(fields)
+        self.words = np.zeros(len(named), np.int64)
+        for place, (_, value) in enumerate(named):
+            if isinstance(value, np.ndarray):
+                self.words[place] = value.ctypes.data
+            elif isinstance(value, float):
+                self.words[place : place + 1].view(np.float64)[0] = value
+            else:
+                self.words[place] = value
+        self.address = self.words.ctypes.data
+        self._numba_type_ = PackedType(tuple((name, _kind_of(value)) for name, value in named))
+
+
+def _kind_of(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        # A pointer to booleans cannot be read.
+        dtype = typeof(value).dtype
+        return types.CPointer(types.uint8 if dtype == types.boolean else dtype)
+    return types.float64 if isinstance(value, float) else types.int64
+
+
+register_model(PackedType)(models.OpaqueModel)
+
+
+@infer_getattr
+class _PackedFields(AttributeTemplate):  # type: ignore[misc]
+    key = PackedType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        return dict(kind.fields).get(name)
+
+
+@lower_getattr_generic(PackedType)
+def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    words = builder.bitcast(value, ir.IntType(64).as_pointer())
+    place = [field for field, _ in kind.fields].index(name)
+    word = builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place)]))
+    found = kind.fields[place][1]
+    if isinstance(found, types.CPointer):
+        return builder.inttoptr(word, context.get_value_type(found))
+    return builder.bitcast(word, ir.DoubleType()) if found is types.float64 else word
+
+
+@unbox(PackedType)
+def _unpacked(kind: Any, value: Any, context: Any) -> Any:
+    address = context.pyapi.object_getattr_string(value, "address")
+    word = context.pyapi.long_as_longlong(address)
+    context.pyapi.decref(address)
+    return NativeValue(context.builder.inttoptr(word, ir.IntType(8).as_pointer()))
+
+
 def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
-    """Return the address of an element of an array (n, k) or (k,)."""
+    """Return the address of an element of an array (n, k) or (k,), or behind a pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
+        if isinstance(kind, types.CPointer):
+            return builder.gep(arguments[0], [arguments[2]])
         found = context.make_array(kind)(context, builder, arguments[0])
         width = cgutils.unpack_tuple(builder, found.shape, kind.ndim)[-1]
         place = builder.add(builder.mul(arguments[1], width), arguments[2])
         return builder.gep(found.data, [place])
 
-    return _POINTER(array, types.int64, types.int64), generate
+    return types.CPointer(array.dtype)(array, types.int64, types.int64), generate
 
 
 def _call_address(typing_context: Any, arguments: Any) -> Any:
