@@ -13,12 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import VALUE_BLOCK_ROWS, Columns, Programs, Rows, Work, make_work
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
     MOMENTS,
     SCALE,
+    SUMMING,
     compiled,
     forward,
     link,
@@ -30,7 +33,7 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import fit_constants, held_out_losses, losses_per_group
-from trainlaw.evolve.machine.kernel_calls import Packed, flat_from, make_kernel
+from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
@@ -85,9 +88,12 @@ def sum_moments(
 
 
 KERNELS = FITTING_KERNELS | {
-    SCALE: make_kernel("ippppiip", "contract", "reassoc")(sum_for_factor),
-    MOMENTS: make_kernel("ippppppiip", "contract", "reassoc")(sum_moments),
+    SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING),
+    MOMENTS: Kernel(sum_moments, "ippppppiip", SUMMING),
 }
+call_factor, call_moments = KERNELS[SCALE].call, KERNELS[MOMENTS].call
+# Decorator of functions that Python calls.
+entry = njit(error_model="numpy", nogil=True, cache=CACHED, no_cfunc_wrapper=True)
 
 
 @compiled
@@ -104,7 +110,7 @@ def rescale(
         observe(program, rows, chunk, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
-            sum_for_factor(
+            call_factor(
                 work.kernels[SCALE], flat_from(work.value, 0, first), flat_from(rows.target, 0, start + first),
                 flat_from(rows.scale, 0, start + first), flat_from(rows.weight, 0, start + first),
                 last - first, rows.logarithmic, sums
@@ -136,7 +142,7 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             if first < last:
-                sum_moments(
+                call_moments(
                     work.kernels[MOMENTS], flat_from(work.value, 0, first),
                     flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
                     flat_from(rows.weight, 0, start + first), flat_from(work.residual, 0, first),
@@ -155,7 +161,7 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
         theta[1] = slope
 
 
-@compiled
+@entry
 def fit_some(
     programs: Programs,
     theta: np.ndarray,
@@ -199,7 +205,7 @@ def fit_some(
             losses_per_group(program, own, rows, work, cases[index])
 
 
-@compiled
+@entry
 def values_of_some(
     programs: Programs, first: int, stride: int, rows: Columns, values: np.ndarray, scratch: np.ndarray
 ) -> None:

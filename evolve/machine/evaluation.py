@@ -21,11 +21,16 @@ from trainlaw.evolve.machine.arrays import (
     Work,
 )
 from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.evolve.machine.kernel_calls import flat_from, make_kernel
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
-compiled = njit(error_model="numpy", nogil=True, cache=CACHED)
+#: Decorator of functions that only compiled functions call: wrappers would take a tenth of the compilation.
+compiled = njit(
+    error_model="numpy", nogil=True, cache=CACHED, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+# Sums may be reordered into vector lanes; that cannot make an invalid value valid.
+SUMMING = frozenset({"contract", "reassoc"})
 # Arguments of compiled functions: for an ordinary number numba would compile the function a second time.
 FIRST, NO_GROUP = np.int64(0), np.int64(-1)
 # Places of the kernels' addresses in `Work.kernels`.
@@ -64,11 +69,11 @@ def weigh_values(
 
 
 KERNELS = {
-    OPERATOR: make_kernel("iipppffi", "contract")(apply_operator),
-    PARTIALS: make_kernel("iipppffipppii", "contract")(apply_partials),
-    # Sums may be reordered into vector lanes; that cannot make an invalid value valid.
-    RESIDUALS: make_kernel("ippppppiiif", "contract", "reassoc")(weigh_values),
+    OPERATOR: Kernel(apply_operator, "iipppffi", frozenset({"contract"})),
+    PARTIALS: Kernel(apply_partials, "iipppffipppii", frozenset({"contract"})),
+    RESIDUALS: Kernel(weigh_values, "ippppppiiif", SUMMING),
 }
+call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERATOR, PARTIALS, RESIDUALS))
 
 
 @compiled
@@ -180,7 +185,7 @@ def forward(program: np.ndarray, rows: Columns, shift: int, first: int, last: in
             continue
         a, b = work.left[node], work.right[node]
         x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
-        apply_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
+        call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
 
 
 @compiled
@@ -196,7 +201,7 @@ def backward(program: np.ndarray, rows: Columns, shift: int, n: int, work: Work)
         if code == GROUPED or not live[node]:
             continue
         a, b = work.left[node], work.right[node]
-        apply_partials(
+        call_partials(
             work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
             values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
             work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
@@ -280,7 +285,7 @@ def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) ->
     Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
     first = begin - start
-    return weigh_values(
+    return call_residuals(
         work.kernels[RESIDUALS], flat_from(work.value, 0, first), flat_from(rows.target, 0, begin),
         flat_from(rows.scale, 0, begin), flat_from(rows.weight, 0, begin), flat_from(work.residual, 0, first),
         flat_from(work.factor, 0, first), end - begin, rows.logarithmic, rows.robust, rows.width

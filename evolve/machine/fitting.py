@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 from trainlaw.evolve.machine.arrays import CONSTANT_LIMIT, Rows, Work
-from trainlaw.evolve.machine.evaluation import EQUATIONS, FIRST, NO_GROUP, compiled, differentiate, observe
+from trainlaw.evolve.machine.evaluation import EQUATIONS, FIRST, NO_GROUP, SUMMING, compiled, differentiate, observe
 from trainlaw.evolve.machine.evaluation import KERNELS as EVALUATION_KERNELS
 from trainlaw.evolve.machine.evaluation import set_constants, weigh_chunk, weigh_residuals
-from trainlaw.evolve.machine.kernel_calls import flat_from, make_kernel
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
@@ -41,7 +41,8 @@ def add_products(
     return 0.0
 
 
-KERNELS = EVALUATION_KERNELS | {EQUATIONS: make_kernel("ipipiipp", "contract", "reassoc")(add_products)}
+KERNELS = EVALUATION_KERNELS | {EQUATIONS: Kernel(add_products, "ipipiipp", SUMMING)}
+call_products = KERNELS[EQUATIONS].call
 
 
 @compiled
@@ -87,7 +88,7 @@ def linearise(
             return math.inf
         if theta.size:
             differentiate(program, rows, chunk, work)
-            add_products(
+            call_products(
                 work.kernels[EQUATIONS], slopes, work.jacobian.shape[1], flat_from(work.residual, 0, 0), n,
                 theta.size, flat_from(work.normal, 0, 0), flat_from(work.gradient, 0, 0)
             )  # fmt: skip
@@ -115,7 +116,7 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
             while rows.group_start[group + 1] <= start + first:
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
-            add_products(
+            call_products(
                 work.kernels[EQUATIONS], slopes_from(rows, first, work), work.jacobian.shape[1],
                 flat_from(work.residual, 0, first), last - first, constants,
                 flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)

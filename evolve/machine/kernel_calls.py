@@ -20,7 +20,6 @@ from numba.extending import (
     intrinsic,
     lower_getattr_generic,
     models,
-    overload,
     register_model,
     unbox,
 )
@@ -43,6 +42,11 @@ class Kernel:
     letters: str
     fastmath: frozenset[str]
 
+    @property
+    def call(self) -> Any:
+        """What compiled code calls; plain Python calls its `py_func`."""
+        return _with_python(_call_address, self.function)
+
     def address(self) -> int:
         """Return the address of the compiled kernel, which is compiled if need be."""
         signature = types.float64(*(_LETTERS[letter] for letter in self.letters))
@@ -50,19 +54,11 @@ class Kernel:
         return int(made(self.function).address)
 
 
-def make_kernel(letters: str, *fastmath: str) -> Callable[[Callable[..., float]], Kernel]:
-    """Return what makes a kernel of a function; compiled code calls it under the function's name."""
-
-    def make(function: Callable[..., float]) -> Kernel:
-        overload(function)(lambda *arguments: lambda *arguments: _call(arguments))
-        return Kernel(function, letters, frozenset(fastmath))
-
-    return make
-
-
-def flat_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
-    """Return the numbers of an array (n, k) or (k,) in C order, from place `first` of a row on."""
-    return array.reshape(-1)[row * array.shape[-1] + first :]
+def _with_python(definition: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """Return the intrinsic of a definition, with what plain Python does instead as `py_func`."""
+    made: Any = intrinsic(definition)
+    made.py_func = function
+    return made
 
 
 class PackedType(types.Type):  # type: ignore[misc]
@@ -150,7 +146,7 @@ def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
     return types.CPointer(array.dtype)(array, types.int64, types.int64), generate
 
 
-def _call_address(typing_context: Any, arguments: Any) -> Any:
+def _call_address(typing_context: Any, *arguments: Any) -> Any:
     """Call the kernel at the first of the arguments with all of them: whole numbers, numbers and pointers."""
     letters = [
         _POINTER if isinstance(kind, types.CPointer)
@@ -167,18 +163,13 @@ def _call_address(typing_context: Any, arguments: Any) -> Any:
         form = ir.FunctionType(ir.DoubleType(), [context.get_value_type(letter) for letter in letters])
         return builder.call(builder.inttoptr(values[0], form.as_pointer()), values)
 
-    return types.float64(arguments), generate
+    return types.float64(types.StarArgTuple.from_types(arguments)), generate
 
 
-# numba's types do not know what an intrinsic returns.
-_pointer: Any = intrinsic(_pointer_into)
-_call: Any = intrinsic(_call_address)
+def _numbers_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
+    """Return the numbers of an array (n, k) or (k,) in C order, from place `first` of a row on."""
+    return array.reshape(-1)[row * array.shape[-1] + first :]
 
 
-@overload(flat_from)
-def _flat_from(array: Any, row: Any, first: Any) -> Any:
-    # numba compares the two signatures, annotations included.
-    def find(array: Any, row: Any, first: Any) -> Any:
-        return _pointer(array, row, first)
-
-    return find
+#: The numbers of an array (n, k) or (k,) in C order, from a row and a place in it on; for a pointer, row 0.
+flat_from: Any = _with_python(_pointer_into, _numbers_from)
