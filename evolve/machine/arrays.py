@@ -82,8 +82,8 @@ class Rows(NamedTuple):
 
     columns : float64 (n_columns, n_rows), rows in the order used here, then ones up to a multiple of LANES.
     levels : int64 (n_columns,), number of levels of a column of labels, 0 for a feature. block_start : int64
-    (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale : float64
-    (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
+    (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale :
+    float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
     group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
     chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
     entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
@@ -187,16 +187,16 @@ class Work(Protocol):
 
 
 _BLOCK, _NODES, _CONSTANTS = (VALUE_BLOCK_ROWS,), (NODE_LIMIT,), (CONSTANT_LIMIT,)
-# One record instead of many arrays: compiled code hands it on as one pointer. Adjacent rows of a block differ
-# in their place in the first-level cache.
+_NODE_NUMBERS = ("row", "moving", "left", "right", "live", "first", "stack", "inner")
+_CONSTANT_NUMBERS = (
+    "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
+)  # fmt: skip
+# One record instead of many arrays: compiled code hands it on as one pointer.
 _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
-    *((name, np.int64, _NODES) for name in ("row", "moving", "left", "right", "live", "first", "stack", "inner")),
+    *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
     ("scale", np.float64, _NODES),
     *((name, np.int64, _CONSTANTS) for name in ("holder", "level", "fixed")),
-    *(
-        (name, np.float64, _CONSTANTS)
-        for name in ("effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient")
-    ),
+    *((name, np.float64, _CONSTANTS) for name in _CONSTANT_NUMBERS),
     ("sizes", np.int64, (2,)),
     ("loss", np.float64, (1,)),
     ("sums", np.float64, (8,)),

@@ -111,8 +111,9 @@ def rescale(
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             call_factor(
-                work.kernels[SCALE], flat_from(work.value, 0, first), flat_from(rows.target, 0, start + first),
-                flat_from(rows.scale, 0, start + first), flat_from(rows.weight, 0, start + first),
+                work.kernels[SCALE], flat_from(work.value, 0, first),
+                flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
+                flat_from(rows.weight, 0, start + first),
                 last - first, rows.logarithmic, sums
             )  # fmt: skip
             above += work.sums[0]
@@ -217,7 +218,10 @@ def values_of_some(
     span = VALUE_BLOCKS * VALUE_BLOCK_ROWS
     for start in range(0, rows.stride, span):
         for index in range(first, programs.amount, stride):
-            begin, size = programs.constant_offsets[index], programs.offsets[index + 1] - programs.offsets[index]
+            begin, size = (
+                programs.constant_offsets[index],
+                programs.offsets[index + 1] - programs.offsets[index],
+            )
             program = flat_from(programs.tokens, 0, programs.offsets[index])
             link(program, size, programs.offsets, work)
             share_rows(program, work)

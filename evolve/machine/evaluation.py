@@ -20,15 +20,12 @@ from trainlaw.evolve.machine.arrays import (
     Rows,
     Work,
 )
-from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
 #: Decorator of functions that only compiled functions call: wrappers would take a tenth of the compilation.
-compiled = njit(
-    error_model="numpy", nogil=True, cache=CACHED, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+compiled = njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # Sums may be reordered into vector lanes; that cannot make an invalid value valid.
 SUMMING = frozenset({"contract", "reassoc"})
 # Arguments of compiled functions: for an ordinary number numba would compile the function a second time.
@@ -80,7 +77,8 @@ call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERAT
 def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
-    program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in `Rows`.
+    program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in
+    `Rows`.
     """
     depth = 0
     for node in range(nodes - 1, -1, -1):

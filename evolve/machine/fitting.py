@@ -9,9 +9,19 @@ import math
 
 import numpy as np
 from trainlaw.evolve.machine.arrays import CONSTANT_LIMIT, Rows, Work
-from trainlaw.evolve.machine.evaluation import EQUATIONS, FIRST, NO_GROUP, SUMMING, compiled, differentiate, observe
+from trainlaw.evolve.machine.evaluation import (
+    EQUATIONS,
+    FIRST,
+    NO_GROUP,
+    SUMMING,
+    compiled,
+    differentiate,
+    observe,
+    set_constants,
+    weigh_chunk,
+    weigh_residuals,
+)
 from trainlaw.evolve.machine.evaluation import KERNELS as EVALUATION_KERNELS
-from trainlaw.evolve.machine.evaluation import set_constants, weigh_chunk, weigh_residuals
 from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.

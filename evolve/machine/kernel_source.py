@@ -69,7 +69,8 @@ def kernels_text() -> str:
 def _values_text(codes: dict[str, int]) -> str:
     lines = [
         "def apply_operator(",
-        "    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray, p: float, q: float, n: int",
+        "    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray,",
+        "    p: float, q: float, n: int",
         ") -> float:",
         '    """Compute `n` values of an operator from p times `x` and q times `y`."""',
     ]
@@ -87,7 +88,8 @@ def _partials_text(codes: dict[str, int]) -> str:
     sources = {"a": "p * x[i]", "b": "q * y[i]", "v": "value[i]"}
     lines = [
         "def apply_partials(",
-        "    address: int, code: int, x: np.ndarray, y: np.ndarray, value: np.ndarray, p: float, q: float, n: int,",
+        "    address: int, code: int, x: np.ndarray, y: np.ndarray, value: np.ndarray,",
+        "    p: float, q: float, n: int,",
         "    adjoint: np.ndarray, first: np.ndarray, second: np.ndarray, first_live: int, second_live: int",
         ") -> float:",
         '    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""',
