@@ -32,7 +32,7 @@ from trainlaw.evolve.machine.evaluation import (
     values_from,
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
-from trainlaw.evolve.machine.fitting import fit_constants, held_out_losses, losses_per_group
+from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
 from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
@@ -202,6 +202,8 @@ def fit_some(
         losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
         if held_out and losses[index] < math.inf:
             held_out_losses(program, own, rows, work, cases[index])
+        elif skip[index] >= 0:
+            cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
             losses_per_group(program, own, rows, work, cases[index])
 

@@ -7,11 +7,12 @@ would be some hundred arguments of every call. Outside compiled code all of this
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, typeof, types
+from numba import cfunc, from_dtype, types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -28,6 +29,8 @@ from trainlaw.evolve.machine.compiler_cache import CACHED
 _POINTER = types.CPointer(types.float64)
 # What a letter of a kernel's signature stands for: a whole number, a number, an array of numbers.
 _LETTERS = {"i": types.int64, "f": types.float64, "p": _POINTER}
+# What the arrays of packed tuples contain.
+_POINTED = ("f8", "i8", "u1")
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,21 @@ class Packed:
             else:
                 self.words[place] = value
         self.address = self.words.ctypes.data
-        self._numba_type_ = PackedType(tuple((name, _kind_of(value)) for name, value in named))
+        self._numba_type_ = _packed_type(tuple((name, _letter_of(value)) for name, value in named))
 
 
-def _kind_of(value: Any) -> Any:
+def _letter_of(value: Any) -> str:
     if isinstance(value, np.ndarray):
         # A pointer to booleans cannot be read.
-        dtype = typeof(value).dtype
-        return types.CPointer(types.uint8 if dtype == types.boolean else dtype)
-    return types.float64 if isinstance(value, float) else types.int64
+        return "u1" if value.dtype == np.bool_ else value.dtype.str[1:]
+    return "f" if isinstance(value, float) else "i"
+
+
+@lru_cache
+def _packed_type(letters: tuple[tuple[str, str], ...]) -> PackedType:
+    """Return the type with these fields; a pointer is named by what it points to."""
+    kinds: dict[str, Any] = _LETTERS | {kind: types.CPointer(from_dtype(np.dtype(kind))) for kind in _POINTED}
+    return PackedType(tuple((name, kinds[letter]) for name, letter in letters))
 
 
 register_model(PackedType)(models.OpaqueModel)

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats
+from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, subtree_ends
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
@@ -39,11 +39,12 @@ class Structure:
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if self.template and not _follows(tree, self.template):
+        ends = subtree_ends(tree) if self.template else []
+        if self.template and not _follows(tree, self.template, ends):
             return False
-        if self.required and not self.required <= {node.feature for node in tree if node.arity == 0}:
+        if self.required and not self.required <= {node.feature for node in tree}:
             return False
-        if self.brackets and repeats(tree, self.brackets):
+        if self.brackets and repeats(tree, self.brackets, ends):
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
@@ -114,14 +115,14 @@ def _is_hole(node: Node) -> bool:
     return node.token < 0
 
 
-def _follows(tree: Sequence[Node], template: Sequence[Node]) -> bool:
-    """Return whether the tree equals the template outside the holes."""
+def _follows(tree: Sequence[Node], template: Sequence[Node], ends: Sequence[int]) -> bool:
+    """Return whether the tree equals the template outside the holes; ends : of its subtrees."""
     position = 0
     for node in template:
         if position >= len(tree) or tree[position].ret is not node.ret:
             return False
         if _is_hole(node):
-            position = subtree_end(tree, position)
+            position = ends[position]
         elif tree[position].token != node.token:
             return False
         else:
