@@ -125,10 +125,15 @@ class Rows(NamedTuple):
         """Number of groups."""
         return self.group_weight.size
 
-    def packed(self) -> Packed:
-        """Return the rows for compiled code."""
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """What ends a fit early, (1,): 0 outside compiled code, where `packed` gets it."""
+        return np.zeros(1, np.int64)
+
+    def packed(self, stop: NDArray[np.int64]) -> Packed:
+        """Return the rows for compiled code; stop : (1,), fits end soon after it is no longer 0."""
         further = [(name, getattr(self, name)) for name in ("stride", "chunks", "groups")]
-        return Packed(self, [*self._asdict().items(), *further])
+        return Packed((self, stop), [*self._asdict().items(), *further, ("stop", stop)])
 
 
 class Work(Protocol):

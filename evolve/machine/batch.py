@@ -6,8 +6,10 @@ runtime has to start, forking stays safe, and the result does not depend on the 
 
 import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -178,13 +180,15 @@ def fit_some(
     cases: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Fit every `stride`-th program from `first` on.
+    """Fit every `stride`-th program from `first` on, only the first one after `rows.stop`.
 
     `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`. scratch :
     of `make_work`.
     """
     work = scratch[0]
     for index in range(first, programs.amount, stride):
+        if rows.stop[0] and index > first:
+            break
         program = flat_from(programs.tokens, 0, programs.offsets[index])
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
         own = theta[begin:end]
@@ -265,6 +269,7 @@ class Machine:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._own = threading.local()
+        self._stop = np.zeros(1, np.int64)
 
     def fit(self, programs: Programs, rows: Rows, **options: Any) -> FitResult:
         """Return the result of `start_fit` with the same options."""
@@ -286,14 +291,15 @@ class Machine:
         steps : largest number of Levenberg-Marquardt steps. least_gain : a step that gains less than this
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
-        (n_programs,), the group that each program's fit excludes, -1 for none. A loss is infinite where a
-        value is not valid. With several threads the fit runs in the background.
+        (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
+        one. A loss is infinite where a value is not valid, and nan of a program that was not reached in
+        time. With several threads the fit runs in the background.
         """
         theta = programs.theta.copy()
-        losses = np.full(programs.amount, math.inf)
+        losses = np.full(programs.amount, math.nan)
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
-        packed = programs.packed(), rows.packed()
+        packed = programs.packed(), rows.packed(self._stop)
 
         def fit_share(first: int, stride: int) -> None:
             fit_some(
@@ -305,6 +311,7 @@ class Machine:
 
         def result() -> FitResult:
             end()
+            losses[np.isinf(losses)] = math.inf
             cases[~np.isfinite(cases)] = math.inf
             return FitResult(theta, losses, cases)
 
@@ -331,6 +338,25 @@ class Machine:
             programs.amount,
         )()
         return values
+
+    @contextmanager
+    def until(self, end: float) -> Iterator[None]:
+        """End the fits of the block soon after the time `end` of `time.monotonic`: later ones are not begun."""
+        if end == math.inf:
+            yield
+            return
+        stop, timer = self._stop, threading.Timer(max(end - time.monotonic(), 0.0), self._end_fits)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            stop[0] = 0
+
+    def _end_fits(self) -> None:
+        self._stop[0] = 1
 
     def _scratch(self) -> NDArray[Any]:
         """Return this thread's scratch, made once."""

@@ -231,6 +231,8 @@ def fit_constants(
     damping = FIRST_DAMPING
     # The first pass only linearises, so that the code of a linearisation is compiled once.
     for step in range(steps + 1):
+        if step and rows.stop[0]:
+            break
         now = math.inf
         if step == 0:
             for p in range(constants):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -246,7 +247,8 @@ class Problem:
             known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
             for tree, loss, cases, to_prune in zip(found, *known, strict=True):
                 tree.loss, tree.cases, tree.untidy = loss, cases, to_prune
-            return found
+            # What was not reached in time stays as it is.
+            return [old if math.isnan(new.loss) else new for old, new in zip(trees, found, strict=True)]
 
         return fitted
 
@@ -274,7 +276,7 @@ def make_problem(
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
     levels, level_columns = _levels(settings, labels, X.shape[0])
-    columns = np.ascontiguousarray(np.vstack([X.T, level_columns]))
+    columns = np.vstack([X.T, level_columns])
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
@@ -283,7 +285,7 @@ def make_problem(
     if sums is not None:
         sums = sums.of(used)
     else:
-        columns = np.ascontiguousarray(columns[:, used])
+        columns = columns if used.size == columns.shape[1] else np.ascontiguousarray(columns[:, used])
         columns, y, divisions, weight = _merged(
             columns, y, divisions, weight, always=sample_weight is not None
         )
@@ -352,23 +354,28 @@ def _merged(
     fixed order that depends only on their contents. Without weights (`always`) and without equal rows,
     everything is returned as it is.
     """
-    # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
-    table = np.vstack([columns, y, divisions]) + 0.0
-    _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    keys = _hashes([*columns, y, *divisions])
+    _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
+    if not all(np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions)):
+        # Different rows share a hash: those that are equal are found by sorting.
+        table = np.vstack([columns, y, divisions]) + 0.0
+        _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
     if not always and first.size == y.size:
         return columns, y, divisions, weight
-    order = np.argsort(_hashes(table[:, first]))
+    order = np.argsort(keys[first])
     first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
     summed = np.bincount(owner, weights=weight).astype(np.float64)
     return np.ascontiguousarray(columns[:, first]), y[first], divisions[:, first], summed
 
 
-def _hashes(table: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each column: an order by hashes is free of any trend in the data."""
-    keys = np.zeros(table.shape[1], np.uint64)
-    for row in table:
+def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row (n_rows,): an order by hashes is free of any trend in the data."""
+    keys = np.zeros(columns[0].size, np.uint64)
+    for column in columns:
+        # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
         # Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, 6.4).
-        keys = (keys ^ row.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= (column + 0.0).view(np.uint64)
+        keys *= np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys
 
