@@ -142,7 +142,7 @@ class FormulaRegressor(FittedViews):
         if self.executor is not None:
             elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
         earlier = state.seconds
-        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began)
+        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
             self._conclude(problem, state, self.scope or self._default_scope(sums))

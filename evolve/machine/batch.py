@@ -341,7 +341,7 @@ class Machine:
 
     @contextmanager
     def until(self, end: float) -> Iterator[None]:
-        """End the fits of the block soon after the time `end` of `time.monotonic`: later ones are not begun."""
+        """End the fits of the block soon after the time `end` of `time.monotonic`, and begin no other."""
         if end == math.inf:
             yield
             return

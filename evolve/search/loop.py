@@ -110,6 +110,7 @@ def run(
     on_progress: Callable[[Progress], None] | None = None,
     save: Callable[[SearchState], None] | None = None,
     advance_all: AdvanceAll | None = None,
+    *,
     began: float | None = None,
 ) -> SearchState:
     """Advance `state` in place until the budget is spent or the user interrupts, and return it.

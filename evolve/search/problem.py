@@ -156,6 +156,8 @@ MOST_CASES = 32
 DEALT_CASES = 10
 # Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
 MOST_LEVELS = 36
+# Numbers of a table that is not copied for the problem, only for the machine.
+LARGE_TABLE = 2**22
 # Relative error below which the absolute percentage loss is quadratic: a fit needs a smooth minimum.
 PERCENTAGE_WIDTH = 0.02
 # Per loss: whether of logarithms, and the robust form of the machine.
@@ -276,7 +278,8 @@ def make_problem(
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
     levels, level_columns = _levels(settings, labels, X.shape[0])
-    columns = np.vstack([X.T, level_columns])
+    # Columns of a small table are faster to read than the caller's rows; of a large one a copy is too much.
+    columns = np.vstack([X.T, level_columns]) if levels or X.size < LARGE_TABLE else X.T
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
@@ -356,7 +359,8 @@ def _merged(
     """
     keys = _hashes([*columns, y, *divisions])
     _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
-    if not all(np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions)):
+    same = (np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions))
+    if first.size < y.size and not all(same):
         # Different rows share a hash: those that are equal are found by sorting.
         table = np.vstack([columns, y, divisions]) + 0.0
         _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
