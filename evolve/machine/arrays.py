@@ -57,7 +57,7 @@ class Programs(NamedTuple):
         """Number of programs."""
         return self.offsets.size - 1
 
-    def packed(self) -> Packed:
+    def packed(self) -> Any:
         """Return the programs for compiled code."""
         return Packed(self, [*self._asdict().items(), ("amount", self.amount)])
 
@@ -70,7 +70,7 @@ class Columns(NamedTuple):
     @property
     def stride(self) -> int:
         """Number of rows."""
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
 
 class Rows(NamedTuple):
@@ -113,7 +113,7 @@ class Rows(NamedTuple):
     @property
     def stride(self) -> int:
         """Number of rows of `columns`."""
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
     @property
     def chunks(self) -> int:
@@ -130,7 +130,7 @@ class Rows(NamedTuple):
         """What ends a fit early, (1,): 0 outside compiled code, where `packed` gets it."""
         return np.zeros(1, np.int64)
 
-    def packed(self, stop: NDArray[np.int64]) -> Packed:
+    def packed(self, stop: NDArray[np.int64]) -> Any:
         """Return the rows for compiled code; stop : (1,), fits end soon after it is no longer 0."""
         further = [(name, getattr(self, name)) for name in ("stride", "chunks", "groups")]
         return Packed((self, stop), [*self._asdict().items(), *further, ("stop", stop)])

@@ -95,7 +95,7 @@ KERNELS = FITTING_KERNELS | {
 }
 call_factor, call_moments = KERNELS[SCALE].call, KERNELS[MOMENTS].call
 # Decorator of functions that Python calls.
-entry = njit(error_model="numpy", nogil=True, cache=CACHED, no_cfunc_wrapper=True)
+entry = njit(error_model="numpy", nogil=True, cache=CACHED)
 
 
 @compiled
@@ -330,11 +330,10 @@ class Machine:
         """
         values = np.empty((programs.amount, columns.shape[1])) if out is None else out
         rows = Columns(np.ascontiguousarray(columns))
-        packed = programs.packed(), Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
+        table: Any = Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
+        packed = programs.packed()
         self._spread(
-            lambda first, stride: values_of_some(
-                packed[0], first, stride, packed[1], values, self._scratch()
-            ),
+            lambda first, stride: values_of_some(packed, first, stride, table, values, self._scratch()),
             programs.amount,
         )()
         return values

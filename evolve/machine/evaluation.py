@@ -5,6 +5,8 @@ Derivatives", 2008. Everything here is compiled and releases the interpreter's l
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -24,12 +26,24 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
-#: Decorator of functions that only compiled functions call: wrappers would take a tenth of the compilation.
-compiled = njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+Function = TypeVar("Function", bound=Callable[..., Any])
+# numba's types do not know these options. Without wrappers a tenth of the compilation is saved.
+_compiler: Any = njit
+
+
+def compiled(function: Function) -> Function:
+    """Decorate a function that only compiled functions call."""
+    made: Function = _compiler(
+        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    return made
+
+
 # Sums may be reordered into vector lanes; that cannot make an invalid value valid.
 SUMMING = frozenset({"contract", "reassoc"})
 # Arguments of compiled functions: for an ordinary number numba would compile the function a second time.
-FIRST, NO_GROUP = np.int64(0), np.int64(-1)
+FIRST: Any = np.int64(0)
+NO_GROUP: Any = np.int64(-1)
 # Places of the kernels' addresses in `Work.kernels`.
 OPERATOR, PARTIALS, RESIDUALS, EQUATIONS, SCALE, MOMENTS = range(6)
 
@@ -159,15 +173,18 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 
 
 @compiled
-def values_from(rows: Columns, node: int, shift: int, first: int, work: Work) -> np.ndarray:
+def values_from(rows: Columns | Rows, node: int, shift: int, first: int, work: Work) -> np.ndarray:
     """Return the values of a node, without its factor, from row `first` of the block at `shift` on."""
+    values: np.ndarray
     if work.moving[node]:
-        return flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
-    return flat_from(work.arena, work.row[node], first)
+        values = flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
+    else:
+        values = flat_from(work.arena, work.row[node], first)
+    return values
 
 
 @compiled
-def forward(program: np.ndarray, rows: Columns, shift: int, first: int, last: int, work: Work) -> None:
+def forward(program: np.ndarray, rows: Columns | Rows, shift: int, first: int, last: int, work: Work) -> None:
     """Compute every operation on the rows `first` to `last` of the block that begins at row `shift`.
 
     A leaf costs nothing: its row and its factor are read where it is used.
@@ -187,7 +204,7 @@ def forward(program: np.ndarray, rows: Columns, shift: int, first: int, last: in
 
 
 @compiled
-def backward(program: np.ndarray, rows: Columns, shift: int, n: int, work: Work) -> None:
+def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work: Work) -> None:
     """Compute the derivatives with respect to each constant on the first `n` rows of a block.
 
     They go into `work.jacobian`; the root's adjoint is given.
@@ -283,11 +300,12 @@ def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) ->
     Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
     first = begin - start
-    return call_residuals(
+    loss: float = call_residuals(
         work.kernels[RESIDUALS], flat_from(work.value, 0, first), flat_from(rows.target, 0, begin),
         flat_from(rows.scale, 0, begin), flat_from(rows.weight, 0, begin), flat_from(work.residual, 0, first),
         flat_from(work.factor, 0, first), end - begin, rows.logarithmic, rows.robust, rows.width
     )  # fmt: skip
+    return loss
 
 
 @compiled

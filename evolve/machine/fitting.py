@@ -67,7 +67,10 @@ def clear_normal_equations(constants: int, work: Work) -> None:
 @compiled
 def slopes_from(rows: Rows, first: int, work: Work) -> np.ndarray:
     """Return the derivatives with respect to the constants from observation `first` of a chunk on."""
-    return flat_from(work.gathered, 0, first) if rows.summed else flat_from(work.jacobian, 0, first)
+    slopes: np.ndarray = (
+        flat_from(work.gathered, 0, first) if rows.summed else flat_from(work.jacobian, 0, first)
+    )
+    return slopes
 
 
 @compiled

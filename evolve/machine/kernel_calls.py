@@ -10,22 +10,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, from_dtype, types
-from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    NativeValue,
-    infer_getattr,
-    intrinsic,
-    lower_getattr_generic,
-    models,
-    register_model,
-    unbox,
-)
+from numba import extending as numba_extending
+from numba.core import cgutils as numba_builders
+from numba.core.typing import templates
 from trainlaw.evolve.machine.compiler_cache import CACHED
 
+# Much of numba has no types.
+types: Any = numba.types
+extending: Any = numba_extending
+cgutils: Any = numba_builders
+from_dtype: Any = numba.from_dtype
 _POINTER = types.CPointer(types.float64)
 # What a letter of a kernel's signature stands for: a whole number, a number, an array of numbers.
 _LETTERS = {"i": types.int64, "f": types.float64, "p": _POINTER}
@@ -53,13 +50,14 @@ class Kernel:
     def address(self) -> int:
         """Return the address of the compiled kernel, which is compiled if need be."""
         signature = types.float64(*(_LETTERS[letter] for letter in self.letters))
-        made = cfunc(signature, cache=CACHED, error_model="numpy", fastmath=set(self.fastmath))
-        return int(made(self.function).address)
+        made = numba.cfunc(signature, cache=CACHED, error_model="numpy", fastmath=set(self.fastmath))
+        address: Any = made(self.function).address
+        return int(address)
 
 
 def _with_python(definition: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """Return the intrinsic of a definition, with what plain Python does instead as `py_func`."""
-    made: Any = intrinsic(definition)
+    made: Any = extending.intrinsic(definition)
     made.py_func = function
     return made
 
@@ -110,18 +108,18 @@ def _packed_type(letters: tuple[tuple[str, str], ...]) -> PackedType:
     return PackedType(tuple((name, kinds[letter]) for name, letter in letters))
 
 
-register_model(PackedType)(models.OpaqueModel)
+extending.register_model(PackedType)(extending.models.OpaqueModel)
 
 
-@infer_getattr
-class _PackedFields(AttributeTemplate):  # type: ignore[misc]
+@extending.infer_getattr
+class _PackedFields(templates.AttributeTemplate):
     key = PackedType
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
         return dict(kind.fields).get(name)
 
 
-@lower_getattr_generic(PackedType)
+@extending.lower_getattr_generic(PackedType)  # type: ignore[untyped-decorator]
 def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     words = builder.bitcast(value, ir.IntType(64).as_pointer())
     place = [field for field, _ in kind.fields].index(name)
@@ -132,12 +130,12 @@ def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> A
     return builder.bitcast(word, ir.DoubleType()) if found is types.float64 else word
 
 
-@unbox(PackedType)
+@extending.unbox(PackedType)  # type: ignore[untyped-decorator]
 def _unpacked(kind: Any, value: Any, context: Any) -> Any:
     address = context.pyapi.object_getattr_string(value, "address")
     word = context.pyapi.long_as_longlong(address)
     context.pyapi.decref(address)
-    return NativeValue(context.builder.inttoptr(word, ir.IntType(8).as_pointer()))
+    return extending.NativeValue(context.builder.inttoptr(word, ir.IntType(8).as_pointer()))
 
 
 def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
