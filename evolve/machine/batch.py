@@ -354,6 +354,11 @@ class Machine:
             timer.join()
             stop[0] = 0
 
+    @property
+    def fits_end(self) -> bool:
+        """Whether the time of `until` is over."""
+        return bool(self._stop[0])
+
     def _end_fits(self) -> None:
         self._stop[0] = 1
 
