@@ -186,15 +186,13 @@ def repeats(
 def subtree_ends(tree: Sequence[Node]) -> list[int]:
     """Return the index after the subtree of each node."""
     ends = [0] * len(tree)
-    open_ends: list[int] = []
-    for place in range(len(tree) - 1, -1, -1):
-        arity = tree[place].arity
-        if not arity:
-            ends[place] = place + 1
-        else:
-            for _ in range(arity):
-                ends[place] = open_ends.pop()
-        open_ends.append(ends[place])
+    place = len(tree)
+    for node in reversed(tree):
+        end = place
+        for _ in range(node.arity):
+            end = ends[end]
+        place -= 1
+        ends[place] = end
     return ends
 
 

@@ -40,10 +40,10 @@ class Structure:
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
+        if self.required and not self.required <= {node.feature for node in tree}:
+            return False
         ends = subtree_ends(tree) if self.template else []
         if self.template and not _follows(tree, self.template, ends):
-            return False
-        if self.required and not self.required <= {node.feature for node in tree}:
             return False
         if self.brackets and repeats(tree, self.brackets, ends):
             return False

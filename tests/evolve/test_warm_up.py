@@ -27,5 +27,6 @@ def test_after_a_warm_up_nothing_is_compiled(tmp_path):
         )
         return done.stdout
 
-    assert output_of("-m", "trainlaw.app", "warmup").startswith("compiled code is ready")
+    command = "from trainlaw.app.cli import app; app(['warmup'])"
+    assert output_of("-c", command).startswith("compiled code is ready")
     assert output_of("-c", _SEARCH).strip() == "[0, 0, 0, 0]"
