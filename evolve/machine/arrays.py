@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.kernel_calls import Packed
-from trainlaw.formulas import RowSums
+from trainlaw.formulas import InputError, RowSums
 
 CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
 FIRST_OPERATOR = 4
@@ -241,8 +241,11 @@ def make_rows(
     """Return the rows from `columns` (n_columns, n_rows) and vectors (n_observations,).
 
     group : numbers from 0 without gaps. levels : int64 (n_columns,), as in `Rows`, None for features alone.
-    sums : which rows add up to each observation; None where each row is one.
+    sums : which rows add up to each observation; None where each row is one. Raises InputError for more
+    groups than the scratch holds.
     """
+    if int(group.max()) >= GROUP_LIMIT:
+        raise InputError(f"expected at most {GROUP_LIMIT} groups of rows, got {int(group.max()) + 1}")
     # Groups become ranges, so that a held-out group is skipped without a mask.
     order = np.argsort(group, kind="stable")
     group_start = np.cumsum([0, *np.bincount(group).tolist()])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, subtree_ends
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
+from trainlaw.evolve.machine.arrays import GROUP_LIMIT, HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
 from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
@@ -151,7 +151,7 @@ def _nests_at_most(tree: Sequence[Node], outer: str, inner: str, most: int) -> b
 
 
 # Groups beyond this number share a case with others, so that there are few cases and blocks.
-MOST_CASES = 32
+MOST_CASES = GROUP_LIMIT
 # Without groups, rows are assigned to this many cases at random.
 DEALT_CASES = 10
 # Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
