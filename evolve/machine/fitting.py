@@ -26,6 +26,8 @@ from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
+# Rows of a Jacobian that are multiplied by all others together.
+TILE = 6
 # Damping of the single step to the constants without a group.
 HELD_OUT_DAMPING = 1e-3
 
@@ -43,11 +45,14 @@ def add_products(
         for i in range(n):
             total += slopes[p * stride + i] * residuals[i]
         gradient[p] += total
-        for q in range(p + 1):
-            product = 0.0
-            for i in range(n):
-                product += slopes[p * stride + i] * slopes[q * stride + i]
-            normal[p * CONSTANT_LIMIT + q] += product
+    # A few rows at a time stay in the first-level cache while all others pass.
+    for tile in range(0, constants, TILE):
+        for p in range(tile, constants):
+            for q in range(tile, min(tile + TILE, p + 1)):
+                product = 0.0
+                for i in range(n):
+                    product += slopes[p * stride + i] * slopes[q * stride + i]
+                normal[p * CONSTANT_LIMIT + q] += product
     return 0.0
 
 
