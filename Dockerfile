@@ -8,8 +8,9 @@ RUN pip install --no-cache-dir --only-binary :all: "setuptools>=77" wheel \
  && rm -r /source \
  && useradd --create-home runner
 USER runner
-# Compiled kernels are kept here between commands of one container.
+# Compiled code is part of the image; on a processor of another kind it is compiled again, once per container.
 ENV NUMBA_CACHE_DIR=/home/runner/.cache/numba
+RUN trainlaw warmup
 WORKDIR /runs
 ENTRYPOINT ["trainlaw"]
 CMD ["--help"]

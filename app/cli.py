@@ -100,6 +100,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(catalogs.gpus_app, name="gpus")
 app.add_typer(catalogs.cnns_app, name="cnn")
 app.command("features")(catalogs.features_command)
+app.command("warmup")(studies.warmup_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
+from benchmarks.limits import limit_rows
 from benchmarks.planted import planted_rows, planted_summary
 from benchmarks.problems import built_in_problems, read_problems
 from benchmarks.proofs import proof_rows
@@ -26,7 +27,7 @@ from benchmarks.raw import raw_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.third_party import ENGINES
 
-PARTS = ("raw", "quality", "scaling", "first-front", "planted", "proofs", "held-out")
+PARTS = ("raw", "quality", "scaling", "limits", "first-front", "planted", "proofs", "held-out")
 PACKAGES = ("trainlaw", "deap", "numba", "numpy", "pyoperon", "gplearn")
 PAGE = Path("docs/benchmarks.md")
 
@@ -67,6 +68,10 @@ def _scaling(options: argparse.Namespace) -> None:
     _section("scaling", "Scaling of a generation", scaling_rows(options.full), options)
 
 
+def _limits(options: argparse.Namespace) -> None:
+    _section("limits", "Time limits and memory of a fit", limit_rows(), options)
+
+
 def _first_front(options: argparse.Namespace) -> None:
     _section("first-front", "From the start of the process to a front", first_front_rows(), options)
 
@@ -92,6 +97,7 @@ _RUN: dict[str, Callable[[argparse.Namespace], None]] = {
     "raw": _raw,
     "quality": _quality,
     "scaling": _scaling,
+    "limits": _limits,
     "first-front": _first_front,
     "planted": _planted,
     "proofs": _proofs,

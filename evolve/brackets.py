@@ -156,40 +156,44 @@ def _power(item: Factor, hole: str, place: int, factor: type, prior_weight: floa
     )  # fmt: skip
 
 
-def repeats(tree: Sequence[Node], brackets: Iterable[BracketTypes]) -> bool:
+def repeats(
+    tree: Sequence[Node], brackets: Iterable[BracketTypes], ends: Sequence[int] | None = None
+) -> bool:
     """Return whether a term occurs twice, or a factor twice on the way to one term.
 
-    Two equal factors would be one with a larger exponent than its bounds allow.
+    Two equal factors would be one with a larger exponent than its bounds allow. ends : of `subtree_ends`, if
+    known.
     """
     totals = {own.total for own in brackets}
-    terms = [node.feature for node in tree if node.arity == 0 and node.ret in totals]
-    return len(set(terms)) < len(terms) or _end_of(tree, 0, frozenset(), totals) < 0
+    terms = [node.feature for node in tree if not node.arity and node.ret in totals]
+    if len(set(terms)) < len(terms):
+        return True
+    ends = subtree_ends(tree) if ends is None else ends
+    # Where the latest product with each factor ends: an equal one before that is inside it.
+    inside: dict[str | None, int] = {}
+    for place, node in enumerate(tree):
+        if node.name == "mul" and node.ret in totals:
+            leaf = ends[place + 1]
+            while tree[leaf].arity or not tree[leaf].feature:
+                leaf += 1
+            name = tree[leaf].feature
+            if inside.get(name, 0) > place:
+                return True
+            inside[name] = ends[place]
+    return False
 
 
-def _end_of(tree: Sequence[Node], begin: int, above: frozenset[str], totals: set[type]) -> int:
-    """Return the index after the subtree at `begin`; -1 where it repeats one of the factors `above` it."""
-    node, following = tree[begin], begin + 1
-    if node.name == "mul" and node.ret in totals:
-        factor = following + _length(tree[following:])
-        name = next(leaf.feature for leaf in tree[factor:] if leaf.arity == 0 and leaf.feature)
-        if name in above:
-            return -1
-        above |= {name}
-    for _ in range(node.arity):
-        following = _end_of(tree, following, above, totals)
-        if following < 0:
-            return -1
-    return following
-
-
-def _length(tree: Sequence[Node]) -> int:
-    """Return the number of nodes of the first subtree of `tree`."""
-    missing = 1
-    for count, node in enumerate(tree, start=1):
-        missing += node.arity - 1
-        if not missing:
-            return count
-    return len(tree)
+def subtree_ends(tree: Sequence[Node]) -> list[int]:
+    """Return the index after the subtree of each node."""
+    ends = [0] * len(tree)
+    place = len(tree)
+    for node in reversed(tree):
+        end = place
+        for _ in range(node.arity):
+            end = ends[end]
+        place -= 1
+        ends[place] = end
+    return ends
 
 
 def check_holes(brackets: Sequence[Bracket], holes: Iterable[str]) -> None:

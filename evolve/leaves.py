@@ -48,6 +48,8 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
     __slots__ = ("constant", "feature", "rule", "start", "token")
     # DEAP's fields for printing are the same for every leaf: as class attributes they cost nothing per leaf.
     conv_fct = str
+    # DEAP computes it as a property.
+    arity = 0
     value = property(lambda self: self.name)
 
     def __init__(
@@ -81,6 +83,7 @@ class Operation(gp.Primitive):  # type: ignore[misc]
     """A primitive with the machine's token in addition to DEAP's fields."""
 
     __slots__ = ("constant", "token")
+    feature = None
 
     def __init__(self, operator: str, arguments: list[type], ret: type) -> None:
         """Make the primitive of an operator over arguments of these types."""

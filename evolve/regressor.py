@@ -1,5 +1,7 @@
 """The search as a scikit-learn-compatible estimator."""
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.notebooks import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
-from trainlaw.evolve.search.loop import Progress, SearchState, run, start_state
+from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
@@ -118,6 +120,7 @@ class FormulaRegressor(FittedViews):
         UnknownNameError
             If a required or forbidden feature, or a label of a grouped constant, does not exist.
         """
+        began = time.monotonic()
         arguments = self._problem_arguments(
             X,
             y,
@@ -129,13 +132,20 @@ class FormulaRegressor(FittedViews):
         )
         problem = make_problem(**arguments)
         path = Path(problem.settings.checkpoint) if problem.settings.checkpoint else None
-        state = load_state(problem, path) if path and path.exists() else start_state(problem)
+        if path and path.exists():
+            state = load_state(problem, path)
+        else:
+            with problem.machine.until(began + search_seconds(None, problem)):
+                state = start_state(problem)
         save = (lambda current: save_state(current, problem, path)) if path else None
         elsewhere = None
         if self.executor is not None:
             elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
-        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere)
-        self._conclude(problem, state, self.scope or self._default_scope(sums))
+        earlier = state.seconds
+        state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
+        limit = problem.settings.limit_seconds
+        with problem.machine.until(math.inf if limit is None else began + limit - earlier):
+            self._conclude(problem, state, self.scope or self._default_scope(sums))
         return self
 
     def predict(

@@ -203,7 +203,7 @@ def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = np.asarray(values)
     if np.iscomplexobj(array):
         raise InputError(f"Complex data not supported: expected real numbers in {name}")
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def _check_finite(array: NDArray[np.float64], name: str) -> None:

@@ -309,3 +309,19 @@ def validate_command(
             write_run_files(outcome, folder, {"command": "trainlaw validate"})
         parts += ["", f"{into}: formula.json, errors.csv, report.html, formula.xlsx and more"]
     print_fitted("\n".join(parts))
+
+
+def warmup_command() -> None:
+    """Compile the search engine now, so that no later command waits for it.
+
+    Compiled code is kept for this version, processor and user: in NUMBA_CACHE_DIR, next to the source, or in
+    the user's cache.
+
+    \b
+    Examples:
+      trainlaw warmup
+      NUMBA_CACHE_DIR=/opt/trainlaw-cache trainlaw warmup
+    """
+    from trainlaw.evolve.warm_up import compile_machine
+
+    print(f"compiled code is ready ({compile_machine():.1f} s)")

@@ -5,13 +5,13 @@ the operators follow in the order of their table. Constants are numbered in pref
 has one per level of its label.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.compiler_cache import CACHED
-from trainlaw.formulas import RowSums
+from trainlaw.evolve.machine.kernel_calls import Packed
+from trainlaw.formulas import InputError, RowSums
 
 CONSTANT, VARIABLE, WEIGHTED, GROUPED = 0, 1, 2, 3
 FIRST_OPERATOR = 4
@@ -19,11 +19,16 @@ SQUARES, HUBER, SOFT_L1 = 0, 1, 2
 # A block is long enough to pay for the dispatch of each node, and short enough that values, adjoints and
 # derivatives of a typical program stay in the second-level cache.
 BLOCK_ROWS = 512
+# Values alone need less scratch than a fit, so a block may have more rows.
+VALUE_BLOCK_ROWS = 1024
 # Rows of a block are evaluated in multiples of this, so that no vector loop ends in single rows.
 LANES = 8
 # Nodes and constants of the longest program that the scratch holds.
 NODE_LIMIT = 256
 CONSTANT_LIMIT = 64
+# Most groups of rows, and most kernels.
+GROUP_LIMIT = 32
+KERNEL_LIMIT = 8
 
 
 class Programs(NamedTuple):
@@ -52,6 +57,21 @@ class Programs(NamedTuple):
         """Number of programs."""
         return self.offsets.size - 1
 
+    def packed(self) -> Any:
+        """Return the programs for compiled code."""
+        return Packed(self, [*self._asdict().items(), ("amount", self.amount)])
+
+
+class Columns(NamedTuple):
+    """Columns of features alone, for values: float64 (n_columns, n_rows)."""
+
+    columns: NDArray[np.float64]
+
+    @property
+    def stride(self) -> int:
+        """Number of rows."""
+        return int(self.columns.shape[1])
+
 
 class Rows(NamedTuple):
     """The data and the loss.
@@ -60,11 +80,10 @@ class Rows(NamedTuple):
     each chunk one block of rows. Where formulas are summed over rows (`summed`), a chunk has several blocks,
     and an observation is the sum over its entries, count times row.
 
-    columns : float64 (n_columns, n_rows), rows in the order used here. levels : int64 (n_columns,),
-    number of levels of a column of labels, 0 for a feature. table : float64 (n_blocks * n_columns,
-    BLOCK_ROWS), the columns block after block; places beyond a block's size hold ones. block_size : int64
-    (n_blocks,). target : float64 (n_observations,), its logarithm where `logarithmic`. scale : float64
-    (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
+    columns : float64 (n_columns, n_rows), rows in the order used here, then ones up to a multiple of LANES.
+    levels : int64 (n_columns,), number of levels of a column of labels, 0 for a feature. block_start : int64
+    (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale :
+    float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
     group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
     chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
     entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
@@ -74,8 +93,7 @@ class Rows(NamedTuple):
 
     columns: NDArray[np.float64]
     levels: NDArray[np.int64]
-    table: NDArray[np.float64]
-    block_size: NDArray[np.int64]
+    block_start: NDArray[np.int64]
     target: NDArray[np.float64]
     scale: NDArray[np.float64]
     weight: NDArray[np.float64]
@@ -92,21 +110,46 @@ class Rows(NamedTuple):
     robust: int
     width: float
 
+    @property
+    def stride(self) -> int:
+        """Number of rows of `columns`."""
+        return int(self.columns.shape[1])
 
-class Work(NamedTuple):
-    """Scratch of one thread.
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        return self.chunk_start.size - 1
 
-    arena : (n_table + 1 + nodes, block), the columns' blocks, a row of ones, and the values of the nodes.
-    adjoints : (nodes, block). jacobian, gathered : (constants, block), derivatives per row and per
-    observation. value, residual, factor : (block,), of the observations of a chunk; factor is the slope of
-    the weighted residual in the value. Per node (nodes,): row, of its value in the arena; moving, 1 where
-    that row is another in each block; scale, factor of its row; left, right, its arguments; live, whether it
-    holds a constant; first, its first constant; stack. inner : (nodes,), the nodes to be computed, root
-    first. holder, level : (constants,), the leaf of each constant and
-    its level there, -1 for an ordinary one. effect : (constants,), the factor of each level. sizes : (2,),
-    numbers of inner nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system :
-    (constants, constants). gradient, step, lower, upper, pull, centre : (constants,).
-    group_normal : (n_groups, constants, constants). group_gradient : (n_groups, constants).
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return self.group_weight.size
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """What ends a fit early, (1,): 0 outside compiled code, where `packed` gets it."""
+        return np.zeros(1, np.int64)
+
+    def packed(self, stop: NDArray[np.int64]) -> Any:
+        """Return the rows for compiled code; stop : (1,), fits end soon after it is no longer 0."""
+        further = [(name, getattr(self, name)) for name in ("stride", "chunks", "groups")]
+        return Packed((self, stop), [*self._asdict().items(), *further, ("stop", stop)])
+
+
+class Work(Protocol):
+    """Scratch of one thread, a record of `make_work`.
+
+    arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block).
+    jacobian, gathered : (constants, block), derivatives per row and per observation. value, residual,
+    factor : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the
+    value. Per node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale,
+    factor of its row; left, right, its arguments; live, whether it holds a constant; first, its first
+    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level : (constants,), the
+    leaf of each constant and its level there, -1 for an ordinary one. effect : (constants,), the factor of
+    each level. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone, without
+    pulls. normal, system, kept_normal : (constants, constants). gradient, step, trial, lower, upper, pull,
+    centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants * constants).
+    group_gradient : (groups, constants). sums : (8,), of a kernel. kernels : (kernels,), their addresses.
     """
 
     arena: np.ndarray
@@ -129,59 +172,57 @@ class Work(NamedTuple):
     level: np.ndarray
     effect: np.ndarray
     sizes: np.ndarray
+    loss: np.ndarray
     normal: np.ndarray
     system: np.ndarray
+    kept_normal: np.ndarray
     gradient: np.ndarray
     step: np.ndarray
+    trial: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     pull: np.ndarray
     centre: np.ndarray
-    loss: np.ndarray
+    kept_gradient: np.ndarray
+    fixed: np.ndarray
     group_normal: np.ndarray
     group_gradient: np.ndarray
+    sums: np.ndarray
+    kernels: np.ndarray
 
 
-@njit(cache=CACHED, nogil=True)
-def make_work(table: np.ndarray, groups: int) -> Work:
-    """Return scratch for the longest program over `table` (n_table, block), which is copied."""
-    rows, block = table.shape
-    arena = np.empty((rows + 1 + NODE_LIMIT, block))
-    arena[:rows] = table
-    arena[rows] = 1.0
-    return Work(
-        arena,
-        np.empty((NODE_LIMIT, block)),
-        np.empty((CONSTANT_LIMIT, block)),
-        np.empty((CONSTANT_LIMIT, block)),
-        np.empty(block),
-        np.empty(block),
-        np.empty(block),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.ones(NODE_LIMIT),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(NODE_LIMIT, np.bool_),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(NODE_LIMIT, np.int64),
-        np.zeros(CONSTANT_LIMIT, np.int64),
-        np.zeros(CONSTANT_LIMIT, np.int64),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(2, np.int64),
-        np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
-        np.zeros((CONSTANT_LIMIT, CONSTANT_LIMIT)),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(CONSTANT_LIMIT),
-        np.zeros(1),
-        np.empty((groups, CONSTANT_LIMIT, CONSTANT_LIMIT)),
-        np.empty((groups, CONSTANT_LIMIT)),
-    )
+_BLOCK, _NODES, _CONSTANTS = (VALUE_BLOCK_ROWS,), (NODE_LIMIT,), (CONSTANT_LIMIT,)
+_NODE_NUMBERS = ("row", "moving", "left", "right", "live", "first", "stack", "inner")
+_CONSTANT_NUMBERS = (
+    "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
+)  # fmt: skip
+# One record instead of many arrays: compiled code hands it on as one pointer.
+_WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
+    *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
+    ("scale", np.float64, _NODES),
+    *((name, np.int64, _CONSTANTS) for name in ("holder", "level", "fixed")),
+    *((name, np.float64, _CONSTANTS) for name in _CONSTANT_NUMBERS),
+    ("sizes", np.int64, (2,)),
+    ("loss", np.float64, (1,)),
+    ("sums", np.float64, (8,)),
+    ("kernels", np.int64, (KERNEL_LIMIT,)),
+    *((name, np.float64, _CONSTANTS * 2) for name in ("normal", "system", "kept_normal")),
+    *((name, np.float64, (BLOCK_ROWS,)) for name in ("value", "residual", "factor")),
+    *((name, np.float64, (CONSTANT_LIMIT, BLOCK_ROWS)) for name in ("jacobian", "gathered")),
+    ("adjoints", np.float64, (NODE_LIMIT, BLOCK_ROWS)),
+    ("arena", np.float64, (NODE_LIMIT + 1, VALUE_BLOCK_ROWS)),
+    ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT * CONSTANT_LIMIT)),
+    ("group_gradient", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT)),
+)  # fmt: skip
+_WORK_TYPE = np.dtype((np.record, list(_WORK_FIELDS)))
+
+
+def make_work(addresses: Sequence[int]) -> NDArray[Any]:
+    """Return scratch for the longest program, one record (1,), with the addresses of the kernels."""
+    scratch = np.zeros(1, _WORK_TYPE)
+    scratch[0].arena[0] = 1.0
+    scratch[0].kernels[: len(addresses)] = addresses
+    return scratch
 
 
 def make_rows(
@@ -200,22 +241,24 @@ def make_rows(
     """Return the rows from `columns` (n_columns, n_rows) and vectors (n_observations,).
 
     group : numbers from 0 without gaps. levels : int64 (n_columns,), as in `Rows`, None for features alone.
-    sums : which rows add up to each observation; None where each row is one.
+    sums : which rows add up to each observation; None where each row is one. Raises InputError for more
+    groups than the scratch holds.
     """
+    if int(group.max()) >= GROUP_LIMIT:
+        raise InputError(f"expected at most {GROUP_LIMIT} groups of rows, got {int(group.max()) + 1}")
     # Groups become ranges, so that a held-out group is skipped without a mask.
     order = np.argsort(group, kind="stable")
     group_start = np.cumsum([0, *np.bincount(group).tolist()])
     share = weight[order] / weight.sum()
     if sums is None:
-        ordered = np.ascontiguousarray(columns[:, order])
-        cut = _plain_chunks(order.size)
+        ordered, cut = _ordered(columns, order), _plain_chunks(order.size)
     else:
-        ordered, cut = _summed_chunks(columns, sums.of(order), group_start)
+        needed, cut = _summed_chunks(sums.of(order), group_start)
+        ordered = _ordered(columns, needed)
     return Rows(
         ordered,
         np.zeros(columns.shape[0], np.int64) if levels is None else levels,
-        _blocked(ordered, cut.block_size),
-        cut.block_size,
+        cut.block_start,
         np.log(target[order]) if logarithmic else target[order].copy(),
         scale[order].copy(),
         share,
@@ -237,7 +280,7 @@ def make_rows(
 class _Cut(NamedTuple):
     """How observations and rows are cut into chunks and blocks: fields as in `Rows`."""
 
-    block_size: NDArray[np.int64]
+    block_start: NDArray[np.int64]
     chunk_start: NDArray[np.int64]
     chunk_block: NDArray[np.int64]
     entry_start: NDArray[np.int64]
@@ -251,13 +294,11 @@ def _plain_chunks(rows: int) -> _Cut:
     starts = np.append(np.arange(0, rows, BLOCK_ROWS), rows)
     nothing = np.zeros(0, np.int64)
     blocks = np.arange(starts.size)
-    return _Cut(np.diff(starts), starts, blocks, np.zeros_like(starts), nothing, nothing, np.zeros(0))
+    return _Cut(starts, starts, blocks, np.zeros_like(starts), nothing, nothing, np.zeros(0))
 
 
-def _summed_chunks(
-    columns: NDArray[np.float64], sums: RowSums, group_start: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], _Cut]:
-    """Return the columns of the chunks' blocks and chunks that never cross a group.
+def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArray[np.int64], _Cut]:
+    """Return the rows of the chunks' blocks, and chunks that never cross a group.
 
     Each chunk has every row that it needs once.
     """
@@ -280,19 +321,17 @@ def _summed_chunks(
         chunk_block.append(len(sizes))
     row, places, count = (np.concatenate(part) for part in zip(*entries, strict=True))
     entry_start = np.cumsum([0, *(part[0].size for part in entries)])
-    cut = _Cut(np.array(sizes), starts, np.array(chunk_block), entry_start, row, places, count)
-    return np.ascontiguousarray(columns[:, np.concatenate(wanted)]), cut
+    block_start = np.cumsum([0, *sizes])
+    cut = _Cut(block_start, starts, np.array(chunk_block), entry_start, row, places, count)
+    return np.concatenate(wanted), cut
 
 
-def _blocked(columns: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the columns (n_columns, n_rows) block after block; places beyond a block's size hold ones.
+def _ordered(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the columns (n_columns, n_rows) in this order, then ones up to a multiple of LANES.
 
     With ones no operator raises a floating-point exception there.
     """
-    widest = -(-int(sizes.max()) // LANES) * LANES
-    table = np.ones((sizes.size, columns.shape[0], widest))
-    start = 0
-    for number, size in enumerate(sizes.tolist()):
-        table[number, :, :size] = columns[:, start : start + size]
-        start += size
-    return table.reshape(-1, widest)
+    ordered = np.ones((columns.shape[0], -(-order.size // LANES) * LANES))
+    for own, column in zip(ordered, columns, strict=True):
+        own[: order.size] = column[order]
+    return ordered

@@ -5,15 +5,25 @@ runtime has to start, forking stays safe, and the result does not depend on the 
 """
 
 import math
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import Programs, Rows, Work, make_work
+from trainlaw.evolve.machine.arrays import VALUE_BLOCK_ROWS, Columns, Programs, Rows, Work, make_work
+from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
+    FIRST,
+    MOMENTS,
+    SCALE,
+    SUMMING,
     compiled,
     forward,
     link,
@@ -21,19 +31,71 @@ from trainlaw.evolve.machine.evaluation import (
     set_constants,
     share_rows,
     skipped_range,
-    summing,
+    values_from,
 )
-from trainlaw.evolve.machine.fitting import fit_constants, held_out_losses, losses_per_group
+from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
+from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
+from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
 LEAST_GAIN = 1e-9
 # What precedes the fit: nothing, one overall factor, or offset and slope.
 NOTHING, RESCALE, AFFINE = 0, 1, 2
-# Values alone need less scratch than a fit, so a block may have more rows.
-VALUE_BLOCK_ROWS = 1024
-# Blocks whose columns are copied together, so that a program is linked once for all of them.
+# Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
 VALUE_BLOCKS = 4
+
+
+def sum_for_factor(
+    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, weights: np.ndarray, n: int,
+    logarithmic: int, sums: np.ndarray
+) -> float:  # fmt: skip
+    """Set the first two `sums` to numerator and denominator of the factor that fits `n` values best."""
+    above = below = 0.0
+    for i in range(n):
+        if logarithmic:
+            above += weights[i] * (targets[i] - logarithm(values[i]))
+            below += weights[i]
+        else:
+            weight = weights[i] * scales[i] * scales[i]
+            above += weight * values[i] * targets[i]
+            below += weight * values[i] * values[i]
+    sums[0], sums[1] = above, below
+    return 0.0
+
+
+def sum_moments(
+    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, shares: np.ndarray,
+    wanted: np.ndarray, weights: np.ndarray, n: int, logarithmic: int, sums: np.ndarray
+) -> float:  # fmt: skip
+    """Set `sums` to weight, means of value and target, and the square and product sums about them.
+
+    wanted, weights : (n,), overwritten.
+    """
+    weight = mean = mean_target = square = product = 0.0
+    for i in range(n):
+        wanted[i] = exponential(targets[i]) if logarithmic else targets[i]
+        weights[i] = shares[i] * scales[i] * scales[i]
+        weight += weights[i]
+        mean += weights[i] * values[i]
+        mean_target += weights[i] * wanted[i]
+    mean /= weight
+    mean_target /= weight
+    for i in range(n):
+        off = weights[i] * (values[i] - mean)
+        square += off * (values[i] - mean)
+        product += off * (wanted[i] - mean_target)
+    sums[0], sums[1], sums[2], sums[3], sums[4] = weight, mean, mean_target, square, product
+    return 0.0
+
+
+KERNELS = FITTING_KERNELS | {
+    SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING),
+    MOMENTS: Kernel(sum_moments, "ippppppiip", SUMMING),
+}
+call_factor, call_moments = KERNELS[SCALE].call, KERNELS[MOMENTS].call
+# Decorator of functions that Python calls.
+entry = njit(error_model="numpy", nogil=True, cache=CACHED)
 
 
 @compiled
@@ -44,14 +106,20 @@ def rescale(
     set_constants(theta, work)
     above = 0.0
     below = 0.0
-    for chunk in range(rows.chunk_start.size - 1):
+    sums = flat_from(work.sums, 0, 0)
+    for chunk in range(rows.chunks):
         start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, 0, n, work)
+        observe(program, rows, chunk, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
-            own_above, own_below = scale_sums(rows, start, first, last, work)
-            above += own_above
-            below += own_below
+            call_factor(
+                work.kernels[SCALE], flat_from(work.value, 0, first),
+                flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
+                flat_from(rows.weight, 0, start + first),
+                last - first, rows.logarithmic, sums
+            )  # fmt: skip
+            above += work.sums[0]
+            below += work.sums[1]
     factor = above / below
     if rows.logarithmic:
         factor = math.exp(factor)
@@ -59,48 +127,6 @@ def rescale(
         for p in range(theta.size):
             if scaling[p]:
                 theta[p] = min(max(theta[p] * factor, work.lower[p]), work.upper[p])
-
-
-@summing
-def scale_sums(rows: Rows, start: int, first: int, last: int, work: Work) -> tuple[float, float]:
-    """Return numerator and denominator of the factor that fits the observations `first` to `last` best."""
-    above = below = 0.0
-    values, targets = work.value[first:last], rows.target[start + first : start + last]
-    weights, scales = rows.weight[start + first : start + last], rows.scale[start + first : start + last]
-    for i in range(values.size):
-        if rows.logarithmic:
-            above += weights[i] * (targets[i] - logarithm(values[i]))
-            below += weights[i]
-        else:
-            weight = weights[i] * scales[i] * scales[i]
-            above += weight * values[i] * targets[i]
-            below += weight * values[i] * values[i]
-    return above, below
-
-
-@summing
-def moments(rows: Rows, start: int, first: int, last: int, work: Work) -> tuple[float, ...]:
-    """Return the weight, the means of value and target, and the square and product sums about them.
-
-    Of the observations `first` to `last` of the chunk that begins at `start`.
-    """
-    values, wanted, weights = work.value[first:last], work.residual[first:last], work.factor[first:last]
-    targets, shares = rows.target[start + first : start + last], rows.weight[start + first : start + last]
-    scales = rows.scale[start + first : start + last]
-    weight = mean = mean_target = square = product = 0.0
-    for i in range(values.size):
-        wanted[i] = exponential(targets[i]) if rows.logarithmic else targets[i]
-        weights[i] = shares[i] * scales[i] * scales[i]
-        weight += weights[i]
-        mean += weights[i] * values[i]
-        mean_target += weights[i] * wanted[i]
-    mean /= weight
-    mean_target /= weight
-    for i in range(values.size):
-        off = weights[i] * (values[i] - mean)
-        square += off * (values[i] - mean)
-        product += off * (wanted[i] - mean_target)
-    return weight, mean, mean_target, square, product
 
 
 @compiled
@@ -111,17 +137,24 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
     """
     theta[0], theta[1] = 0.0, 1.0
     set_constants(theta, work)
+    sums = flat_from(work.sums, 0, 0)
     total = mean = mean_target = square = product = 0.0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, 0, n, work)
+        observe(program, rows, chunk, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             if first < last:
-                weight, values, targets, own_square, own_product = moments(rows, start, first, last, work)
+                call_moments(
+                    work.kernels[MOMENTS], flat_from(work.value, 0, first),
+                    flat_from(rows.target, 0, start + first), flat_from(rows.scale, 0, start + first),
+                    flat_from(rows.weight, 0, start + first), flat_from(work.residual, 0, first),
+                    flat_from(work.factor, 0, first), last - first, rows.logarithmic, sums
+                )  # fmt: skip
+                weight, values, targets = work.sums[0], work.sums[1], work.sums[2]
                 joint = total + weight
-                square += own_square + (values - mean) ** 2 * total * weight / joint
-                product += own_product + (values - mean) * (targets - mean_target) * total * weight / joint
+                square += work.sums[3] + (values - mean) ** 2 * total * weight / joint
+                product += work.sums[4] + (values - mean) * (targets - mean_target) * total * weight / joint
                 mean += (values - mean) * weight / joint
                 mean_target += (targets - mean_target) * weight / joint
                 total = joint
@@ -131,7 +164,7 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
         theta[1] = slope
 
 
-@compiled
+@entry
 def fit_some(
     programs: Programs,
     theta: np.ndarray,
@@ -145,64 +178,74 @@ def fit_some(
     rows: Rows,
     losses: np.ndarray,
     cases: np.ndarray,
+    scratch: np.ndarray,
 ) -> None:
-    """Fit every `stride`-th program from `first` on.
+    """Fit every `stride`-th program from `first` on, only the first one after `rows.stop`.
 
-    `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`.
+    `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`. scratch :
+    of `make_work`.
     """
-    work = make_work(rows.table, cases.shape[1])
-    for index in range(first, programs.offsets.size - 1, stride):
-        program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
+    work = scratch[0]
+    for index in range(first, programs.amount, stride):
+        if rows.stop[0] and index > first:
+            break
+        program = flat_from(programs.tokens, 0, programs.offsets[index])
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
         own = theta[begin:end]
-        work.lower[: own.size] = programs.lower[begin:end]
-        work.upper[: own.size] = programs.upper[begin:end]
-        work.pull[: own.size] = programs.pull[begin:end]
-        work.centre[: own.size] = programs.centre[begin:end]
         for p in range(own.size):
+            work.lower[p] = programs.lower[begin + p]
+            work.upper[p] = programs.upper[begin + p]
+            work.pull[p] = programs.pull[begin + p]
+            work.centre[p] = programs.centre[begin + p]
             own[p] = min(max(own[p], work.lower[p]), work.upper[p])
-        link(program, rows.levels, work)
+        link(program, programs.offsets[index + 1] - programs.offsets[index], rows.levels, work)
         if start_mode == RESCALE:
-            rescale(program, own, programs.scaling[begin:end], rows, skip[index], work)
+            rescale(program, own, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
         elif start_mode == AFFINE:
             start_affine(program, own, rows, skip[index], work)
         losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
         if held_out and losses[index] < math.inf:
             held_out_losses(program, own, rows, work, cases[index])
+        elif skip[index] >= 0:
+            cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
             losses_per_group(program, own, rows, work, cases[index])
 
 
-@compiled
+@entry
 def values_of_some(
-    programs: Programs, first: int, stride: int, columns: np.ndarray, values: np.ndarray
+    programs: Programs, first: int, stride: int, rows: Columns, values: np.ndarray, scratch: np.ndarray
 ) -> None:
     """Fill `values` (n_programs, n_rows) of every `stride`-th program from `first` on.
 
-    columns : (n_features, n_rows).
+    Grouped constants have no values here. scratch : of `make_work`.
     """
-    features, rows = columns.shape
-    work = make_work(np.ones((features * VALUE_BLOCKS, VALUE_BLOCK_ROWS)), 0)
-    levels = np.zeros(features, np.int64)
-    for start in range(0, rows, VALUE_BLOCKS * VALUE_BLOCK_ROWS):
-        blocks = min(VALUE_BLOCKS, (rows - start + VALUE_BLOCK_ROWS - 1) // VALUE_BLOCK_ROWS)
-        for block in range(blocks):
-            begin = start + block * VALUE_BLOCK_ROWS
-            n = min(VALUE_BLOCK_ROWS, rows - begin)
-            work.arena[block * features : (block + 1) * features, :n] = columns[:, begin : begin + n]
-        for index in range(first, programs.offsets.size - 1, stride):
-            program = programs.tokens[programs.offsets[index] : programs.offsets[index + 1]]
-            own = programs.theta[programs.constant_offsets[index] : programs.constant_offsets[index + 1]]
-            link(program, levels, work)
+    work = scratch[0]
+    span = VALUE_BLOCKS * VALUE_BLOCK_ROWS
+    for start in range(0, rows.stride, span):
+        for index in range(first, programs.amount, stride):
+            begin, size = (
+                programs.constant_offsets[index],
+                programs.offsets[index + 1] - programs.offsets[index],
+            )
+            program = flat_from(programs.tokens, 0, programs.offsets[index])
+            link(program, size, programs.offsets, work)
             share_rows(program, work)
-            set_constants(own, work)
-            for block in range(blocks):
-                begin = start + block * VALUE_BLOCK_ROWS
-                n = min(VALUE_BLOCK_ROWS, rows - begin)
-                forward(program, block * features, 0, n, work)
-                scale, root = work.scale[0], work.row[0] + work.moving[0] * block * features
+            for constant in range(programs.constant_offsets[index + 1] - begin):
+                work.scale[work.holder[constant]] = programs.theta[begin + constant]
+            scale = work.scale[0]
+            for shift in range(start, min(start + span, rows.stride), VALUE_BLOCK_ROWS):
+                n = min(VALUE_BLOCK_ROWS, rows.stride - shift)
+                forward(program, rows, shift, FIRST, n, work)
+                found, out = values_from(rows, FIRST, shift, FIRST, work), flat_from(values, index, shift)
                 for i in range(n):
-                    values[index, begin + i] = scale * work.arena[root, i]
+                    out[i] = scale * found[i]
+
+
+@lru_cache(maxsize=1)
+def kernel_addresses() -> tuple[int, ...]:
+    """Return the addresses of all kernels, which are compiled if need be, in their order."""
+    return tuple(kernel.address() for _, kernel in sorted(KERNELS.items()))
 
 
 @dataclass(frozen=True)
@@ -225,6 +268,8 @@ class Machine:
         """Create the pool; it starts no thread before its first batch."""
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._own = threading.local()
+        self._stop = np.zeros(1, np.int64)
 
     def fit(self, programs: Programs, rows: Rows, **options: Any) -> FitResult:
         """Return the result of `start_fit` with the same options."""
@@ -246,24 +291,27 @@ class Machine:
         steps : largest number of Levenberg-Marquardt steps. least_gain : a step that gains less than this
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
-        (n_programs,), the group that each program's fit excludes, -1 for none. A loss is infinite where a
-        value is not valid. With several threads the fit runs in the background.
+        (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
+        one. A loss is infinite where a value is not valid, and nan of a program that was not reached in
+        time. With several threads the fit runs in the background.
         """
         theta = programs.theta.copy()
-        losses = np.full(programs.amount, math.inf)
+        losses = np.full(programs.amount, math.nan)
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
+        packed = programs.packed(), rows.packed(self._stop)
 
         def fit_share(first: int, stride: int) -> None:
             fit_some(
-                programs, theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
-                rows, losses, cases
+                packed[0], theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
+                packed[1], losses, cases, self._scratch()
             )  # fmt: skip
 
         end = self._spread(fit_share, programs.amount)
 
         def result() -> FitResult:
             end()
+            losses[np.isinf(losses)] = math.inf
             cases[~np.isfinite(cases)] = math.inf
             return FitResult(theta, losses, cases)
 
@@ -281,10 +329,45 @@ class Machine:
         arithmetic.
         """
         values = np.empty((programs.amount, columns.shape[1])) if out is None else out
+        rows = Columns(np.ascontiguousarray(columns))
+        table: Any = Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
+        packed = programs.packed()
         self._spread(
-            lambda first, stride: values_of_some(programs, first, stride, columns, values), programs.amount
+            lambda first, stride: values_of_some(packed, first, stride, table, values, self._scratch()),
+            programs.amount,
         )()
         return values
+
+    @contextmanager
+    def until(self, end: float) -> Iterator[None]:
+        """End the fits of the block soon after the time `end` of `time.monotonic`, and begin no other."""
+        if end == math.inf:
+            yield
+            return
+        stop, timer = self._stop, threading.Timer(max(end - time.monotonic(), 0.0), self._end_fits)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            stop[0] = 0
+
+    @property
+    def fits_end(self) -> bool:
+        """Whether the time of `until` is over."""
+        return bool(self._stop[0])
+
+    def _end_fits(self) -> None:
+        self._stop[0] = 1
+
+    def _scratch(self) -> NDArray[Any]:
+        """Return this thread's scratch, made once."""
+        if not hasattr(self._own, "scratch"):
+            self._own.scratch = make_work(kernel_addresses())
+        scratch: NDArray[Any] = self._own.scratch
+        return scratch
 
     def _spread(self, work_on: Callable[[int, int], None], count: int) -> Callable[[], object]:
         """Give each thread its share of `count` programs and return a function that waits for the end.

@@ -5,6 +5,8 @@ Derivatives", 2008. Everything here is compiled and releases the interpreter's l
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -13,31 +15,87 @@ from trainlaw.evolve.machine.arrays import (
     GROUPED,
     HUBER,
     LANES,
-    NODE_LIMIT,
     SOFT_L1,
     VARIABLE,
     WEIGHTED,
+    Columns,
     Rows,
     Work,
 )
-from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.kernels import apply_operator, apply_partials, is_binary
 from trainlaw.evolve.machine.vector_maths import logarithm
 
-compiled = njit(error_model="numpy", nogil=True, cache=CACHED)
+Function = TypeVar("Function", bound=Callable[..., Any])
+# numba's types do not know these options. Without wrappers a tenth of the compilation is saved.
+_compiler: Any = njit
+
+
+def compiled(function: Function) -> Function:
+    """Decorate a function that only compiled functions call."""
+    made: Function = _compiler(
+        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    return made
+
+
 # Sums may be reordered into vector lanes; that cannot make an invalid value valid.
-summing = njit(error_model="numpy", nogil=True, cache=CACHED, fastmath={"contract", "reassoc"})
+SUMMING = frozenset({"contract", "reassoc"})
+# Arguments of compiled functions: for an ordinary number numba would compile the function a second time.
+FIRST: Any = np.int64(0)
+NO_GROUP: Any = np.int64(-1)
+# Places of the kernels' addresses in `Work.kernels`.
+OPERATOR, PARTIALS, RESIDUALS, EQUATIONS, SCALE, MOMENTS = range(6)
+
+
+def weigh_values(
+    address: int, values: np.ndarray, targets: np.ndarray, scales: np.ndarray, weights: np.ndarray,
+    residuals: np.ndarray, factors: np.ndarray, n: int, logarithmic: int, robust: int, width: float
+) -> float:  # fmt: skip
+    """Return the weighted loss of `n` values, and leave weighted residuals and their slopes."""
+    total = 0.0
+    for i in range(n):
+        if logarithmic:
+            r = logarithm(values[i]) - targets[i]
+            slope = 1.0 / values[i]
+        else:
+            slope = scales[i]
+            r = (values[i] - targets[i]) * slope
+        size = math.fabs(r)
+        rho = r * r
+        share = 1.0
+        if robust == HUBER:
+            far = size > width
+            rho = (2.0 * size - width) * width if far else rho
+            share = width / size if far else 1.0
+        elif robust == SOFT_L1:
+            bend = math.sqrt(1.0 + rho / (width * width))
+            rho = 2.0 * width * width * (bend - 1.0)
+            share = 1.0 / bend
+        factor = math.sqrt(weights[i] * share)
+        residuals[i] = r * factor
+        factors[i] = slope * factor
+        total += weights[i] * rho
+    return total
+
+
+KERNELS = {
+    OPERATOR: Kernel(apply_operator, "iipppffi", frozenset({"contract"})),
+    PARTIALS: Kernel(apply_partials, "iipppffipppii", frozenset({"contract"})),
+    RESIDUALS: Kernel(weigh_values, "ippppppiiif", SUMMING),
+}
+call_operator, call_partials, call_residuals = (KERNELS[i].call for i in (OPERATOR, PARTIALS, RESIDUALS))
 
 
 @compiled
-def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
+def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> None:
     """Find the arguments, the row and the constants of each node; `set_constants` then sets their values.
 
-    levels : int64 (n_columns,), as in `Rows`.
+    program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in
+    `Rows`.
     """
-    ones = work.arena.shape[0] - 1 - NODE_LIMIT
     depth = 0
-    for node in range(program.size - 1, -1, -1):
+    for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
         work.scale[node] = 1.0
         work.moving[node] = code == VARIABLE or code == WEIGHTED
@@ -53,12 +111,12 @@ def link(program: np.ndarray, levels: np.ndarray, work: Work) -> None:
         depth += 1
     inner = 0
     constants = 0
-    for node in range(program.size):
+    for node in range(nodes):
         code = program[node] & 255
-        work.row[node] = ones if code == CONSTANT else program[node] >> 8
+        work.row[node] = 0 if code == CONSTANT else program[node] >> 8
         work.first[node] = constants
         if code >= GROUPED:
-            work.row[node] = ones + 1 + inner
+            work.row[node] = 1 + inner
             work.inner[inner] = node
             inner += 1
         if code == GROUPED:
@@ -80,7 +138,6 @@ def share_rows(program: np.ndarray, work: Work) -> None:
 
     A row is never reused by the operation that reads it. For values alone: derivatives need every value.
     """
-    first = work.arena.shape[0] - NODE_LIMIT
     free, taken, waiting = work.stack, 0, 0
     for k in range(work.sizes[0] - 1, -1, -1):
         node = work.inner[k]
@@ -88,8 +145,8 @@ def share_rows(program: np.ndarray, work: Work) -> None:
             waiting -= 1
             work.row[node] = free[waiting]
         else:
-            work.row[node] = first + taken
             taken += 1
+            work.row[node] = taken
         code = program[node] & 255
         if code == GROUPED:
             continue
@@ -116,55 +173,65 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 
 
 @compiled
-def forward(program: np.ndarray, shift: int, first: int, last: int, work: Work) -> None:
-    """Compute every operation on the rows `first` to `last` of one block.
-
-    shift : row of the arena at which the block's columns begin. A leaf costs nothing: its row and its factor
-    are read where it is used.
-    """
-    row, scale = work.row, work.scale
-    for k in range(work.sizes[0] - 1, -1, -1):
-        node = work.inner[k]
-        code = program[node] & 255
-        if code == GROUPED:
-            levels = work.arena[shift + (program[node] >> 8), first:last]
-            effects, out = work.effect[work.first[node] :], work.arena[row[node], first:last]
-            for i in range(out.size):
-                out[i] = effects[int(levels[i])]
-            continue
-        a, b = work.left[node], work.right[node]
-        left, right = row[a] + work.moving[a] * shift, row[b] + work.moving[b] * shift
-        apply_operator(code, work.arena, row[node], left, right, scale[a], scale[b], first, last)
+def values_from(rows: Columns | Rows, node: int, shift: int, first: int, work: Work) -> np.ndarray:
+    """Return the values of a node, without its factor, from row `first` of the block at `shift` on."""
+    values: np.ndarray
+    if work.moving[node]:
+        values = flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
+    else:
+        values = flat_from(work.arena, work.row[node], first)
+    return values
 
 
 @compiled
-def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
+def forward(program: np.ndarray, rows: Columns | Rows, shift: int, first: int, last: int, work: Work) -> None:
+    """Compute every operation on the rows `first` to `last` of the block that begins at row `shift`.
+
+    A leaf costs nothing: its row and its factor are read where it is used.
+    """
+    for k in range(work.sizes[0] - 1, -1, -1):
+        node = work.inner[k]
+        code = program[node] & 255
+        out = flat_from(work.arena, work.row[node], first)
+        if code == GROUPED:
+            levels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift + first)
+            for i in range(last - first):
+                out[i] = work.effect[work.first[node] + int(levels[i])]
+            continue
+        a, b = work.left[node], work.right[node]
+        x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
+        call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
+
+
+@compiled
+def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work: Work) -> None:
     """Compute the derivatives with respect to each constant on the first `n` rows of a block.
 
     They go into `work.jacobian`; the root's adjoint is given.
     """
-    row, scale, live = work.row, work.scale, work.live
+    live = work.live
     for k in range(work.sizes[0]):
         node = work.inner[k]
         code = program[node] & 255
         if code == GROUPED or not live[node]:
             continue
         a, b = work.left[node], work.right[node]
-        left, right = row[a] + work.moving[a] * shift, row[b] + work.moving[b] * shift
-        apply_partials(
-            code, work.arena, row[node], left, right, scale[a], scale[b], n,
-            work.adjoints, node, a, b, live[a], live[b]
+        call_partials(
+            work.kernels[PARTIALS], code, values_from(rows, a, shift, FIRST, work),
+            values_from(rows, b, shift, FIRST, work), flat_from(work.arena, work.row[node], 0),
+            work.scale[a], work.scale[b], n, flat_from(work.adjoints, node, 0),
+            flat_from(work.adjoints, a, 0), flat_from(work.adjoints, b, 0), live[a], live[b]
         )  # fmt: skip
     for constant in range(work.sizes[1]):
         node = work.holder[constant]
-        slopes, adjoints = work.jacobian[constant], work.adjoints[node]
-        values = work.arena[row[node] + work.moving[node] * shift]
+        slopes, adjoints = flat_from(work.jacobian, constant, 0), flat_from(work.adjoints, node, 0)
+        values = values_from(rows, node, shift, FIRST, work)
         for i in range(n):
             slopes[i] = adjoints[i] * values[i]
         if work.level[constant] >= 0:
-            labels = shift + (program[node] >> 8)
+            labels = flat_from(rows.columns, 0, (program[node] >> 8) * rows.stride + shift)
             for i in range(n):
-                if int(work.arena[labels, i]) != work.level[constant]:
+                if int(labels[i]) != work.level[constant]:
                     slopes[i] = 0.0
 
 
@@ -172,22 +239,23 @@ def backward(program: np.ndarray, shift: int, n: int, work: Work) -> None:
 def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, work: Work) -> None:
     """Compute `work.value` of the observations `first` to `last` of a chunk; for sums, of the whole chunk."""
     if rows.summed:
-        work.value[: rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]] = 0.0
+        for i in range(rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]):
+            work.value[i] = 0.0
         for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
-            shift = block * rows.columns.shape[0]
-            forward(program, shift, 0, rows.block_size[block], work)
-            root = work.row[0] + work.moving[0] * shift
+            shift = rows.block_start[block]
+            forward(program, rows, shift, FIRST, rows.block_start[block + 1] - shift, work)
+            values = values_from(rows, FIRST, shift, FIRST, work)
             for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
-                value = rows.entry_count[entry] * work.arena[root, rows.entry_row[entry]]
+                value = rows.entry_count[entry] * values[rows.entry_row[entry]]
                 work.value[rows.entry_place[entry]] += work.scale[0] * value
     else:
-        shift = chunk * rows.columns.shape[0]
+        shift = rows.block_start[chunk]
         begin = first // LANES * LANES
         end = min((last + LANES - 1) // LANES * LANES, work.value.size)
-        forward(program, shift, begin, end, work)
-        values = work.arena[work.row[0] + work.moving[0] * shift, begin:end]
-        factor, out = work.scale[0], work.value[begin:end]
-        for i in range(out.size):
+        forward(program, rows, shift, begin, end, work)
+        values, out = values_from(rows, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
+        factor = work.scale[0]
+        for i in range(end - begin):
             out[i] = factor * values[i]
 
 
@@ -198,62 +266,46 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
     Into `work.gathered` for sums, else into `work.jacobian`, a row per constant.
     """
     n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-    constants = work.sizes[1]
+    adjoint = flat_from(work.adjoints, 0, 0)
     if not rows.summed:
-        work.adjoints[0, :n] = work.factor[:n]
-        work.adjoints[0, n:] = 0.0
-        backward(program, chunk * rows.columns.shape[0], (n + LANES - 1) // LANES * LANES, work)
+        whole = (n + LANES - 1) // LANES * LANES
+        for i in range(whole):
+            adjoint[i] = work.factor[i] if i < n else 0.0
+        backward(program, rows, rows.block_start[chunk], whole, work)
         return
-    work.gathered[:constants, :n] = 0.0
+    for constant in range(work.sizes[1]):
+        for i in range(n):
+            work.gathered[constant, i] = 0.0
     for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
-        size = rows.block_size[block]
-        shift = block * rows.columns.shape[0]
+        shift = rows.block_start[block]
+        size = rows.block_start[block + 1] - shift
         if rows.chunk_block[chunk + 1] - rows.chunk_block[chunk] > 1:
-            forward(program, shift, 0, size, work)
-        work.adjoints[0, :size] = 1.0
-        backward(program, shift, size, work)
-        for constant in range(constants):
+            forward(program, rows, shift, FIRST, size, work)
+        for i in range(size):
+            adjoint[i] = 1.0
+        backward(program, rows, shift, size, work)
+        for constant in range(work.sizes[1]):
             for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
                 slope = rows.entry_count[entry] * work.jacobian[constant, rows.entry_row[entry]]
                 work.gathered[constant, rows.entry_place[entry]] += slope
-    for constant in range(constants):
+    for constant in range(work.sizes[1]):
         for i in range(n):
             work.gathered[constant, i] *= work.factor[i]
 
 
-@summing
-def weigh_residuals(rows: Rows, start: int, first: int, last: int, work: Work) -> float:
-    """Return the weighted loss of the observations `first` to `last` of the chunk that begins at `start`.
+@compiled
+def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) -> float:
+    """Return the weighted loss of the observations `begin` to `end`, of the chunk that begins at `start`.
 
     Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
-    total = 0.0
-    values, residuals, factors = work.value[first:last], work.residual[first:last], work.factor[first:last]
-    targets, weights = rows.target[start + first : start + last], rows.weight[start + first : start + last]
-    scales = rows.scale[start + first : start + last]
-    for i in range(values.size):
-        if rows.logarithmic:
-            r = logarithm(values[i]) - targets[i]
-            slope = 1.0 / values[i]
-        else:
-            slope = scales[i]
-            r = (values[i] - targets[i]) * slope
-        size = math.fabs(r)
-        rho = r * r
-        share = 1.0
-        if rows.robust == HUBER:
-            far = size > rows.width
-            rho = (2.0 * size - rows.width) * rows.width if far else rho
-            share = rows.width / size if far else 1.0
-        elif rows.robust == SOFT_L1:
-            bend = math.sqrt(1.0 + rho / (rows.width * rows.width))
-            rho = 2.0 * rows.width * rows.width * (bend - 1.0)
-            share = 1.0 / bend
-        factor = math.sqrt(weights[i] * share)
-        residuals[i] = r * factor
-        factors[i] = slope * factor
-        total += weights[i] * rho
-    return total
+    first = begin - start
+    loss: float = call_residuals(
+        work.kernels[RESIDUALS], flat_from(work.value, 0, first), flat_from(rows.target, 0, begin),
+        flat_from(rows.scale, 0, begin), flat_from(rows.weight, 0, begin), flat_from(work.residual, 0, first),
+        flat_from(work.factor, 0, first), end - begin, rows.logarithmic, rows.robust, rows.width
+    )  # fmt: skip
+    return loss
 
 
 @compiled
@@ -273,7 +325,8 @@ def weigh_chunk(rows: Rows, chunk: int, skip: int, work: Work) -> float:
     """Return the weighted loss of a chunk without the group `skip` (-1 none), whose residuals become zero."""
     start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
     begin, end = skipped_range(rows, start, n, skip)
-    loss = weigh_residuals(rows, start, 0, begin, work)
-    work.residual[begin:end] = 0.0
-    work.factor[begin:end] = 0.0
-    return loss + weigh_residuals(rows, start, end, n, work)
+    loss: float = weigh_residuals(rows, start, start, start + begin, work)
+    for i in range(begin, end):
+        work.residual[i] = 0.0
+        work.factor[i] = 0.0
+    return loss + weigh_residuals(rows, start, start + end, start + n, work)

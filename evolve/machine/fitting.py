@@ -8,42 +8,56 @@ Everything here is compiled and releases the interpreter's lock.
 import math
 
 import numpy as np
-from trainlaw.evolve.machine.arrays import Rows, Work
+from trainlaw.evolve.machine.arrays import CONSTANT_LIMIT, Rows, Work
 from trainlaw.evolve.machine.evaluation import (
+    EQUATIONS,
+    FIRST,
+    NO_GROUP,
+    SUMMING,
     compiled,
     differentiate,
     observe,
     set_constants,
-    summing,
     weigh_chunk,
     weigh_residuals,
 )
+from trainlaw.evolve.machine.evaluation import KERNELS as EVALUATION_KERNELS
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step is too small to change the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e12
+# Rows of a Jacobian that are multiplied by all others together.
+TILE = 6
 # Damping of the single step to the constants without a group.
 HELD_OUT_DAMPING = 1e-3
 
 
-@summing
-def add_normal_equations(
-    constants: int, first: int, last: int, slopes: np.ndarray, residual: np.ndarray,
+def add_products(
+    address: int, slopes: np.ndarray, stride: int, residuals: np.ndarray, n: int, constants: int,
     normal: np.ndarray, gradient: np.ndarray
-) -> None:  # fmt: skip
-    """Add J^T J of the observations `first` to `last` to `normal` (lower triangle), J^T r to `gradient`."""
-    residuals = residual[first:last]
+) -> float:  # fmt: skip
+    """Add J^T J of `n` observations to `normal` (lower triangle), J^T r to `gradient`.
+
+    slopes : J^T, row after row of `stride` numbers.
+    """
     for p in range(constants):
-        own = slopes[p, first:last]
         total = 0.0
-        for i in range(own.size):
-            total += own[i] * residuals[i]
+        for i in range(n):
+            total += slopes[p * stride + i] * residuals[i]
         gradient[p] += total
-        for q in range(p + 1):
-            other = slopes[q, first:last]
-            product = 0.0
-            for i in range(own.size):
-                product += own[i] * other[i]
-            normal[p, q] += product
+    # A few rows at a time stay in the first-level cache while all others pass.
+    for tile in range(0, constants, TILE):
+        for p in range(tile, constants):
+            for q in range(tile, min(tile + TILE, p + 1)):
+                product = 0.0
+                for i in range(n):
+                    product += slopes[p * stride + i] * slopes[q * stride + i]
+                normal[p * CONSTANT_LIMIT + q] += product
+    return 0.0
+
+
+KERNELS = EVALUATION_KERNELS | {EQUATIONS: Kernel(add_products, "ipipiipp", SUMMING)}
+call_products = KERNELS[EQUATIONS].call
 
 
 @compiled
@@ -53,6 +67,15 @@ def clear_normal_equations(constants: int, work: Work) -> None:
         work.gradient[p] = 0.0
         for q in range(p + 1):
             work.normal[p, q] = 0.0
+
+
+@compiled
+def slopes_from(rows: Rows, first: int, work: Work) -> np.ndarray:
+    """Return the derivatives with respect to the constants from observation `first` of a chunk on."""
+    slopes: np.ndarray = (
+        flat_from(work.gathered, 0, first) if rows.summed else flat_from(work.jacobian, 0, first)
+    )
+    return slopes
 
 
 @compiled
@@ -72,10 +95,10 @@ def linearise(
         total += work.pull[p] * distance * distance
         work.gradient[p] = work.pull[p] * distance
         work.normal[p, p] = work.pull[p]
-    slopes = work.gathered if rows.summed else work.jacobian
-    for chunk in range(rows.chunk_start.size - 1):
+    slopes = slopes_from(rows, FIRST, work)
+    for chunk in range(rows.chunks):
         n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, 0, n, work)
+        observe(program, rows, chunk, FIRST, n, work)
         loss = weigh_chunk(rows, chunk, skip, work)
         work.loss[0] += loss
         total += loss
@@ -83,7 +106,10 @@ def linearise(
             return math.inf
         if theta.size:
             differentiate(program, rows, chunk, work)
-            add_normal_equations(theta.size, 0, n, slopes, work.residual, work.normal, work.gradient)
+            call_products(
+                work.kernels[EQUATIONS], slopes, work.jacobian.shape[1], flat_from(work.residual, 0, 0), n,
+                theta.size, flat_from(work.normal, 0, 0), flat_from(work.gradient, 0, 0)
+            )  # fmt: skip
     return total
 
 
@@ -91,35 +117,38 @@ def linearise(
 def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work) -> None:
     """Set the normal equations at `theta` of each group alone, without pulls, in `work.group_normal`."""
     constants = theta.size
-    work.group_normal[:, :constants, :constants] = 0.0
-    work.group_gradient[:, :constants] = 0.0
+    for group in range(rows.groups):
+        for p in range(constants):
+            work.group_gradient[group, p] = 0.0
+            for q in range(p + 1):
+                work.group_normal[group, p * CONSTANT_LIMIT + q] = 0.0
     set_constants(theta, work)
-    slopes = work.gathered if rows.summed else work.jacobian
     group = 0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
-        observe(program, rows, chunk, 0, end - start, work)
-        weigh_chunk(rows, chunk, -1, work)
+        observe(program, rows, chunk, FIRST, end - start, work)
+        weigh_chunk(rows, chunk, NO_GROUP, work)
         differentiate(program, rows, chunk, work)
         first = 0
         while first < end - start:
             while rows.group_start[group + 1] <= start + first:
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
-            add_normal_equations(
-                constants, first, last, slopes, work.residual,
-                work.group_normal[group], work.group_gradient[group]
+            call_products(
+                work.kernels[EQUATIONS], slopes_from(rows, first, work), work.jacobian.shape[1],
+                flat_from(work.residual, 0, first), last - first, constants,
+                flat_from(work.group_normal, group, 0), flat_from(work.group_gradient, group, 0)
             )  # fmt: skip
             first = last
 
 
 @compiled
-def factorise(constants: int, damping: float, fixed: np.ndarray, work: Work) -> bool:
+def factorise(constants: int, damping: float, work: Work) -> bool:
     """Compute the Cholesky factor of N + damping diag N in `work.system`; False if there is none.
 
-    fixed : bool (n_constants,), unknowns that keep their value.
+    Unknowns where `work.fixed` is 1 keep their value.
     """
-    system = work.system
+    system, fixed = work.system, work.fixed
     for p in range(constants):
         for q in range(p + 1):
             total = 0.0 if fixed[p] or fixed[q] else work.normal[p, q]
@@ -137,11 +166,11 @@ def factorise(constants: int, damping: float, fixed: np.ndarray, work: Work) -> 
 
 
 @compiled
-def substitute_back(constants: int, fixed: np.ndarray, work: Work) -> None:
-    """Compute `work.step` from the factor in `work.system` and the gradient, zero for `fixed` unknowns."""
+def substitute_back(constants: int, work: Work) -> None:
+    """Compute `work.step` from the factor in `work.system` and the gradient, zero for fixed unknowns."""
     system, step = work.system, work.step
     for p in range(constants):
-        step[p] = 0.0 if fixed[p] else -work.gradient[p]
+        step[p] = 0.0 if work.fixed[p] else -work.gradient[p]
         for k in range(p):
             step[p] -= system[p, k] * step[k]
         step[p] /= system[p, p]
@@ -152,23 +181,40 @@ def substitute_back(constants: int, fixed: np.ndarray, work: Work) -> None:
 
 
 @compiled
-def move(theta: np.ndarray, damping: float, work: Work, trial: np.ndarray) -> bool:
-    """Take a damped step from `theta` to `trial`; constants that push against a bound stay there.
+def move(theta: np.ndarray, damping: float, work: Work) -> bool:
+    """Take a damped step from `theta` to `work.trial`; constants that push against a bound stay there.
 
     False if the normal equations have no factor.
     """
     constants = theta.size
     lower, upper = work.lower, work.upper
-    fixed = np.zeros(constants, np.bool_)
     for p in range(constants):
         outward = work.gradient[p]
-        fixed[p] = (theta[p] <= lower[p] and outward >= 0.0) or (theta[p] >= upper[p] and outward <= 0.0)
-    if not factorise(constants, damping, fixed, work):
+        work.fixed[p] = (theta[p] <= lower[p] and outward >= 0.0) or (theta[p] >= upper[p] and outward <= 0.0)
+    if not factorise(constants, damping, work):
         return False
-    substitute_back(constants, fixed, work)
+    substitute_back(constants, work)
     for p in range(constants):
-        trial[p] = min(max(theta[p] + work.step[p], lower[p]), upper[p])
+        work.trial[p] = min(max(theta[p] + work.step[p], lower[p]), upper[p])
     return True
+
+
+@compiled
+def keep_equations(constants: int, work: Work) -> None:
+    """Copy the normal equations to `work.kept_normal` and `work.kept_gradient`."""
+    for p in range(constants):
+        work.kept_gradient[p] = work.gradient[p]
+        for q in range(p + 1):
+            work.kept_normal[p, q] = work.normal[p, q]
+
+
+@compiled
+def restore_equations(constants: int, work: Work) -> None:
+    """Copy the kept normal equations back."""
+    for p in range(constants):
+        work.gradient[p] = work.kept_gradient[p]
+        for q in range(p + 1):
+            work.normal[p, q] = work.kept_normal[p, q]
 
 
 @compiled
@@ -187,32 +233,37 @@ def fit_constants(
     equations at the final `theta` are left in `work`.
     """
     constants = theta.size
-    best = linearise(program, theta, rows, skip, math.inf, work)
-    if constants == 0 or not best < math.inf:
-        return best
+    trial = work.trial[:constants]
+    best = math.inf
+    loss = math.inf
     damping = FIRST_DAMPING
-    loss: float = work.loss[0]
-    trial = theta.copy()
-    normal = work.normal[:constants, :constants].copy()
-    gradient = work.gradient[:constants].copy()
-    for _ in range(steps):
+    # The first pass only linearises, so that the code of a linearisation is compiled once.
+    for step in range(steps + 1):
+        if step and rows.stop[0]:
+            break
         now = math.inf
-        if move(theta, damping, work, trial):
+        if step == 0:
+            for p in range(constants):
+                trial[p] = theta[p]
+        if step == 0 or move(theta, damping, work):
             now = linearise(program, trial, rows, skip, best, work)
+        if step == 0 and (constants == 0 or not now < math.inf):
+            return now
         if now < best:
             gain = best - now
-            theta[:] = trial
+            for p in range(constants):
+                theta[p] = trial[p]
             best = now
             loss = work.loss[0]
-            normal[:, :] = work.normal[:constants, :constants]
-            gradient[:] = work.gradient[:constants]
+            keep_equations(constants, work)
+            if step == 0:
+                continue
             damping = max(damping * 0.1, LEAST_DAMPING)
             if gain <= least_gain * best:
                 break
         else:
             # The refused trial has overwritten the equations of the constants that stay.
-            work.normal[:constants, :constants] = normal
-            work.gradient[:constants] = gradient
+            restore_equations(constants, work)
             damping *= 10.0
             if damping > MOST_DAMPING:
                 break
@@ -225,12 +276,14 @@ def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, w
     set_constants(theta, work)
     begin, end = rows.group_start[group], rows.group_start[group + 1]
     total = 0.0
-    chunk = np.searchsorted(rows.chunk_start, begin, side="right") - 1
-    while chunk < rows.chunk_start.size - 1 and rows.chunk_start[chunk] < end:
+    chunk = 0
+    while rows.chunk_start[chunk + 1] <= begin:
+        chunk += 1
+    while chunk < rows.chunks and rows.chunk_start[chunk] < end:
         start = rows.chunk_start[chunk]
         first, last = max(begin, start) - start, min(end, rows.chunk_start[chunk + 1]) - start
         observe(program, rows, chunk, first, last, work)
-        total += weigh_residuals(rows, start, first, last, work)
+        total += weigh_residuals(rows, start, start + first, start + last, work)
         chunk += 1
     if not total < math.inf:
         return math.inf
@@ -244,17 +297,18 @@ def losses_per_group(
 ) -> None:
     """Fill `cases` (n_groups,) with the mean loss of each group at `theta`."""
     set_constants(theta, work)
-    cases[:] = 0.0
+    for group in range(cases.size):
+        cases[group] = 0.0
     group = 0
-    for chunk in range(rows.chunk_start.size - 1):
+    for chunk in range(rows.chunks):
         start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
-        observe(program, rows, chunk, 0, end - start, work)
+        observe(program, rows, chunk, FIRST, end - start, work)
         first = 0
         while first < end - start:
             while rows.group_start[group + 1] <= start + first:
                 group += 1
             last = min(rows.group_start[group + 1], end) - start
-            cases[group] += weigh_residuals(rows, start, first, last, work)
+            cases[group] += weigh_residuals(rows, start, start + first, start + last, work)
             first = last
     for group in range(cases.size):
         cases[group] /= rows.group_weight[group]
@@ -271,15 +325,14 @@ def held_out_losses(
     `theta`.
     """
     constants = theta.size
-    normal = work.normal[:constants, :constants].copy()
-    gradient = work.gradient[:constants].copy()
-    trial = theta.copy()
+    keep_equations(constants, work)
     linearise_groups(program, theta, rows, work)
     for group in range(cases.size):
         for p in range(constants):
-            work.gradient[p] = gradient[p] - work.group_gradient[group, p]
+            work.gradient[p] = work.kept_gradient[p] - work.group_gradient[group, p]
             for q in range(p + 1):
-                work.normal[p, q] = normal[p, q] - work.group_normal[group, p, q]
-        if not move(theta, HELD_OUT_DAMPING, work, trial):
-            trial[:] = theta
-        cases[group] = group_loss(program, trial, rows, group, work)
+                work.normal[p, q] = work.kept_normal[p, q] - work.group_normal[group, p * CONSTANT_LIMIT + q]
+        if not move(theta, HELD_OUT_DAMPING, work):
+            for p in range(constants):
+                work.trial[p] = theta[p]
+        cases[group] = group_loss(program, work.trial[:constants], rows, group, work)

@@ -37,10 +37,9 @@ from trainlaw.evolve.machine.vector_maths import (
 )
 
 OPERATOR_CODES = {codes}
-_kernel = njit(error_model="numpy", nogil=True, fastmath={{"contract"}}, cache=CACHED)
 
 
-@_kernel
+@njit(error_model="numpy", nogil=True, cache=CACHED)
 def is_binary(code: int) -> bool:
     """Return whether the operator with this code takes two arguments."""
     return {binary}
@@ -69,34 +68,31 @@ def kernels_text() -> str:
 
 def _values_text(codes: dict[str, int]) -> str:
     lines = [
-        "@_kernel",
         "def apply_operator(",
-        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float,",
-        "    begin: int, end: int",
-        ") -> None:",
-        '    """Compute row `target`, `begin` to `end`, from p times row `left` and q times row `right`."""',
-        # Slices are indexed from 0: LLVM does not vectorise a loop with an unknown beginning.
-        "    x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]",
+        "    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray,",
+        "    p: float, q: float, n: int",
+        ") -> float:",
+        '    """Compute `n` values of an operator from p times `x` and q times `y`."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
-        lines.append("        for i in range(out.size):")
+        lines.append("        for i in range(n):")
         lines.append("            a = p * x[i]")
         if row.arity == 2:
             lines.append("            b = q * y[i]")
         lines.append(f"            out[i] = {VECTOR_FORMS.get(name, row.scalar)}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "    return 0.0"]) + "\n"
 
 
 def _partials_text(codes: dict[str, int]) -> str:
-    sources = {"a": "p * arena[left, i]", "b": "q * arena[right, i]", "v": "arena[target, i]"}
+    sources = {"a": "p * x[i]", "b": "q * y[i]", "v": "value[i]"}
     lines = [
-        "@_kernel",
         "def apply_partials(",
-        "    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, n: int,",
-        "    adjoints: np.ndarray, node: int, first: int, second: int, first_live: bool, second_live: bool",
-        ") -> None:",
-        '    """Propagate `n` adjoints of `node` to the nodes `first` and `second` where they are live."""',
+        "    address: int, code: int, x: np.ndarray, y: np.ndarray, value: np.ndarray,",
+        "    p: float, q: float, n: int,",
+        "    adjoint: np.ndarray, first: np.ndarray, second: np.ndarray, first_live: int, second_live: int",
+        ") -> float:",
+        '    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""',
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         partials = [_python(parse_text(text), row) for text in row.partials]
@@ -108,8 +104,8 @@ def _partials_text(codes: dict[str, int]) -> str:
             lines += [
                 f"                {letter} = {form}" for letter, form in sources.items() if letter in used
             ]
-            lines.append(f"                adjoints[{child}, i] = adjoints[node, i] * ({partial})")
-    return "\n".join(lines) + "\n"
+            lines.append(f"                {child}[i] = adjoint[i] * ({partial})")
+    return "\n".join([*lines, "    return 0.0"]) + "\n"
 
 
 def _python(partial: Expression, row: Operator) -> str:

@@ -39,264 +39,257 @@ OPERATOR_CODES = {
     "tanh": 22,
     "step": 23,
 }
-_kernel = njit(error_model="numpy", nogil=True, fastmath={"contract"}, cache=CACHED)
 
 
-@_kernel
+@njit(error_model="numpy", nogil=True, cache=CACHED)
 def is_binary(code: int) -> bool:
     """Return whether the operator with this code takes two arguments."""
     return code == 4 or code == 5 or code == 6 or code == 7 or code == 17 or code == 18 or code == 19
 
 
-@_kernel
 def apply_operator(
-    code: int, arena: np.ndarray, target: int, left: int, right: int, p: float, q: float, begin: int, end: int
-) -> None:
-    """Compute row `target`, `begin` to `end`, from p times row `left` and q times row `right`."""
-    x, y, out = arena[left, begin:end], arena[right, begin:end], arena[target, begin:end]
+    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray, p: float, q: float, n: int
+) -> float:
+    """Compute `n` values of an operator from p times `x` and q times `y`."""
     if code == 4:  # add
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = a + b
     elif code == 5:  # sub
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = a - b
     elif code == 6:  # mul
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = a * b
     elif code == 7:  # div
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = a / b
     elif code == 8:  # neg
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = -a
     elif code == 9:  # abs
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = math.fabs(a)
     elif code == 10:  # inv
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = 1.0 / a
     elif code == 11:  # sqrt
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = math.sqrt(a)
     elif code == 12:  # cbrt
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = cube_root(a)
     elif code == 13:  # square
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = a * a
     elif code == 14:  # cube
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = a * a * a
     elif code == 15:  # exp
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = exponential(a)
     elif code == 16:  # log
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = logarithm(a)
     elif code == 17:  # pow
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = power(a, b)
     elif code == 18:  # min
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = smaller(a, b)
     elif code == 19:  # max
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             b = q * y[i]
             out[i] = larger(a, b)
     elif code == 20:  # sin
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = sine(a)
     elif code == 21:  # cos
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = cosine(a)
     elif code == 22:  # tanh
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = hyperbolic_tangent(a)
     elif code == 23:  # step
-        for i in range(out.size):
+        for i in range(n):
             a = p * x[i]
             out[i] = 0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5
+    return 0.0
 
 
-@_kernel
 def apply_partials(
+    address: int,
     code: int,
-    arena: np.ndarray,
-    target: int,
-    left: int,
-    right: int,
+    x: np.ndarray,
+    y: np.ndarray,
+    value: np.ndarray,
     p: float,
     q: float,
     n: int,
-    adjoints: np.ndarray,
-    node: int,
-    first: int,
-    second: int,
-    first_live: bool,
-    second_live: bool,
-) -> None:
-    """Propagate `n` adjoints of `node` to the nodes `first` and `second` where they are live."""
+    adjoint: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    first_live: int,
+    second_live: int,
+) -> float:
+    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""
     if code == 4:  # add
         if first_live:
             for i in range(n):
-                adjoints[first, i] = adjoints[node, i] * (1.0)
+                first[i] = adjoint[i] * (1.0)
         if second_live:
             for i in range(n):
-                adjoints[second, i] = adjoints[node, i] * (1.0)
+                second[i] = adjoint[i] * (1.0)
     elif code == 5:  # sub
         if first_live:
             for i in range(n):
-                adjoints[first, i] = adjoints[node, i] * (1.0)
+                first[i] = adjoint[i] * (1.0)
         if second_live:
             for i in range(n):
-                adjoints[second, i] = adjoints[node, i] * (-1.0)
+                second[i] = adjoint[i] * (-1.0)
     elif code == 6:  # mul
         if first_live:
             for i in range(n):
-                b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * (b)
+                b = q * y[i]
+                first[i] = adjoint[i] * (b)
         if second_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[second, i] = adjoints[node, i] * (a)
+                a = p * x[i]
+                second[i] = adjoint[i] * (a)
     elif code == 7:  # div
         if first_live:
             for i in range(n):
-                b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * (1.0 / b)
+                b = q * y[i]
+                first[i] = adjoint[i] * (1.0 / b)
         if second_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * ((-a) / (b * b))
+                a = p * x[i]
+                b = q * y[i]
+                second[i] = adjoint[i] * ((-a) / (b * b))
     elif code == 8:  # neg
         if first_live:
             for i in range(n):
-                adjoints[first, i] = adjoints[node, i] * (-1.0)
+                first[i] = adjoint[i] * (-1.0)
     elif code == 9:  # abs
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (
+                a = p * x[i]
+                first[i] = adjoint[i] * (
                     (2.0 * (0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5)) - 1.0
                 )
     elif code == 10:  # inv
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (-(1.0 / (a * a)))
+                a = p * x[i]
+                first[i] = adjoint[i] * (-(1.0 / (a * a)))
     elif code == 11:  # sqrt
         if first_live:
             for i in range(n):
-                v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * (0.5 / v)
+                v = value[i]
+                first[i] = adjoint[i] * (0.5 / v)
     elif code == 12:  # cbrt
         if first_live:
             for i in range(n):
-                v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * (1.0 / (3.0 * (v * v)))
+                v = value[i]
+                first[i] = adjoint[i] * (1.0 / (3.0 * (v * v)))
     elif code == 13:  # square
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (2.0 * a)
+                a = p * x[i]
+                first[i] = adjoint[i] * (2.0 * a)
     elif code == 14:  # cube
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (3.0 * (a * a))
+                a = p * x[i]
+                first[i] = adjoint[i] * (3.0 * (a * a))
     elif code == 15:  # exp
         if first_live:
             for i in range(n):
-                v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * (v)
+                v = value[i]
+                first[i] = adjoint[i] * (v)
     elif code == 16:  # log
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (1.0 / a)
+                a = p * x[i]
+                first[i] = adjoint[i] * (1.0 / a)
     elif code == 17:  # pow
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * (b * (power(a, (b - 1.0))))
+                a = p * x[i]
+                b = q * y[i]
+                first[i] = adjoint[i] * (b * (power(a, (b - 1.0))))
         if second_live:
             for i in range(n):
-                a = p * arena[left, i]
-                v = arena[target, i]
-                adjoints[second, i] = adjoints[node, i] * (v * (logarithm(a)))
+                a = p * x[i]
+                v = value[i]
+                second[i] = adjoint[i] * (v * (logarithm(a)))
     elif code == 18:  # min
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * (
-                    0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5
-                )
+                a = p * x[i]
+                b = q * y[i]
+                first[i] = adjoint[i] * (0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5)
         if second_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * (
+                a = p * x[i]
+                b = q * y[i]
+                second[i] = adjoint[i] * (
                     0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5
                 )
     elif code == 19:  # max
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[first, i] = adjoints[node, i] * (
-                    0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5
-                )
+                a = p * x[i]
+                b = q * y[i]
+                first[i] = adjoint[i] * (0.5 * (math.copysign(1.0, (a - b)) + 1.0) if (a - b) != 0.0 else 0.5)
         if second_live:
             for i in range(n):
-                a = p * arena[left, i]
-                b = q * arena[right, i]
-                adjoints[second, i] = adjoints[node, i] * (
+                a = p * x[i]
+                b = q * y[i]
+                second[i] = adjoint[i] * (
                     0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5
                 )
     elif code == 20:  # sin
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (cosine(a))
+                a = p * x[i]
+                first[i] = adjoint[i] * (cosine(a))
     elif code == 21:  # cos
         if first_live:
             for i in range(n):
-                a = p * arena[left, i]
-                adjoints[first, i] = adjoints[node, i] * (-(sine(a)))
+                a = p * x[i]
+                first[i] = adjoint[i] * (-(sine(a)))
     elif code == 22:  # tanh
         if first_live:
             for i in range(n):
-                v = arena[target, i]
-                adjoints[first, i] = adjoints[node, i] * (1.0 - (v * v))
+                v = value[i]
+                first[i] = adjoint[i] * (1.0 - (v * v))
     elif code == 23:  # step
         if first_live:
             for i in range(n):
-                adjoints[first, i] = adjoints[node, i] * (0.0)
+                first[i] = adjoint[i] * (0.0)
+    return 0.0

@@ -120,8 +120,8 @@ def logarithm(x: float) -> float:
 
 
 @inline_maths
-def _circular(x: float, quarter_turns: int) -> float:
-    """Return the sine of `x` plus some quarter turns."""
+def _circular(x: float, quarter_turns: float) -> float:
+    """Return the sine of `x` plus a whole number of quarter turns; not an int, or numba compiles it twice."""
     shifted = x * TWO_OVER_PI + ROUNDER
     k = shifted - ROUNDER
     r = x - k * HALF_PI_1
@@ -141,7 +141,7 @@ def _circular(x: float, quarter_turns: int) -> float:
     cosine_part = -1.38888888888741095749e-03 + z * cosine_part
     cosine_part = 4.16666666666666019037e-02 + z * cosine_part
     cosine_value = 1.0 - (0.5 * z - z * z * cosine_part)
-    quadrant = bits_of(shifted) + quarter_turns
+    quadrant = bits_of(shifted) + int(quarter_turns)
     value = cosine_value if (quadrant & 1) == 1 else sine_value
     value = -value if (quadrant & 2) == 2 else value
     # The reduction is exact only up to here; larger angles have no use in a formula, so they are invalid.
@@ -151,13 +151,13 @@ def _circular(x: float, quarter_turns: int) -> float:
 @inline_maths
 def sine(x: float) -> float:
     """Return the sine of `x` radians; nan from 1e6 radians."""
-    return _circular(x, 0)
+    return _circular(x, 0.0)
 
 
 @inline_maths
 def cosine(x: float) -> float:
     """Return the cosine of `x` radians; nan from 1e6 radians."""
-    return _circular(x, 1)
+    return _circular(x, 1.0)
 
 
 @inline_maths

@@ -166,7 +166,11 @@ def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -
     copies = [tree for tree in trees for _ in range(groups)]
     skip = np.tile(np.arange(groups), len(trees))
     refitted = problem.fit(copies, steps, start=False, skip=skip)
-    losses = [tree.cases[group] for tree, group in zip(refitted, skip.tolist(), strict=True)]
+    losses = [
+        # What was not reached in time keeps the loss with all groups.
+        found.cases[group] if found is not tree else tree.loss
+        for found, tree, group in zip(refitted, copies, skip.tolist(), strict=True)
+    ]
     return list(np.array(losses).reshape(len(trees), groups))
 
 

@@ -94,11 +94,12 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
 
 def advance(island: Island, problem: Problem, generations: int, seconds: float = math.inf) -> Island:
     """Advance the island in place by some generations, fewer if its share of the budget ends; return it."""
-    began = time.monotonic()
-    for _ in range(generations):
-        if is_spent(island, problem) or time.monotonic() - began >= seconds:
-            break
-        step(island, problem)
+    end = time.monotonic() + seconds
+    with problem.machine.until(end):
+        for _ in range(generations):
+            if is_spent(island, problem) or time.monotonic() >= end:
+                break
+            step(island, problem)
     return island
 
 
@@ -209,6 +210,8 @@ def _fits(tree: Individual, problem: Problem) -> bool:
 
 def _received(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """Return the fitted trees, pruned and scored, and archive the best."""
+    # Those that were not reached in time have no cases.
+    fitted = [tree for tree in fitted if tree.cases is not None]
     island.evaluations += len(fitted)
     tidy = []
     for full in fitted:

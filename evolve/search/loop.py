@@ -9,6 +9,10 @@ from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, 
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.variation import Individual
 
+# Largest share of a time limit that is kept for finishing what the search found.
+MOST_SPARE = 0.4
+# Polishing the constants of a formula and checking its values take as long as this many fits.
+POLISH_FITS = 10
 # Advances islands by some generations, for at most some seconds: here, or in other processes.
 AdvanceAll = Callable[[list[Island], int, float], list[Island]]
 
@@ -106,8 +110,12 @@ def run(
     on_progress: Callable[[Progress], None] | None = None,
     save: Callable[[SearchState], None] | None = None,
     advance_all: AdvanceAll | None = None,
+    *,
+    began: float | None = None,
 ) -> SearchState:
     """Advance `state` in place until the budget is spent or the user interrupts, and return it.
+
+    began : the time of `time.monotonic` from which the time limit counts, by default now.
 
     advance_all : how islands advance by a migration interval, by default in this process; the result does not
     depend on it. save : called every `checkpoint_seconds` and at the end.
@@ -116,12 +124,12 @@ def run(
     together = advance_all or _advance_here(problem)
     several = settings.islands > 1
     stride = settings.migration_interval if several else 1
-    began = time.monotonic() - state.seconds
+    began = (time.monotonic() if began is None else began) - state.seconds
+    state.seconds = time.monotonic() - began
     saved = time.monotonic()
     try:
         while not _is_spent(state, problem):
-            left = math.inf if settings.limit_seconds is None else settings.limit_seconds - state.seconds
-            state.islands = together(state.islands, stride, left)
+            state.islands = together(state.islands, stride, search_seconds(state, problem) - state.seconds)
             if several:
                 migrate(state.islands)
             state.seconds = time.monotonic() - began
@@ -147,9 +155,26 @@ def _advance_here(problem: Problem) -> AdvanceAll:
     return together
 
 
-def _is_spent(state: SearchState, problem: Problem) -> bool:
+def search_seconds(state: SearchState | None, problem: Problem) -> float:
+    """Return the seconds after which the search must end, so that its formulas are finished in time.
+
+    state : None before the first generation.
+    """
     limit = problem.settings.limit_seconds
-    late = limit is not None and state.seconds >= limit
+    if limit is None:
+        return math.inf
+    spare = MOST_SPARE * limit
+    if state is not None and state.evaluations:
+        finished = len({id(tree) for measure in ("score", "loss") for tree in state.front(measure)})
+        cases = problem.case_count + sum(rows.groups for rows in problem.further_rows)
+        # A polished formula takes several fits, and a refit without each case about one.
+        fits = finished * (POLISH_FITS + cases)
+        spare = min(spare, fits * state.seconds / state.evaluations)
+    return limit - spare
+
+
+def _is_spent(state: SearchState, problem: Problem) -> bool:
+    late = state.seconds >= search_seconds(state, problem)
     return late or all(is_spent(island, problem) for island in state.islands)
 
 

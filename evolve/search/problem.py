@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats
+from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, subtree_ends
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
+from trainlaw.evolve.machine.arrays import GROUP_LIMIT, HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
 from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
@@ -39,11 +40,12 @@ class Structure:
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if self.template and not _follows(tree, self.template):
+        if self.required and not self.required <= {node.feature for node in tree}:
             return False
-        if self.required and not self.required <= {node.feature for node in tree if node.arity == 0}:
+        ends = subtree_ends(tree) if self.template else []
+        if self.template and not _follows(tree, self.template, ends):
             return False
-        if self.brackets and repeats(tree, self.brackets):
+        if self.brackets and repeats(tree, self.brackets, ends):
             return False
         return all(_nests_at_most(tree, *limit) for limit in self.nesting)
 
@@ -114,14 +116,14 @@ def _is_hole(node: Node) -> bool:
     return node.token < 0
 
 
-def _follows(tree: Sequence[Node], template: Sequence[Node]) -> bool:
-    """Return whether the tree equals the template outside the holes."""
+def _follows(tree: Sequence[Node], template: Sequence[Node], ends: Sequence[int]) -> bool:
+    """Return whether the tree equals the template outside the holes; ends : of its subtrees."""
     position = 0
     for node in template:
         if position >= len(tree) or tree[position].ret is not node.ret:
             return False
         if _is_hole(node):
-            position = subtree_end(tree, position)
+            position = ends[position]
         elif tree[position].token != node.token:
             return False
         else:
@@ -149,11 +151,13 @@ def _nests_at_most(tree: Sequence[Node], outer: str, inner: str, most: int) -> b
 
 
 # Groups beyond this number share a case with others, so that there are few cases and blocks.
-MOST_CASES = 32
+MOST_CASES = GROUP_LIMIT
 # Without groups, rows are assigned to this many cases at random.
 DEALT_CASES = 10
 # Levels of all grouped constants together; each is a constant of a fit, of which the machine holds 64.
 MOST_LEVELS = 36
+# Numbers of a table that is not copied for the problem, only for the machine.
+LARGE_TABLE = 2**22
 # Relative error below which the absolute percentage loss is quadratic: a fit needs a smooth minimum.
 PERCENTAGE_WIDTH = 0.02
 # Per loss: whether of logarithms, and the robust form of the machine.
@@ -245,7 +249,8 @@ class Problem:
             known = (result.losses.tolist(), result.cases, untidy(programs, result.theta).tolist())
             for tree, loss, cases, to_prune in zip(found, *known, strict=True):
                 tree.loss, tree.cases, tree.untidy = loss, cases, to_prune
-            return found
+            # What was not reached in time stays as it is.
+            return [old if math.isnan(new.loss) else new for old, new in zip(trees, found, strict=True)]
 
         return fitted
 
@@ -273,7 +278,8 @@ def make_problem(
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
     levels, level_columns = _levels(settings, labels, X.shape[0])
-    columns = np.ascontiguousarray(np.vstack([X.T, level_columns]))
+    # Columns of a small table are faster to read than the caller's rows; of a large one a copy is too much.
+    columns = np.vstack([X.T, level_columns]) if levels or X.size < LARGE_TABLE else X.T
     weight = np.ones_like(y) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
@@ -282,7 +288,7 @@ def make_problem(
     if sums is not None:
         sums = sums.of(used)
     else:
-        columns = np.ascontiguousarray(columns[:, used])
+        columns = columns if used.size == columns.shape[1] else np.ascontiguousarray(columns[:, used])
         columns, y, divisions, weight = _merged(
             columns, y, divisions, weight, always=sample_weight is not None
         )
@@ -351,23 +357,29 @@ def _merged(
     fixed order that depends only on their contents. Without weights (`always`) and without equal rows,
     everything is returned as it is.
     """
-    # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
-    table = np.vstack([columns, y, divisions]) + 0.0
-    _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    keys = _hashes([*columns, y, *divisions])
+    _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
+    same = (np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions))
+    if first.size < y.size and not all(same):
+        # Different rows share a hash: those that are equal are found by sorting.
+        table = np.vstack([columns, y, divisions]) + 0.0
+        _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
     if not always and first.size == y.size:
         return columns, y, divisions, weight
-    order = np.argsort(_hashes(table[:, first]))
+    order = np.argsort(keys[first])
     first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
     summed = np.bincount(owner, weights=weight).astype(np.float64)
     return np.ascontiguousarray(columns[:, first]), y[first], divisions[:, first], summed
 
 
-def _hashes(table: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each column: an order by hashes is free of any trend in the data."""
-    keys = np.zeros(table.shape[1], np.uint64)
-    for row in table:
+def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row (n_rows,): an order by hashes is free of any trend in the data."""
+    keys = np.zeros(columns[0].size, np.uint64)
+    for column in columns:
+        # Adding 0.0 turns -0.0 into 0.0, which is equal but has other bits.
         # Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, 6.4).
-        keys = (keys ^ row.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= (column + 0.0).view(np.uint64)
+        keys *= np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys
 

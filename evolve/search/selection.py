@@ -33,21 +33,22 @@ def _filter(  # noqa: PLR0917
 def _lexicase(cases: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray) -> np.ndarray:
     """Return the survivor of each draw (n_draws,): one case after another, in its order, filters."""
     individuals, amount = cases.shape
-    everyone = np.arange(individuals)
-    # Draws that begin with the same two cases share the survivors of both, which are kept here.
+    # Draws that begin with the same two cases share the survivors of both, which are kept here; 0 for none.
     pairs = np.empty((amount, amount, individuals), np.int64)
-    sizes = np.full((amount, amount), -1)
-    first = np.empty(individuals, np.int64)
-    alive = np.empty(individuals, np.int64)
+    sizes = np.zeros((amount, amount), np.int64)
+    everyone, first, alive = np.empty((3, individuals), np.int64)
+    for i in range(individuals):
+        everyone[i] = i
     chosen = np.zeros(orders.shape[0], np.int64)
     for draw in range(orders.shape[0]):
         order = orders[draw]
         a, b = order[0], order[min(1, amount - 1)]
-        if sizes[a, b] < 0:
+        if sizes[a, b] == 0:
             count = _filter(cases, a, tolerance[a], everyone, individuals, first)
             sizes[a, b] = _filter(cases, b, tolerance[b], first, count, pairs[a, b])
         count = sizes[a, b]
-        alive[:count] = pairs[a, b, :count]
+        for i in range(count):
+            alive[i] = pairs[a, b, i]
         for place in range(2, amount):
             if count <= 1:
                 break

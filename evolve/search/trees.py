@@ -28,7 +28,7 @@ from trainlaw.formulas import (
 )
 
 _ADD, _MUL = OPERATOR_CODES["add"], OPERATOR_CODES["mul"]
-_UNORDERED = np.array([OPERATOR_CODES[name] for name in ("add", "mul", "max", "min")])
+_UNORDERED = np.array([False] * 4 + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 # Complexity of each code, as counted for expressions; a weighted leaf is a constant times a variable.
 _COSTS = np.array([1, 1, 2 + OPERATORS["mul"].cost, 1] + [row.cost for row in OPERATORS.values()])
 _TWO_SIDED = np.array([False] * 4 + [row.arity == 2 for row in OPERATORS.values()])
@@ -120,14 +120,16 @@ def _mix(key: np.uint64) -> np.uint64:
 
 
 @njit(cache=CACHED, nogil=True)
-def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray) -> np.ndarray:
-    """Return a hash per program, computed from the leaves to the root on a stack."""
-    keys = np.zeros(offsets.size - 1, np.uint64)
-    stack = np.zeros(NODE_LIMIT, np.uint64)
-    # The contribution of this subtree to a sum (product, extremum) of the same operator, which adds up the
-    # contributions: so (a + b) + c equals a + (b + c).
-    spread = np.zeros(NODE_LIMIT, np.uint64)
-    kind = np.zeros(NODE_LIMIT, np.int64)
+def _structure_keys(
+    tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarray, scratch: np.ndarray, keys: np.ndarray
+) -> None:
+    """Set `keys` to a hash per program, computed from the leaves to the root on a stack.
+
+    unordered : per code, whether the order of its arguments does not matter. scratch : uint64 (3, nodes).
+    """
+    # Second row: the contribution of a subtree to a sum (product, extremum) of the same operator, which adds
+    # up the contributions: so (a + b) + c equals a + (b + c). Third row: the operator.
+    stack, spread, kind = scratch[0], scratch[1], scratch[2]
     for program in range(keys.size):
         depth = 0
         for k in range(offsets[program + 1] - 1, offsets[program] - 1, -1):
@@ -143,25 +145,27 @@ def _structure_keys(tokens: np.ndarray, offsets: np.ndarray, unordered: np.ndarr
             else:
                 a, b = depth - 1, depth - 2
                 depth -= 2
-                if np.any(unordered == code):
-                    gathered = spread[a] if kind[a] == code else _mix(stack[a])
-                    gathered += spread[b] if kind[b] == code else _mix(stack[b])
+                if unordered[code]:
+                    own = np.uint64(code)
+                    gathered = spread[a] if kind[a] == own else _mix(stack[a])
+                    gathered += spread[b] if kind[b] == own else _mix(stack[b])
                     key = _mix(gathered + np.uint64(code * 104729))
                 else:
                     key = _mix(_mix(stack[a]) * np.uint64(3) + stack[b] + np.uint64(code * 104729))
                     gathered = _mix(key)
             stack[depth] = key
             spread[depth] = gathered
-            kind[depth] = code
+            kind[depth] = np.uint64(code)
             depth += 1
         keys[program] = stack[0]
-    return keys
 
 
 def structure_keys(trees: Sequence[Individual]) -> NDArray[np.uint64]:
     """Return a hash of each tree's structure: constants and the order in sums and products do not matter."""
     tokens, sizes = _tokens(trees)
-    return _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED)
+    keys, scratch = np.zeros(sizes.size, np.uint64), np.zeros((3, NODE_LIMIT), np.uint64)
+    _structure_keys(tokens, np.concatenate([[0], np.cumsum(sizes)]), _UNORDERED, scratch, keys)
+    return keys
 
 
 def complexities(trees: Sequence[Individual], affine: bool) -> NDArray[np.int64]:

@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.evolve.machine import arrays
-from trainlaw.evolve.machine.arrays import BLOCK_ROWS, CONSTANT_LIMIT, LANES, NODE_LIMIT, make_rows
+from trainlaw.evolve.machine.arrays import (
+    BLOCK_ROWS,
+    CONSTANT_LIMIT,
+    GROUP_LIMIT,
+    LANES,
+    NODE_LIMIT,
+    VALUE_BLOCK_ROWS,
+    make_rows,
+)
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import InputError, RowSums
 
@@ -17,7 +25,7 @@ def test_observations_are_sorted_by_group_and_keep_their_order_within():
     group = np.array([1, 0, 1, 0])
     rows = rows_of(np.arange(4.0)[None, :], np.arange(4.0), group)
     assert rows.target.tolist() == [1.0, 3.0, 0.0, 2.0]
-    assert rows.columns[0].tolist() == [1.0, 3.0, 0.0, 2.0]
+    assert rows.columns[0, :4].tolist() == [1.0, 3.0, 0.0, 2.0]
     assert rows.group_start.tolist() == [0, 2, 4]
 
 
@@ -37,18 +45,17 @@ def test_the_target_of_a_logarithmic_loss_is_a_logarithm():
 def test_blocks_hold_every_row_once_and_ones_beyond(count):
     columns = np.arange(2.0 * count).reshape(2, count) + 2.0
     rows = rows_of(columns, np.ones(count), np.zeros(count, np.int64))
-    assert rows.block_size.sum() == count
-    assert rows.table.shape[1] % LANES == 0
-    blocks = rows.table.reshape(rows.block_size.size, 2, -1)
-    cut = [block[:, :size] for block, size in zip(blocks, rows.block_size, strict=True)]
-    np.testing.assert_array_equal(np.hstack(cut), columns)
-    assert all(np.all(block[:, size:] == 1.0) for block, size in zip(blocks, rows.block_size, strict=True))
+    assert rows.block_start.tolist() == [*range(0, count, BLOCK_ROWS), count]
+    assert rows.stride % LANES == 0
+    assert count <= rows.stride < count + LANES
+    np.testing.assert_array_equal(rows.columns[:, :count], columns)
+    assert np.all(rows.columns[:, count:] == 1.0)
 
 
 def summed_by_entries(rows, values):
     """Sums of `values`, of the rows in the order of the blocks, computed from the entries."""
     found = np.zeros(rows.target.size)
-    starts = np.concatenate([[0], np.cumsum(rows.block_size)])
+    starts = rows.block_start
     for chunk in range(rows.chunk_start.size - 1):
         for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
             entries = slice(rows.entry_start[block], rows.entry_start[block + 1])
@@ -80,7 +87,7 @@ def test_chunks_of_sums_never_cross_a_group():
     assert rows.chunk_start.tolist() == [0, BLOCK_ROWS, count, count + BLOCK_ROWS, 2 * count]
     assert set(rows.group_start) <= set(rows.chunk_start)
     # Each chunk has each of the 50 rows once.
-    assert rows.block_size.tolist() == [50, 7, 50, 7]
+    assert np.diff(rows.block_start).tolist() == [50, 7, 50, 7]
 
 
 def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):
@@ -88,7 +95,14 @@ def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):
     assert CONSTANT_LIMIT >= SearchSettings(max_constants=60).max_constants + 2
     with pytest.raises(InputError):
         SearchSettings(max_nodes=201)
-    work = arrays.make_work(np.full((3, 16), 7.0), 2)
-    assert work.arena.shape == (3 + 1 + NODE_LIMIT, 16)
-    assert np.all(work.arena[:3] == 7.0) and np.all(work.arena[3] == 1.0)
-    assert work.group_normal.shape == (2, CONSTANT_LIMIT, CONSTANT_LIMIT)
+    work = arrays.make_work([5, 6])[0]
+    assert work.arena.shape == (1 + NODE_LIMIT, VALUE_BLOCK_ROWS)
+    assert np.all(work.arena[0] == 1.0)
+    assert work.group_normal.shape == (GROUP_LIMIT, CONSTANT_LIMIT**2)
+    assert work.kernels[:2].tolist() == [5, 6]
+
+
+def test_more_groups_than_the_scratch_holds_are_refused():
+    group = np.arange(GROUP_LIMIT + 1)
+    with pytest.raises(InputError, match="at most 32 groups of rows, got 33"):
+        rows_of(np.ones((1, group.size)), np.ones(group.size), group)

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 
 def linked(program, theta, rows):
     """Scratch with a program whose first chunk is evaluated and weighted."""
-    work = arrays.make_work(rows.table, rows.group_weight.size)
-    evaluation.link(program, rows.levels, work)
+    work = arrays.make_work(())[0]
+    evaluation.link(program, program.size, rows.levels, work)
     evaluation.set_constants(theta, work)
     evaluation.observe(program, rows, 0, 0, rows.chunk_start[1], work)
     return work

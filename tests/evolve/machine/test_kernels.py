@@ -43,10 +43,10 @@ def test_adjoints_are_the_exact_derivatives(name, interpreted):
     generator = np.random.default_rng(5)
     arity = OPERATORS[name].arity
     a, b = generator.uniform(0.5, 2.0, (2, 40))
-    arena, adjoints = np.vstack([a, b, np.zeros(40)]), np.ones((3, 40))
+    value, adjoints = np.zeros(40), np.ones((3, 40))
     code = operator_codes()[name]
-    kernels.apply_operator(code, arena, 2, 0, 1, 1.0, 1.0, 0, 40)
-    kernels.apply_partials(code, arena, 2, 0, 1, 1.0, 1.0, 40, adjoints, 0, 1, 2, True, arity == 2)
+    kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, 40)
+    kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, 40, *adjoints, 1, int(arity == 2))
     for letter, found in zip("ab"[:arity], adjoints[1:], strict=False):
         slope = derivative(parse_text(call_text(name)), letter)
         expected, _ = evaluate(slope, {"a": a, "b": b})
@@ -55,21 +55,21 @@ def test_adjoints_are_the_exact_derivatives(name, interpreted):
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if OPERATORS[name].arity == 2])
 def test_the_side_without_constants_gets_no_adjoint(name, interpreted):
-    arena = np.array([[1.5], [0.5], [0.0]])
+    a, b, value = np.array([[1.5], [0.5], [0.0]])
     adjoints = np.array([[1.0], [7.0], [7.0]])
     code = operator_codes()[name]
-    kernels.apply_operator(code, arena, 2, 0, 1, 1.0, 1.0, 0, 1)
-    kernels.apply_partials(code, arena, 2, 0, 1, 1.0, 1.0, 1, adjoints, 0, 1, 2, True, False)
+    kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, 1)
+    kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, 1, *adjoints, 1, 0)
     assert adjoints[2, 0] == 7.0 != adjoints[1, 0]
 
 
 def test_factors_of_leaves_are_applied_where_they_are_read(interpreted):
-    arena = np.array([[2.0, 3.0], [5.0, 7.0], [0.0, 0.0]])
-    kernels.apply_operator(operator_codes()["add"], arena, 2, 0, 1, 10.0, 100.0, 0, 2)
-    assert arena[2].tolist() == [520.0, 730.0]
+    a, b, value = np.array([[2.0, 3.0], [5.0, 7.0], [0.0, 0.0]])
+    kernels.apply_operator(0, operator_codes()["add"], a, b, value, 10.0, 100.0, 2)
+    assert value.tolist() == [520.0, 730.0]
 
 
 def test_only_the_range_asked_for_is_written(interpreted):
-    arena = np.array([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])
-    kernels.apply_operator(operator_codes()["neg"], arena, 1, 0, 0, 1.0, 1.0, 1, 3)
-    assert arena[1].tolist() == [0.0, -2.0, -3.0, 0.0]
+    a, value = np.array([[2.0, 3.0, 4.0], [0.0, 0.0, 0.0]])
+    kernels.apply_operator(0, operator_codes()["neg"], a, a, value, 1.0, 1.0, 2)
+    assert value.tolist() == [-2.0, -3.0, 0.0]

@@ -79,7 +79,8 @@ def test_a_spent_state_stays_as_it_is(small):
 def test_seconds_end_a_search(small):
     problem = small(evaluations=None, limit_seconds=0.2)
     state = run(start_state(problem), problem)
-    assert 0.2 <= state.seconds < 30.0
+    # Up to 40 % of the limit are kept for finishing.
+    assert 0.12 <= state.seconds < 30.0
 
 
 def test_seconds_spent_before_count(small):

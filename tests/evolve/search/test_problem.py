@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -90,14 +91,14 @@ def test_the_order_of_weighted_rows_does_not_matter(made, typed_rows):
     weight = 1.0 + np.arange(120) % 3
     first = made(sample_weight=weight).rows
     second = made(columns[order], y[order], groups=groups[order], sample_weight=weight[order]).rows
-    np.testing.assert_array_equal(first.table, second.table)
+    np.testing.assert_array_equal(first.columns, second.columns)
     np.testing.assert_allclose(first.weight, second.weight)
 
 
 def test_rows_that_differ_stay_apart_even_where_their_hashes_agree(made, monkeypatch):
     weight = 1.0 + np.arange(120) % 3
     expected = made(sample_weight=weight).rows.target
-    monkeypatch.setattr(problem_module, "_hashes", lambda table: np.zeros(table.shape[1], np.uint64))
+    monkeypatch.setattr(problem_module, "_hashes", lambda columns: np.zeros(columns[0].size, np.uint64))
     found = made(sample_weight=weight).rows.target
     assert sorted(found) == sorted(expected)
     assert found.size == 120
@@ -196,9 +197,29 @@ def test_sums_over_many_blocks_are_those_of_numpy(specs):
     y = sums.apply(3.0 * columns[:, 0] + columns[:, 1])
     groups = np.array(["a", "b"] * 5)
     problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups=groups, sums=sums)
-    assert problem.rows.block_size.size > 4
+    assert problem.rows.block_start.size > 5
     tree = problem.fit([from_expression(parse_text("compute_s + memory_s"), problem.grammar)], 50)[0]
     assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-3)
+
+
+def test_what_is_not_reached_in_time_stays_as_it_is(made):
+    problem = made()
+    trees = [from_expression(parse_text(text), problem.grammar) for text in ("compute_s", "memory_s")]
+    with problem.machine.until(time.monotonic()):
+        while not problem.machine.fits_end:
+            time.sleep(0.001)
+        first, second = problem.fit(trees, 20)
+    assert np.isfinite(first.loss) and first is not trees[0]
+    assert second is trees[1]
+    assert all(found is not tree for found, tree in zip(problem.fit(trees, 20), trees, strict=True))
+
+
+def test_a_large_table_is_not_copied_and_gives_the_same_rows(made, monkeypatch, typed_rows):
+    expected = made()
+    monkeypatch.setattr(problem_module, "LARGE_TABLE", 1)
+    found = made()
+    np.testing.assert_array_equal(found.rows.columns, expected.rows.columns)
+    assert np.shares_memory(found.columns, typed_rows[0])
 
 
 def test_a_fit_leaves_the_trees_as_they_were(made):

@@ -1,0 +1,182 @@
+"""Calls of kernels by their address, pointers into arrays, and tuples of arrays as one pointer.
+
+numba copies the code of a compiled function into each function that calls it, and LLVM optimises every copy
+again. A kernel is compiled once, as a function of C, and called through its address. A tuple of many arrays
+would be some hundred arguments of every call. Outside compiled code all of this is plain Python.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import extending as numba_extending
+from numba.core import cgutils as numba_builders
+from numba.core.typing import templates
+from trainlaw.evolve.machine.compiler_cache import CACHED
+
+# Much of numba has no types.
+types: Any = numba.types
+extending: Any = numba_extending
+cgutils: Any = numba_builders
+from_dtype: Any = numba.from_dtype
+_POINTER = types.CPointer(types.float64)
+# What a letter of a kernel's signature stands for: a whole number, a number, an array of numbers.
+_LETTERS = {"i": types.int64, "f": types.float64, "p": _POINTER}
+# What the arrays of packed tuples contain.
+_POINTED = ("f8", "i8", "u1")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that is compiled once and called by its address.
+
+    function : of the address itself, which it does not use, and of whole numbers, numbers and arrays; returns
+    a number. letters : of its arguments, "i", "f" or "p" each. fastmath : flags of LLVM.
+    """
+
+    function: Callable[..., float]
+    letters: str
+    fastmath: frozenset[str]
+
+    @property
+    def call(self) -> Any:
+        """What compiled code calls; plain Python calls its `py_func`."""
+        return _with_python(_call_address, self.function)
+
+    def address(self) -> int:
+        """Return the address of the compiled kernel, which is compiled if need be."""
+        signature = types.float64(*(_LETTERS[letter] for letter in self.letters))
+        made = numba.cfunc(signature, cache=CACHED, error_model="numpy", fastmath=set(self.fastmath))
+        address: Any = made(self.function).address
+        return int(address)
+
+
+def _with_python(definition: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """Return the intrinsic of a definition, with what plain Python does instead as `py_func`."""
+    made: Any = extending.intrinsic(definition)
+    made.py_func = function
+    return made
+
+
+class PackedType(types.Type):  # type: ignore[misc]
+    """The type of a `Packed` tuple in compiled code: fields with their types, in order."""
+
+    def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
+        """Keep the fields; types with the same fields are equal."""
+        self.fields = fields
+        super().__init__(f"Packed({', '.join(f'{name}: {kind}' for name, kind in fields)})")
+
+
+class Packed:
+    """A tuple of arrays and numbers for compiled code, where each array is a pointer.
+
+    >>> Packed(None, [("size", 3)]).words.tolist()
+    [3]
+    """
+
+    def __init__(self, source: object, fields: Iterable[tuple[str, Any]]) -> None:
+        """Pack the fields, which `source` keeps alive."""
+        self.source = source
+        named = tuple(fields)
+        self.words = np.zeros(len(named), np.int64)
+        for place, (_, value) in enumerate(named):
+            if isinstance(value, np.ndarray):
+                self.words[place] = value.ctypes.data
+            elif isinstance(value, float):
+                self.words[place : place + 1].view(np.float64)[0] = value
+            else:
+                self.words[place] = value
+        self.address = self.words.ctypes.data
+        self._numba_type_ = _packed_type(tuple((name, _letter_of(value)) for name, value in named))
+
+
+def _letter_of(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        # A pointer to booleans cannot be read.
+        return "u1" if value.dtype == np.bool_ else value.dtype.str[1:]
+    return "f" if isinstance(value, float) else "i"
+
+
+@lru_cache
+def _packed_type(letters: tuple[tuple[str, str], ...]) -> PackedType:
+    """Return the type with these fields; a pointer is named by what it points to."""
+    kinds: dict[str, Any] = _LETTERS | {kind: types.CPointer(from_dtype(np.dtype(kind))) for kind in _POINTED}
+    return PackedType(tuple((name, kinds[letter]) for name, letter in letters))
+
+
+extending.register_model(PackedType)(extending.models.OpaqueModel)
+
+
+@extending.infer_getattr
+class _PackedFields(templates.AttributeTemplate):
+    key = PackedType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
+        return dict(kind.fields).get(name)
+
+
+@extending.lower_getattr_generic(PackedType)  # type: ignore[untyped-decorator]
+def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    words = builder.bitcast(value, ir.IntType(64).as_pointer())
+    place = [field for field, _ in kind.fields].index(name)
+    word = builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place)]))
+    found = kind.fields[place][1]
+    if isinstance(found, types.CPointer):
+        return builder.inttoptr(word, context.get_value_type(found))
+    return builder.bitcast(word, ir.DoubleType()) if found is types.float64 else word
+
+
+@extending.unbox(PackedType)  # type: ignore[untyped-decorator]
+def _unpacked(kind: Any, value: Any, context: Any) -> Any:
+    address = context.pyapi.object_getattr_string(value, "address")
+    word = context.pyapi.long_as_longlong(address)
+    context.pyapi.decref(address)
+    return extending.NativeValue(context.builder.inttoptr(word, ir.IntType(8).as_pointer()))
+
+
+def _pointer_into(typing_context: Any, array: Any, row: Any, first: Any) -> Any:
+    """Return the address of an element of an array (n, k) or (k,), or behind a pointer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        if isinstance(kind, types.CPointer):
+            return builder.gep(arguments[0], [arguments[2]])
+        found = context.make_array(kind)(context, builder, arguments[0])
+        width = cgutils.unpack_tuple(builder, found.shape, kind.ndim)[-1]
+        place = builder.add(builder.mul(arguments[1], width), arguments[2])
+        return builder.gep(found.data, [place])
+
+    return types.CPointer(array.dtype)(array, types.int64, types.int64), generate
+
+
+def _call_address(typing_context: Any, *arguments: Any) -> Any:
+    """Call the kernel at the first of the arguments with all of them: whole numbers, numbers and pointers."""
+    letters = [
+        _POINTER if isinstance(kind, types.CPointer)
+        else types.float64 if isinstance(kind, types.Float)
+        else types.int64
+        for kind in arguments
+    ]  # fmt: skip
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        values = [
+            context.cast(builder, builder.extract_value(given[0], place), kind, letter)
+            for place, (kind, letter) in enumerate(zip(signature.args[0], letters, strict=True))
+        ]
+        form = ir.FunctionType(ir.DoubleType(), [context.get_value_type(letter) for letter in letters])
+        return builder.call(builder.inttoptr(values[0], form.as_pointer()), values)
+
+    return types.float64(types.StarArgTuple.from_types(arguments)), generate
+
+
+def _numbers_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
+    """Return the numbers of an array (n, k) or (k,) in C order, from place `first` of a row on."""
+    return array.reshape(-1)[row * array.shape[-1] + first :]
+
+
+#: The numbers of an array (n, k) or (k,) in C order, from a row and a place in it on; for a pointer, row 0.
+flat_from: Any = _with_python(_pointer_into, _numbers_from)
