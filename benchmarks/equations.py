@@ -99,7 +99,9 @@ def _wave(random: Random) -> tuple[str, Ranges]:
 
 
 def _inner_product(random: Random) -> tuple[str, Ranges]:
-    form = random.choice(("a * b + c * d + f * g", "a * (b * c + d * f)", "a * b * c + d * f", "a * b - c * d"))
+    form = random.choice(
+        ("a * b + c * d + f * g", "a * (b * c + d * f)", "a * b * c + d * f", "a * b - c * d")
+    )
     return form, _wide(" ".join(name for name in "abcdfg" if name in form))
 
 

@@ -86,14 +86,14 @@ def start_island(problem: Problem, number: int) -> Island:
 
 def _screened_trees(problem: Problem) -> list[Individual]:
     """Return the trees that screening found, of those that the settings allow."""
-    found = (
-        nodes_of(expression, problem.grammar.target, problem.grammar) for expression in problem.seeds
-    )
+    found = (nodes_of(expression, problem.grammar.target, problem.grammar) for expression in problem.seeds)
     trees = [Individual(nodes) for nodes in found if nodes]
     return [
         tree
         for tree in trees
-        if len(tree) <= problem.settings.node_limit and problem.structure.accepts(tree) and _fits(tree, problem)
+        if len(tree) <= problem.settings.node_limit
+        and problem.structure.accepts(tree)
+        and _fits(tree, problem)
     ]
 
 

@@ -43,9 +43,7 @@ def best_subsets(
         for _ in range(2, most):
             longer = _extended(left, wanted, [chosen for chosen, _ in longer[:EXTENDED]])
             found += longer[:keep]
-    return [
-        (tuple(int(usable[i]) for i in chosen), max(0.0, 1.0 - gain / total)) for chosen, gain in found
-    ]
+    return [(tuple(int(usable[i]) for i in chosen), max(0.0, 1.0 - gain / total)) for chosen, gain in found]
 
 
 def _without(
@@ -92,9 +90,7 @@ def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: l
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 
 
-def coefficients(
-    columns: NDArray[np.float64], target: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def coefficients(columns: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the least-squares coefficients (n_columns,) of columns (n_columns, n_rows), scaled for accuracy."""
     size = np.sqrt(np.sum(columns**2, axis=1))
     size[size == 0.0] = 1.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.search.library import ONE, Quantity, apply, make_library
+from trainlaw.evolve.search.library import ONE, Quantity, make_library
 from trainlaw.evolve.search.regressions import best_subsets, coefficients
 from trainlaw.evolve.search.separability import View, monomial, simpler_views
 from trainlaw.formulas import Apply, Constant, Expression
@@ -215,7 +215,11 @@ def _fitted(
         fitted = fitted / largest
     expressions = [term.expression for term in terms] + [ONE] * offset
     exact = _assessed(view, how, table, fitted, expressions)
-    near = ROUND[np.argmin(np.abs(np.log(np.abs(fitted[:, None] / ROUND))) + 9.0 * (fitted[:, None] * ROUND < 0), axis=1)]
+    near = ROUND[
+        np.argmin(
+            np.abs(np.log(np.abs(fitted[:, None] / ROUND))) + 9.0 * (fitted[:, None] * ROUND < 0), axis=1
+        )
+    ]
     rounded = _assessed(view, how, table, near, expressions)
     yield exact
     if rounded.loss <= WORSE * exact.loss + 1e-20:
@@ -251,8 +255,12 @@ def _sum(expressions: Sequence[Expression], weights: Sequence[float]) -> Express
     total: Expression | None = None
     for weight, expression in pairs:
         size = abs(weight)
-        term = expression if size == 1.0 else Constant(size) if expression == ONE else Apply(
-            "mul", (Constant(size), expression)
+        term = (
+            expression
+            if size == 1.0
+            else Constant(size)
+            if expression == ONE
+            else Apply("mul", (Constant(size), expression))
         )
         if total is None:
             total = term if weight > 0.0 else Apply("sub", (Constant(0.0), term))

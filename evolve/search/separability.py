@@ -21,8 +21,8 @@ EXPONENTS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0)
 LEAST_RATIO = 1.7
 # A share of the variance that is rounding.
 ROUNDING = 1e-20
-# Standard deviation of the noise of the second pass, in those of the target.
-ADDED_NOISE = 0.005
+# Standard deviations of the noise of each pass, in those of the target.
+ADDED_NOISE = (0.0, 0.005)
 # Columns of a polynomial, rows that are fitted, and features up to which there are tests.
 MOST_COLUMNS = 60
 MOST_ROWS = 800
@@ -42,17 +42,22 @@ class View:
     scale: NDArray[np.float64]
 
 
-def simpler_views(atoms: Sequence[Quantity], y: NDArray[np.float64], generator: np.random.Generator) -> list[View]:
+def simpler_views(
+    atoms: Sequence[Quantity], y: NDArray[np.float64], generator: np.random.Generator
+) -> list[View]:
     """Return the problem as it is, and as much simpler as the tests allow, on the rows as given.
 
-    Without noise, what the polynomials miss passes for a dependence; a second pass therefore adds some.
+    Without noise, what the polynomials miss passes for a dependence; further passes therefore add some.
     A view that holds by chance costs time only: the search goes on with all of them.
     """
     whole = View(tuple(atoms), y, None, np.ones_like(y))
     if not 1 < len(atoms) <= MOST_ATOMS:
         return [whole]
-    noise = ADDED_NOISE * float(np.std(y)) * generator.standard_normal(y.size)
-    found = {_name(view): view for view in (whole, *_chain(whole), *_chain(replace(whole, values=y + noise)))}
+    found = {_name(whole): whole}
+    for size in ADDED_NOISE:
+        noise = size * float(np.std(y)) * generator.standard_normal(y.size)
+        for view in _chain(replace(whole, values=y + noise)):
+            found.setdefault(_name(view), view)
     return [replace(view, values=y / view.scale) for view in found.values()]
 
 
@@ -166,9 +171,7 @@ def _ways(one: Quantity, two: Quantity) -> list[tuple[Quantity, Quantity]]:
     ]
 
 
-def _ratios(
-    values: NDArray[np.float64], atoms: Sequence[Quantity], extra: Quantity
-) -> NDArray[np.float64]:
+def _ratios(values: NDArray[np.float64], atoms: Sequence[Quantity], extra: Quantity) -> NDArray[np.float64]:
     """Return the F ratio of `extra` for each of the `values` (n, n_rows): near 1 where it does not matter."""
     rows = slice(None, None, -(-values.shape[1] // MOST_ROWS))
     wanted = values[:, rows]
@@ -182,7 +185,9 @@ def _ratios(
     last = len(coordinates) - 1
     powers.sort(key=lambda chosen: last in chosen)
     fewer = sum(last not in chosen for chosen in powers)
-    table = np.array([np.prod([coordinates[i] for i in chosen], axis=0) + 0.0 * wanted[0] for chosen in powers])
+    table = np.array(
+        [np.prod([coordinates[i] for i in chosen], axis=0) + 0.0 * wanted[0] for chosen in powers]
+    )
     if wanted.shape[1] < 2 * len(powers):
         return np.full(values.shape[0], np.inf)
     basis = np.linalg.qr(table.T)[0]
