@@ -80,7 +80,7 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
 
 
 def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], problem: Problem) -> Candidate:
-    """Return the candidate, with round constants if that costs nothing, and tidied if constraints stay proved."""
+    """Return the candidate, with round constants if they fit, and tidied if constraints stay proved."""
     expression, loss = to_expression(tree), tree.loss
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:

@@ -57,7 +57,7 @@ def _without(
 
 
 def _best_pairs(left: NDArray[np.float64], along: NDArray[np.float64], keep: int) -> list[Scored]:
-    """Return the pairs of unit columns that explain most, and what; `along` (n_columns,) are their products with it."""
+    """Return the pairs of unit columns that explain most; `along` (n_columns,) are products with the target."""
     products = left @ left.T
     determinant = 1.0 - products**2
     np.fill_diagonal(determinant, 0.0)
@@ -91,7 +91,7 @@ def _extended(left: NDArray[np.float64], wanted: NDArray[np.float64], subsets: l
 
 
 def coefficients(columns: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the least-squares coefficients (n_columns,) of columns (n_columns, n_rows), scaled for accuracy."""
+    """Return the least-squares coefficients (n_columns,) of columns (n_columns, n_rows)."""
     size = np.sqrt(np.sum(columns**2, axis=1))
     size[size == 0.0] = 1.0
     found: NDArray[np.float64] = np.linalg.lstsq((columns / size[:, None]).T, target, rcond=None)[0] / size

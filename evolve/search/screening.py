@@ -1,6 +1,6 @@
 """Screening before an untyped search: which short expressions, linearly combined, give the target.
 
-Every view of the problem (`separability`) is tried under transformations of the target (a reciprocal, a
+Each view of the problem (`separability`) is tried under transformations of the target (a reciprocal, a
 square, a logarithm), as a sum of quantities of the library, as such a sum over a denominator, and as a product
 of powers. The best of each size are the search's first individuals, and what they are made of is offered to
 its mutations.
@@ -19,6 +19,8 @@ from trainlaw.formulas.expression import count_nodes
 
 # Rows on which combinations are compared; the search itself uses all.
 MOST_ROWS = 300
+# With fewer rows, some sum of four quantities fits by chance.
+LEAST_ROWS = 50
 # Quantities in the library of a view, in sums of it, over denominators, and in products.
 LIBRARY, SUMMED, DIVIDED, MULTIPLIED = 5000, 700, 120, 700
 DENOMINATORS = 80
@@ -102,7 +104,9 @@ def screen(
     share : of the quantities of the library, for small budgets. seed : of the noise of the structure tests.
     """
     known = frozenset(operators)
-    if share <= 0.0 or not atoms or not {"add", "sub", "mul", "div"} <= known or np.ptp(y) == 0.0:
+    if share <= 0.0 or not atoms or not {"add", "sub", "mul", "div"} <= known:
+        return Screened()
+    if y.size < LEAST_ROWS or np.ptp(y) == 0.0:
         return Screened()
     found: list[Found] = []
     limits: dict[int, float] = {}
@@ -132,11 +136,14 @@ def _of_view(
     yield list(_products(view, library, values, known, max(4, int(share * MULTIPLIED))))
     for how in TRANSFORMATIONS:
         if known >= set(how.operators):
-            yield list(_sums(view, library, values, how, max(4, int(share * SUMMED)), limits))
+            yield list(_sums(view, library, values, how, most=max(4, int(share * SUMMED)), limits=limits))
     few = max(4, int(share * DIVIDED))
     below = [item for item in library[: int(share * LIBRARY) // 2] if _is_denominator(item)]
     for item in below[: int(share * DENOMINATORS)]:
-        yield list(_sums(_multiplied(view, item), library[:few], values[:few], IDENTITY, few, limits, 3, 2))
+        above = _multiplied(view, item)
+        yield list(
+            _sums(above, library[:few], values[:few], IDENTITY, most=few, limits=limits, keep=3, terms=2)
+        )
 
 
 def _is_denominator(item: Quantity) -> bool:
@@ -164,6 +171,7 @@ def _sums(
     library: Sequence[Quantity],
     values: Values,
     how: Transformation,
+    *,
     most: int,
     limits: dict[int, float],
     keep: int = KEPT,
@@ -190,7 +198,7 @@ def _sums(
             parts = [library[i] for i in chosen]
             for offset in (False, True):
                 if not (offset and how is IDENTITY and view.factor is None):
-                    yield from _fitted(view, parts, how, wanted, weight, offset)
+                    yield from _fitted(view, parts, how, wanted, weight, offset=offset)
 
 
 def _explained(columns: Values, target: Values, base: Values) -> Values:
@@ -203,7 +211,13 @@ def _explained(columns: Values, target: Values, base: Values) -> Values:
 
 
 def _fitted(
-    view: View, terms: Sequence[Quantity], how: Transformation, wanted: Values, weight: Values, offset: bool
+    view: View,
+    terms: Sequence[Quantity],
+    how: Transformation,
+    wanted: Values,
+    weight: Values,
+    *,
+    offset: bool,
 ) -> Iterator[Found]:
     """Yield a sum with its fitted coefficients, and with round ones where that costs nothing."""
     parts = [term.values for term in terms] + [np.ones_like(wanted)] * offset
@@ -215,11 +229,8 @@ def _fitted(
         fitted = fitted / largest
     expressions = [term.expression for term in terms] + [ONE] * offset
     exact = _assessed(view, how, table, fitted, expressions)
-    near = ROUND[
-        np.argmin(
-            np.abs(np.log(np.abs(fitted[:, None] / ROUND))) + 9.0 * (fitted[:, None] * ROUND < 0), axis=1
-        )
-    ]
+    against = 9.0 * (fitted[:, None] * ROUND < 0.0)
+    near = ROUND[np.argmin(np.abs(np.log(np.abs(fitted[:, None] / ROUND))) + against, axis=1)]
     rounded = _assessed(view, how, table, near, expressions)
     yield exact
     if rounded.loss <= WORSE * exact.loss + 1e-20:
@@ -229,7 +240,7 @@ def _fitted(
 def _assessed(
     view: View, how: Transformation, table: Values, fitted: Values, expressions: Sequence[Expression]
 ) -> Found:
-    """Return the formula of a sum and the share of the target's variance that it leaves, with a free factor."""
+    """Return the formula of a sum, and the share of the target's variance that it leaves."""
     inner = how.inverse(fitted @ table)
     whole = how.undo(_sum(expressions, fitted.tolist()))
     if view.factor is not None:

@@ -67,7 +67,7 @@ def cross(tree: Individual, other: Individual, grammar: Grammar, random: Random)
 
 
 def replace_subtree(tree: Individual, grammar: Grammar, random: Random) -> Individual:
-    """Replace a subtree by a building block of the grammar or a small random one (DEAP's uniform mutation)."""
+    """Replace a subtree by a building block or a small random one (DEAP's uniform mutation)."""
     begin = random.randrange(len(tree))
     if grammar.blocks and tree[begin].ret is grammar.target and random.random() < SHARE_OF_BLOCKS:
         tree[tree.searchSubtree(begin)] = list(random.choice(grammar.blocks))
