@@ -57,7 +57,7 @@ def _without(
 
 
 def _best_pairs(left: NDArray[np.float64], along: NDArray[np.float64], keep: int) -> list[Scored]:
-    """Return the pairs of unit columns that explain most; `along` (n_columns,) are products with the target."""
+    """Return the pairs of unit columns that explain most; `along` are their products with the target."""
     products = left @ left.T
     determinant = 1.0 - products**2
     np.fill_diagonal(determinant, 0.0)

@@ -1,6 +1,6 @@
 """Screening before an untyped search: which short expressions, linearly combined, give the target.
 
-Each view of the problem (`separability`) is tried under transformations of the target (a reciprocal, a
+Each view of the problem is tried under transformations of the target (a reciprocal, a
 square, a logarithm), as a sum of quantities of the library, as such a sum over a denominator, and as a product
 of powers. The best of each size are the search's first individuals, and what they are made of is offered to
 its mutations.
@@ -62,7 +62,7 @@ class Transformation:
 
 
 def _of(*operators: str) -> Callable[[Expression], Expression]:
-    """Return the function that applies operators of one argument, and "div" as a reciprocal, in this order."""
+    """Return the function that applies operators of one argument, "div" as a reciprocal, in this order."""
 
     def undo(expression: Expression) -> Expression:
         for name in operators:

@@ -1,7 +1,7 @@
 """Tests of structure before a search: which features are mere factors, and which act only together.
 
 Each test asks whether a quantity depends on one more coordinate: a polynomial in the coordinates with it
-must fit clearly better than one without it (the F test). What holds leaves fewer, larger quantities to search over.
+must fit clearly better than one without it (the F test). What holds leaves fewer, larger quantities to search.
 Source of the idea: Udrescu and Tegmark, "AI Feynman", 2020, there with a neural network as the smooth fit.
 """
 
@@ -203,7 +203,7 @@ def _ratios(values: NDArray[np.float64], atoms: Sequence[Quantity], extra: Quant
 
 
 def _degree(count: int) -> int:
-    """Return the largest degree, at most 8, of a polynomial in `count` coordinates with few enough columns."""
+    """Return the largest degree, at most 8, of a polynomial with few enough columns."""
     return max([d for d in range(2, 9) if comb(count + d, d) <= MOST_COLUMNS], default=2)
 
 
