@@ -1,9 +1,9 @@
 """Screening before an untyped search: which short expressions, linearly combined, give the target.
 
-Each view of the problem is tried under transformations of the target (a reciprocal, a
-square, a logarithm), as a sum of quantities of the library, as such a sum over a denominator, and as a product
-of powers. The best of each size are the search's first individuals, and what they are made of is offered to
-its mutations.
+Each view of the problem is tried under transformations of the target (a reciprocal, a square, a
+logarithm): as a sum of quantities of the library, as such a sum over a denominator, and as a product of
+powers. The best of each size are the search's first individuals, and what they are made of is offered to its
+mutations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

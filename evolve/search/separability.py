@@ -1,7 +1,7 @@
 """Tests of structure before a search: which features are mere factors, and which act only together.
 
 Each test asks whether a quantity depends on one more coordinate: a polynomial in the coordinates with it
-must fit clearly better than one without it (the F test). What holds leaves fewer, larger quantities to search.
+must fit clearly better than one without it (the F test). What holds leaves fewer and larger quantities.
 Source of the idea: Udrescu and Tegmark, "AI Feynman", 2020, there with a neural network as the smooth fit.
 """
 
