@@ -14,7 +14,7 @@ from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
 from trainlaw.evolve.search.library import quantity
-from trainlaw.evolve.search.screening import Screened, screen
+from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
@@ -300,38 +300,32 @@ def make_problem(
     )  # fmt: skip
     of_features = columns[: X.shape[1]]
     grammar = make_grammar(features, target, of_features, y, settings, levels=levels, sums=sums)
-    screened = Screened()
-    if not settings.typed and sums is None and groups is None and settings.template is None:
-        screened, grammar = _screened(features, of_features, y, settings, grammar)
     box = {
         spec.name: (float(column.min()), float(column.max()))
         for spec, column in zip(features, of_features, strict=True)
     }
-    return Problem(
+    problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
-        tuple(further_rows), screened.seeds,
+        tuple(further_rows),
     )  # fmt: skip
+    return _screened(problem, y) if problem.affine and not problem.grouped else problem
 
 
-def _screened(
-    features: tuple[FeatureSpec, ...],
-    columns: NDArray[np.float64],
-    y: NDArray[np.float64],
-    settings: SearchSettings,
-    grammar: Grammar,
-) -> tuple[Screened, Grammar]:
-    """Return what screening finds for `columns` (n_features, n_rows), and the grammar with its blocks."""
+def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
+    """Return the problem with what screening finds for `y`, its values (n_rows,): seeds and blocks."""
+    settings, grammar = problem.settings, problem.grammar
     offered = {leaf.feature for leaf in grammar.leaves(grammar.target)}
     atoms = [
         quantity(Variable(spec.name), column)
-        for spec, column in zip(features, columns, strict=True)
+        for spec, column in zip(problem.features, problem.columns, strict=False)
         if spec.name in offered and np.ptp(column) > 0.0
     ]
     operators = settings.operators or UNTYPED_OPERATORS
     screened = screen(atoms, y, operators, settings.screening_share, settings.random_seed)
     found = (nodes_of(block, grammar.target, grammar) for block in screened.blocks)
-    return screened, replace(grammar, blocks=tuple(tuple(nodes) for nodes in found if nodes))
+    blocks = tuple(tuple(nodes) for nodes in found if nodes)
+    return replace(problem, grammar=replace(grammar, blocks=blocks), seeds=screened.seeds)
 
 
 def _numbered(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:
