@@ -1,7 +1,6 @@
 """Unseen equations in the style of physics texts: made from a seed, so that no setting can be fitted to them.
 
-Settings are chosen on the equations of one seed and judged on those of another, which also has forms that the
-first has not.
+Settings are chosen on the equations of one seed. Those of another test them, with forms that the first has not.
 """
 
 from collections.abc import Callable
@@ -12,8 +11,8 @@ from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, evaluate, parse_text
 
 from benchmarks.problems import BenchmarkProblem
 
-# Seeds of the equations that settings may be chosen on, and of those that judge.
-TUNING_SEED, JUDGING_SEED = 1, 2
+# Seeds of the equations that settings may be chosen on, and of those that test them.
+TUNING_SEED, TEST_SEED = 1, 2
 NAMES = "a b c d f g h k m".split()
 CONSTANTS = ("1", "1", "0.5", "2", "3", "0.25", "12.566370614359172", "0.3989422804014327", "1.5")
 # A form returns the text of an equation in features of the names that are left, and their ranges.
@@ -116,7 +115,7 @@ def _saturation(random: Random) -> tuple[str, Ranges]:
 TUNING_FORMS: tuple[Form, ...] = (
     _product, _log_ratio, _boltzmann, _distance, _relativistic, _energy, _mean, _wave, _inner_product,
 )  # fmt: skip
-JUDGING_FORMS: tuple[Form, ...] = (*TUNING_FORMS, _bose, _saturation)
+TEST_FORMS: tuple[Form, ...] = (*TUNING_FORMS, _bose, _saturation)
 
 
 def unseen_equations(seed: int, count: int = 30, rows: int = 1000) -> list[BenchmarkProblem]:
@@ -128,7 +127,7 @@ def unseen_equations(seed: int, count: int = 30, rows: int = 1000) -> list[Bench
     ['unseen 1.0 noise 0', 'unseen 1.0 noise 0.01']
     """
     random = Random(seed)
-    forms = TUNING_FORMS if seed == TUNING_SEED else JUDGING_FORMS
+    forms = TUNING_FORMS if seed == TUNING_SEED else TEST_FORMS
     texts: dict[str, Ranges] = {}
     while len(texts) < count:
         text, ranges = forms[len(texts) % len(forms)](random)

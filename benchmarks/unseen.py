@@ -18,18 +18,18 @@ import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.formulas.expression import count_nodes
 
-from benchmarks.equations import JUDGING_SEED, unseen_equations
+from benchmarks.equations import TEST_SEED, unseen_equations
 from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
 from benchmarks.third_party import UNTYPED_SYMBOLS, EngineResult, named
 
-# Evaluations of the run of pyoperon that tells its speed on a problem.
+# Evaluations of the run of pyoperon that measures its speed on a problem.
 TRIAL_EVALUATIONS = 100_000
 Engine = Callable[[BenchmarkProblem, float, int], EngineResult]
 
 
 def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
-    """Run an untyped search for so many seconds of processor time."""
+    """Run an untyped search for at most `seconds` of processor time."""
     began = time.process_time()
 
     def stop_in_time(_: object) -> None:
@@ -47,7 +47,7 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int) -> Engine
 
 
 def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
-    """Run pyoperon for as many evaluations as it makes in so many seconds of processor time."""
+    """Run pyoperon for as many evaluations as it makes in `seconds` of processor time."""
     began = time.process_time()
     _operon(seed, TRIAL_EVALUATIONS).fit(problem.train_x.copy(), problem.train_y.copy())
     rate = TRIAL_EVALUATIONS / (time.process_time() - began)
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--budgets", nargs="+", type=float, default=(10.0, 30.0), help="processor seconds")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--engines", nargs="+", choices=tuple(ENGINES), default=tuple(ENGINES))
-    parser.add_argument("--equations", type=int, default=JUDGING_SEED, help="seed of the equations")
+    parser.add_argument("--equations", type=int, default=TEST_SEED, help="seed of the equations")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)

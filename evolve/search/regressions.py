@@ -36,7 +36,9 @@ def best_subsets(
         return []
     left = left[usable] / size[usable, None]
     along = left @ wanted
-    found = [((int(i),), float(along[i] ** 2)) for i in np.argsort(-(along**2), kind="stable")[:keep]]
+    found: list[Scored] = [
+        ((int(i),), float(along[i] ** 2)) for i in np.argsort(-(along**2), kind="stable")[:keep]
+    ]
     if most > 1 and usable.size > 1:
         longer = _best_pairs(left, along, max(keep, EXTENDED))
         found += longer[:keep]

@@ -48,7 +48,7 @@ def simpler_views(
     """Return the problem as it is, and as much simpler as the tests allow, on the rows as given.
 
     Without noise, what the polynomials miss passes for a dependence; further passes therefore add some.
-    A view that holds by chance costs time only: the search goes on with all of them.
+    A view that holds by chance costs time only: all of them are screened.
     """
     whole = View(tuple(atoms), y, None, np.ones_like(y))
     if not 1 < len(atoms) <= MOST_ATOMS:
@@ -212,4 +212,5 @@ def _coordinate(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if np.all(values > 0.0) and values.max() > 2.0 * values.min():
         values = np.log(values)
     low, high = values.min(), values.max()
-    return (2.0 * values - low - high) / ((high - low) or 1.0)
+    mapped: NDArray[np.float64] = (2.0 * values - low - high) / ((high - low) or 1.0)
+    return mapped
