@@ -1,6 +1,7 @@
 """Unseen equations in the style of physics texts: made from a seed, so that no setting can be fitted to them.
 
-Settings are chosen on the equations of one seed. Those of another test them, with forms that the first has not.
+Settings are chosen on the equations of one seed. Those of another test them, with forms that the first
+has not.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.library import quantity
 from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
@@ -53,3 +54,12 @@ def test_nothing_to_screen():
     assert screen([], y, UNTYPED_OPERATORS).seeds == ()
     assert screen(ATOMS, np.ones(300), UNTYPED_OPERATORS).seeds == ()
     assert screen(ATOMS, y, ("sin",)).seeds == ()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_ends_once_only_rounding_is_left(threads):
+    settings = SearchSettings(population=50, evaluations=30_000, threads=threads)
+    X = np.column_stack([POINTS[name] for name in "abc"])
+    estimator = FormulaRegressor(settings=settings).fit(X, X[:, 0] ** 2 * np.log(X[:, 1] / X[:, 2]))
+    assert estimator.formula_.text() in {"square(x0) * log(x1 / x2)", "log(x1 / x2) * square(x0)"}
+    assert estimator.evaluations_ < 5_000
