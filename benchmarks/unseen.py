@@ -151,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     table = unseen_summary(rows)
     heads = list(table[0])
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines = ["## Unseen equations, one thread (`python -m benchmarks.unseen`)", ""]
+    lines += ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     lines += [
         "| " + " | ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()) + " |"
         for row in table
