@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     for part in options.parts:
         _RUN[part](options)
-    found = [options.out / f"{part}.md" for part in PARTS]
+    found = [options.out / f"{part}.md" for part in (*PARTS, "unseen")]
     sections = ["# Benchmarks of the engine\n", *(path.read_text() for path in found if path.exists())]
     text = "\n".join(sections)
     print(text)

@@ -69,7 +69,7 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int, threads: 
         estimator, problem, lambda: estimator.get_model_string(estimator.model_, 17), first=1
     )
     front = [estimator.get_model_string(member["tree"], 17) for member in estimator.pareto_front_]
-    return replace(result, others=tuple(_named(text, problem, 1) for text in front))
+    return replace(result, others=tuple(named(text, problem, 1) for text in front))
 
 
 def run_gplearn(problem: BenchmarkProblem, seconds: float, seed: int, threads: int) -> EngineResult:
@@ -115,13 +115,13 @@ def _run_sklearn(
     with np.errstate(all="ignore"):
         predicted = np.asarray(estimator.predict(problem.test_x.copy()), dtype=np.float64)
         predicted = np.exp(predicted) if logarithmic else predicted
-    text = _named(formula_text(), problem, first)
+    text = named(formula_text(), problem, first)
     return EngineResult(
         predicted, text, len(text.replace("(", " ").replace(")", " ").replace(",", " ").split()), spent
     )
 
 
-def _named(text: str, problem: BenchmarkProblem, first: int) -> str:
+def named(text: str, problem: BenchmarkProblem, first: int) -> str:
     """Return the text with feature names in place of X and a number that counts from `first`."""
     return re.sub(r"\bX(\d+)\b", lambda found: problem.features[int(found[1]) - first].name, text)
 

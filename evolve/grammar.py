@@ -64,6 +64,7 @@ class Grammar:
     positive on every row. silent : features that are excluded because they never change, with their value.
     levels : per label of a grouped constant, its values. share, shares : the type of a share, and the share
     of each positive dimensionless feature. brackets : by hole of the template, the types of its bracket.
+    blocks : subtrees of the target's type that mutations may insert.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -80,6 +81,7 @@ class Grammar:
     share: type
     shares: Mapping[str, Share]
     brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
+    blocks: tuple[tuple[Node, ...], ...] = ()
 
     @property
     def fixed(self) -> type | None:

@@ -247,9 +247,13 @@ class FormulaRegressor(FittedViews):
             )
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.columns.shape[1])
+        stored = asdict(settings)
+        if settings.typed:
+            # Only untyped searches are screened: what typed ones store stays as it is.
+            del stored["screening"]
         provenance = {
             "settings": {
-                **asdict(settings),
+                **stored,
                 # Expressions as text: provenance is plain JSON.
                 "seeds": [to_text(seed) for seed in settings.seeds],
                 "template": settings.template and to_text(settings.template),

@@ -28,6 +28,7 @@ _LIMITS = (
     ("islands", 1, 1_000),
     ("max_nodes", 1, 200),
     ("max_constants", 1, 60),
+    ("screening", 0, 20_000),
     ("fit_steps", 0, 10_000),
     ("threads", 1, 1_024),
 )
@@ -206,6 +207,9 @@ class SearchSettings:
         Largest number of nodes of a tree; by default 60 in typed mode, otherwise 30.
     max_constants : int
         Largest number of fitted constants of a tree.
+    screening : int
+        In untyped mode without groups, the size of the library of small expressions that is screened before
+        the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
     fit_steps : int
         Levenberg-Marquardt steps for each new individual.
     polish_steps : int
@@ -280,6 +284,7 @@ class SearchSettings:
     simplify_interval: int = 10
     max_nodes: int | None = None
     max_constants: int = 24
+    screening: int = 5_000
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
     # (default table, docs/search.md).
     fit_steps: int = 5
@@ -346,6 +351,13 @@ class SearchSettings:
         if self.max_nodes is not None:
             return self.max_nodes
         return TYPED_NODES if self.typed else UNTYPED_NODES
+
+    @property
+    def screening_share(self) -> float:
+        """Size of the library that the budget allows, as a share of 5,000 quantities."""
+        seconds = math.inf if self.limit_seconds is None else self.limit_seconds
+        evaluations = math.inf if self.evaluations is None else self.evaluations
+        return self.screening / 5_000 * min(1.0, seconds / 5.0, evaluations / 25_000)
 
     def resolved(self, *, grouped: bool) -> "SearchSettings":
         """Return the settings with the automatic ones decided, for rows with or without groups.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
@@ -79,11 +80,14 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
 
 
 def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], problem: Problem) -> Candidate:
-    """Return the candidate, with round constants if it is exact, and tidied if constraints stay proved."""
+    """Return the candidate, with round constants if they fit, and tidied if constraints stay proved."""
     expression, loss = to_expression(tree), tree.loss
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
+    elif problem.affine and not problem.grouped:
+        rows = problem.columns.shape[1]
+        expression, loss = snapped(expression, lambda trial: squares_loss(trial, grouped, problem), rows)
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
     if keeps_as(short, grouped, problem):

@@ -18,6 +18,7 @@ from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
     held_constants,
+    nodes_of,
     prune,
     structure_keys,
 )
@@ -35,6 +36,8 @@ SHARE_OF_ANYONE = 0.5
 SEARCH_GAIN = 1e-4
 # After this many children in succession without a new structure the search space counts as exhausted.
 MOST_BARREN = 1_000
+# A loss below this share of the target's variance is rounding.
+ROUNDING = 1e-22
 # Retries for a child that violates the required structure.
 MOST_ATTEMPTS = 8
 # An archived individual beats simpler ones only by a smaller loss beyond rounding: by this share.
@@ -74,9 +77,24 @@ def start_island(problem: Problem, number: int) -> Island:
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
     if settings.brackets:
         seeds += [problem.structure.whole(problem.grammar), problem.structure.least(problem.grammar)]
+    if number == 0:
+        seeds += _screened_trees(problem)
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
     _admit(island, problem, iter([first]))
     return island
+
+
+def _screened_trees(problem: Problem) -> list[Individual]:
+    """Return the trees that screening found, of those that the settings allow."""
+    found = (nodes_of(expression, problem.grammar.target, problem.grammar) for expression in problem.seeds)
+    trees = [Individual(nodes) for nodes in found if nodes]
+    return [
+        tree
+        for tree in trees
+        if len(tree) <= problem.settings.node_limit
+        and problem.structure.accepts(tree)
+        and _fits(tree, problem)
+    ]
 
 
 def _first_tree(problem: Problem, random: Random) -> Individual:
@@ -104,10 +122,17 @@ def advance(island: Island, problem: Problem, generations: int, seconds: float =
 
 
 def is_spent(island: Island, problem: Problem) -> bool:
-    """Return whether the island has used its share of the evaluations, or finds nothing new."""
+    """Return whether the island has used its share of the evaluations, finds nothing new, or is done.
+
+    An untyped search is done once a formula leaves only rounding and its simpler neighbours were tried.
+    """
     settings = problem.settings
     share = math.inf if settings.evaluations is None else settings.evaluations / settings.islands
-    return island.evaluations >= share or island.barren >= MOST_BARREN
+    if island.evaluations >= share or island.barren >= MOST_BARREN:
+        return True
+    if settings.typed or problem.grouped or island.generation < 2 * settings.simplify_interval:
+        return False
+    return any(tree.loss < ROUNDING for tree in island.archive.values())
 
 
 def step(island: Island, problem: Problem) -> None:

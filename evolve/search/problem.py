@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -14,10 +14,12 @@ from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import GROUP_LIMIT, HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
+from trainlaw.evolve.search.library import quantity
+from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import FeatureSpec, InputError, RowSums, variables
+from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
+from trainlaw.formulas import Expression, FeatureSpec, InputError, RowSums, Variable, variables
 from trainlaw.formulas.errors import unknown_name
 
 # A variable of a template is a hole if its name begins so.
@@ -179,7 +181,8 @@ class Problem:
     order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
-    other groups, which are held out as well where one formula is chosen.
+    other groups, which are held out as well where one formula is chosen. seeds : expressions that screening
+    found, for the first generation.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -195,6 +198,7 @@ class Problem:
     machine: Machine
     grouped: bool
     further_rows: tuple[Rows, ...] = ()
+    seeds: tuple[Expression, ...] = ()
 
     @property
     def affine(self) -> bool:
@@ -306,11 +310,28 @@ def make_problem(
         spec.name: (float(column.min()), float(column.max()))
         for spec, column in zip(features, of_features, strict=True)
     }
-    return Problem(
+    problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
         tuple(further_rows),
     )  # fmt: skip
+    return _screened(problem, y) if problem.affine and not problem.grouped else problem
+
+
+def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
+    """Return the problem with what screening finds for `y`, its values (n_rows,): seeds and blocks."""
+    settings, grammar = problem.settings, problem.grammar
+    offered = {leaf.feature for leaf in grammar.leaves(grammar.target)}
+    atoms = [
+        quantity(Variable(spec.name), column)
+        for spec, column in zip(problem.features, problem.columns, strict=False)
+        if spec.name in offered and np.ptp(column) > 0.0
+    ]
+    operators = settings.operators or UNTYPED_OPERATORS
+    screened = screen(atoms, y, operators, settings.screening_share, settings.random_seed)
+    found = (nodes_of(block, grammar.target, grammar) for block in screened.blocks)
+    blocks = tuple(tuple(nodes) for nodes in found if nodes)
+    return replace(problem, grammar=replace(grammar, blocks=blocks), seeds=screened.seeds)
 
 
 def _numbered(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:

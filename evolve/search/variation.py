@@ -15,6 +15,8 @@ from trainlaw.evolve.machine.arrays import VARIABLE
 
 # Probability that a term is multiplied by a share rather than by another factor, where there are shares.
 SHARE_OF_SHARES = 0.2
+# Probability that a subtree is replaced by a building block rather than by a random one, where there are any.
+SHARE_OF_BLOCKS = 0.5
 
 
 # DEAP has no types.
@@ -65,9 +67,11 @@ def cross(tree: Individual, other: Individual, grammar: Grammar, random: Random)
 
 
 def replace_subtree(tree: Individual, grammar: Grammar, random: Random) -> Individual:
-    """Replace a subtree by a small random one (DEAP's uniform mutation)."""
+    """Replace a subtree by a building block or a small random one (DEAP's uniform mutation)."""
     begin = random.randrange(len(tree))
-    if tree[begin].ret is not grammar.fixed:
+    if grammar.blocks and tree[begin].ret is grammar.target and random.random() < SHARE_OF_BLOCKS:
+        tree[tree.searchSubtree(begin)] = list(random.choice(grammar.blocks))
+    elif tree[begin].ret is not grammar.fixed:
         tree[tree.searchSubtree(begin)] = grammar.grow(tree[begin].ret, random.randint(1, 3), random)
     return tree
 

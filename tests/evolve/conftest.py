@@ -77,7 +77,7 @@ def untyped_problem() -> Problem:
         "min",
         "pow",
     )
-    settings = SearchSettings(typed=False, population=40, operators=operators)
+    settings = SearchSettings(typed=False, population=40, operators=operators, screening=0)
     return make_problem(X, y, features, FeatureSpec("y", "y", DIMENSIONLESS, "y"), settings)
 
 
