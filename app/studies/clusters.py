@@ -1,4 +1,4 @@
-"""Tasks of a study on a dask cluster: one that runs, processes of this machine, or jobs of a batch system.
+"""Tasks on a dask cluster: one that runs already, processes of this machine, or jobs of a batch system.
 
 All scheduling is dask's: it sends a task again when its worker dies, and takes workers that come later. What
 all tasks share is sent to the scheduler once.
@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -55,10 +55,33 @@ def task_pool(workers: int, cluster: str = "") -> Iterator[TaskPool]:
         with search_pool(workers) as pool:
             yield pool
         return
+    with _executor(cluster) as executor:
+        yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
+
+
+class Place(TypedDict, total=False):
+    """Where tasks run, as arguments of `run_tasks` and `run_study`; without entries in this process."""
+
+    workers: int
+    executor: Executor
+
+
+@contextmanager
+def task_place(cluster: str = "") -> Iterator[Place]:
+    """Give where tasks run that need no signals: in this process, or on a cluster as for `task_pool`."""
+    if not cluster:
+        yield Place()
+        return
+    with _executor(cluster) as executor:
+        yield Place(workers=_TASKS_IN_FLIGHT, executor=executor)
+
+
+@contextmanager
+def _executor(cluster: str) -> Iterator["ClusterExecutor"]:
     with one_thread_each(), _client(cluster) as client:
         executor = ClusterExecutor(client)
         try:
-            yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
+            yield executor
         finally:
             executor.shutdown()
 

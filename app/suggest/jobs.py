@@ -12,6 +12,7 @@ import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import whole_numbers
+from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.csv import rows_as_csv
@@ -262,19 +263,23 @@ def _pool(options: SuggestOptions) -> RunTable:
     )
 
 
-def run_replay(source: str, settings: ReplaySettings) -> tuple[str, str]:
-    """Return what to print and a CSV of a replay on the built-in runs of one source."""
+def run_replay(source: str, settings: ReplaySettings, cluster: str = "") -> tuple[str, str]:
+    """Return what to print and a CSV of a replay on the built-in runs of one source.
+
+    cluster : where it runs instead of in this process, as for `task_place`.
+    """
     runs = load("fp32-2026")
     inside = (runs.frame["source"] == source).to_numpy()
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
     print("searching a formula on the runs of other sources", file=sys.stderr)
-    replay = replayed(runs, inside, settings, _seed_reporter(settings.seeds))
+    with task_place(cluster) as place:
+        replay = replayed(runs, inside, settings, _seed_reporter(settings.seeds), place)
     return replay_text(replay, source), replay_csv(replay)
 
 
 def _seed_reporter(seeds: int) -> Callable[[int], None]:
-    def report(seed: int) -> None:
-        print(f"seed {seed + 1} of {seeds}", file=sys.stderr)
+    def report(done: int) -> None:
+        print(f"seed {done} of {seeds}", file=sys.stderr)
 
     return report
