@@ -158,16 +158,16 @@ def _is_allocated(runs: pd.DataFrame) -> pd.Series:
     """Return whether each run's allocation is even or lists its GPUs and nodes; bool, (n_runs,)."""
 
     def fits(text: object, n_gpus: float, n_nodes: float) -> bool:
-        if text == EVEN:
-            return True
         try:
             parts = gpus_of_nodes(str(text))
         except InputError:
             return False
         return (sum(parts), len(parts)) == (n_gpus, n_nodes)
 
-    cells = zip(runs["allocation"], runs["n_gpus"], runs["n_nodes"], strict=True)
-    return pd.Series([fits(*row) for row in cells], index=runs.index, dtype=bool)
+    fitting = (runs["allocation"] == EVEN).to_numpy(dtype=bool, copy=True)
+    listed = runs.loc[~fitting, ["allocation", "n_gpus", "n_nodes"]]
+    fitting[~fitting] = [fits(*row) for row in listed.itertuples(index=False, name=None)]
+    return pd.Series(fitting, index=runs.index)
 
 
 _LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")
