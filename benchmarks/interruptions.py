@@ -3,8 +3,8 @@ r"""Interrupted studies: whatever ends one, no process is left, and the next run
 python -m benchmarks.interruptions [workers] [cluster] [load] [worker-deaths] [cluster-deaths] [kills] \
     [signals] [pairs]
 
-Needs /proc. Every study is a small one, of a few seconds of a processor, on part of a built-in table; `--count`
-says how many kills, signals, pairs or studies are tried.
+Needs /proc. Every study is a small one, of a few seconds of a processor, on part of a built-in table.
+`--count` says how many kills, signals, pairs or studies are tried.
 """
 
 import argparse

@@ -28,6 +28,15 @@ _TASKS_IN_FLIGHT = 1_000
 _DEATHS_ALLOWED = 10
 _SECONDS_TO_CONNECT = 30.0
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
+_SETTINGS = {
+    "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
+    "distributed.deploy.lost-worker-timeout": f"{_SECONDS_TO_RETURN}s",
+    # What workers that we start would do a hundred times a second takes time from the search.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+}
 _MOST_LOCAL_WORKERS = 256
 _LOCAL = "local:"
 #: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
@@ -168,11 +177,7 @@ def _client(cluster: str) -> Iterator[Any]:
     """Give a client of the cluster, which ends with the block where it was started here."""
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
-    patient = {
-        "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
-        "distributed.deploy.lost-worker-timeout": f"{_SECONDS_TO_RETURN}s",
-    }
-    with dask.config.set(patient), _started(cluster, distributed, dask) as address:
+    with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -191,7 +196,7 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
     elif cluster.startswith(_LOCAL):
         number = local_workers(cluster)
         with distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=None
+            n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0"
         ) as local:
             # A worker that dies while it starts is not started again unless a number is kept up.
             local.adapt(minimum=number, maximum=number)
