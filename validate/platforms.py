@@ -106,7 +106,7 @@ def cross_platform(
 def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Split, ...]:
     """Return the splits that train on one platform: all of it for the others, whole groups held out for it.
 
-    A platform with one group has no splits of its own.
+    A platform with one group is only used for the others.
     """
     inside = np.flatnonzero(platforms == train)
     own = groups[inside]

@@ -324,7 +324,6 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     )
     folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
-    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
     return StudyOutcome(
         formula=delivered,
         front=ParetoFront((score,)) if found.front is None else found.front,
@@ -336,14 +335,23 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
         levels=found.levels,
         returns=term_returns(delivered, folds, found.repeats),
         repeats=found.repeats,
-        matrices=platform_matrices(
-            delivered, material.kind, rows, definition.by, search, place=place, journal=journal
-        ),
+        matrices=_matrices(delivered, material, place, journal),
         definition=definition,
         verdict=_verdict(delivered, found, material),
         missing=missing,
         absent=material.absent,
         provenance=facts,
+    )
+
+
+def _matrices(
+    delivered: Formula, material: Material, place: Place, journal: Journal | None
+) -> dict[str, pd.DataFrame]:
+    """The errors from platform to platform, as the definition asks for them."""
+    definition = material.definition
+    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
+    return platform_matrices(
+        delivered, material.kind, material.rows, definition.by, search, place=place, journal=journal
     )
 
 
