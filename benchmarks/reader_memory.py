@@ -1,6 +1,6 @@
 """Memory that reading a table takes, as a multiple of the file: `python -m benchmarks.reader_memory`.
 
-Every reader reads a file of many rows in a process of its own, after a small file of the same kind, so that
+Every reader reads a file of many rows in a new process, after a small file of the same kind, so that
 what is loaded once does not count. The peak above the memory before it is what the file costs, as a multiple
 of the file and of the same table as CSV, which is larger where a file is compressed. Needs /proc.
 """
@@ -47,6 +47,13 @@ def layers(number: int) -> pd.DataFrame:
 _READ_RUNS = "from trainlaw.app.inputs.tables import read_runs as read"
 _READ_LAYERS = "from trainlaw.datasets.measurements.importing import import_layers as read"
 _READ_SHEET = "from trainlaw.datasets.files.grids import read_grids as read"
+_IMPORT_SHEET = """
+from trainlaw.datasets.spreadsheets.answers import Answers
+from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
+
+def read(path):
+    return read_spreadsheet(path, Answers(constants={"precision": "fp32"}, confirmed=True))
+"""
 
 #: Reader, maker of rows, most rows that it takes, and suffix, by name.
 READERS: Mapping[str, tuple[str, Callable[[int], pd.DataFrame], int, str]] = {
@@ -57,7 +64,10 @@ READERS: Mapping[str, tuple[str, Callable[[int], pd.DataFrame], int, str]] = {
     "layers, CSV": (_READ_LAYERS, layers, 300_000, ".csv"),
     "sheet, CSV": (_READ_SHEET, runs, 190_000, ".csv"),
     "sheet, Excel": (_READ_SHEET, runs, 190_000, ".xlsx"),
+    "sheet, imported": (_IMPORT_SHEET, runs, 190_000, ".csv"),
 }
+# Such files are kept by hand and have at most 64 MiB.
+_MOST_IMPORTED = 40.0
 _CHILD = """
 import sys
 from pathlib import Path
@@ -116,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name, number, size, used, times, of_csv in table
     ]
     print(text_table(["reader", "rows", "file, MiB", "peak, MiB", "x file", "x CSV"], shown))
-    if any(row[-1] > MOST_TIMES or row[3] > MOST_BYTES for row in table):
+    limits = {name: _MOST_IMPORTED if name == "sheet, imported" else MOST_TIMES for name in READERS}
+    if any(row[-1] > limits[row[0]] or row[3] > MOST_BYTES for row in table):
         raise SystemExit(f"more than {MOST_TIMES:.0f} times the file, or {MOST_BYTES >> 20} MiB")
 
 
