@@ -80,10 +80,9 @@ def parse_unit(text: str) -> Unit | None:
     >>> parse_unit("img/s/GPU").per_gpu, parse_unit("s / it").is_rate, parse_unit("Tesla T4")
     (True, False, None)
     """
-    if len(text) > _LONGEST_UNIT:
-        # Of thousands of blanks, patterns would look for a word after each.
-        return None
-    plain = re.sub(r"[()\[\]{}<>]", " ", text).strip().lower()
+    # Of thousands of blanks, patterns would look for a word after each.
+    stated = text if len(text) <= _LONGEST_UNIT else ""
+    plain = re.sub(r"[()\[\]{}<>]", " ", stated).strip().lower()
     thousands = 1e3 if _THOUSANDS.match(plain) else 1.0
     plain = _THOUSANDS.sub("", plain)
     scope, plain = _scope(plain)
