@@ -80,6 +80,15 @@ def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
     assert len(read_plan(plan, **PLACES)) == 2
 
 
+@pytest.mark.parametrize("name", ["a\nb", "b" * 20_000, "n_gpus\n"])
+def test_a_strange_column_is_named_in_one_line(tmp_path, name):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(f'cnn,batch_per_gpu,"{name}"\nlenet5,8,1\n')
+    with pytest.raises(InputError) as caught:
+        read_plan(plan, **PLACES)
+    assert len(str(caught.value)) < 500 and str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
