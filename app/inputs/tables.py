@@ -7,7 +7,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.datasets import DATASETS, RunTable, load
 from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import shown, unknown_name
 from trainlaw.formulas.files import write_text_atomically
 
 
@@ -109,7 +109,7 @@ def parse_column_options(options: list[str] | None) -> dict[str, str]:
     pairs = [option.split("=") for option in options or []]
     for option, pair in zip(options or [], pairs, strict=True):
         if len(pair) != 2 or not all(pair):
-            raise InputError(f"expected --column OURS=YOURS, got {option!r}")
+            raise InputError(f"expected --column OURS=YOURS, got {shown(option)}")
     return {ours: yours for ours, yours in pairs}
 
 
