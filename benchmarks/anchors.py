@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from trainlaw.app.models.builtin import pair_formula_path
 from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_json
+from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import PAIR_FORMULA_FEATURES, ProfileSearch
 from trainlaw.datasets import TARGET, PairTable, load
@@ -54,7 +55,7 @@ def pair_results(table: PairTable, ensemble: bool = False) -> StudyResult:
     return run_pair_study(table, estimators, features=PAIR_FORMULA_FEATURES)
 
 
-def target_results(seed: int = 0) -> StudyResult:
+def target_results(seed: int = 0, cluster: str = "") -> StudyResult:
     """Return the predictions for GPUs that occur neither in the pairs nor in the plain runs of training."""
     kind = STUDY_KINDS["anchor"]
     rows = kind.rows(load("profet-pairs"))
@@ -66,7 +67,8 @@ def target_results(seed: int = 0) -> StudyResult:
     settings = SearchSettings(evaluations=12_000, random_seed=seed, islands=2, population=200)
     baselines = {name: kind.baselines[name] for name in (*kind.defaults["against"], "cf21")}
     estimators = {OURS: kind.search(rows, settings), **baselines}
-    return run_study(rows.X, rows.seconds, rows.labels, splits, estimators)
+    with task_place(cluster) as place:
+        return run_study(rows.X, rows.seconds, rows.labels, splits, estimators, **place)
 
 
 class EndPointSearch:
@@ -215,7 +217,9 @@ _PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
         pair_results(load("profet-pairs"), given.ensemble), "12 pairs, architectures held out", (BY_CNN, PAIR)
     ),
     "target": lambda given: show(
-        target_results(), "GPUs held out as target and anchor, and their plain runs", (BY_GPU, BY_CNN)
+        target_results(cluster=given.cluster),
+        "GPUs held out as target and anchor, and their plain runs",
+        (BY_GPU, BY_CNN),
     ),
     "scalers": lambda given: show_scalers(),
     "formulas": lambda given: write_formulas(Path(given.folder)),
@@ -230,6 +234,7 @@ def main() -> None:
     parser.add_argument("part", choices=sorted(_PARTS))
     parser.add_argument("folder", nargs="?", default="formulas")
     parser.add_argument("--ensemble", action="store_true", help="include the ensemble of PROFET")
+    parser.add_argument("--cluster", default="", help="for target: tcp://HOST:PORT, local:N or a TOML file")
     given = parser.parse_args()
     begun = time.monotonic()
     _PARTS[given.part](given)

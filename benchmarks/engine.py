@@ -16,6 +16,8 @@ import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from trainlaw.app.studies.clusters import task_place
+
 from benchmarks.first_front import first_front_rows
 from benchmarks.held_out import held_out_rows
 from benchmarks.limits import limit_rows
@@ -77,7 +79,8 @@ def _first_front(options: argparse.Namespace) -> None:
 
 
 def _planted(options: argparse.Namespace) -> None:
-    rows = planted_rows(options.planted_seeds, options.threads, options.only)
+    with task_place(options.cluster) as place:
+        rows = planted_rows(options.planted_seeds, options.threads, options.only, place=place)
     _write_csv(options.out / "planted_runs.csv", rows)
     title = "Planted formulas recovered (5 % noise; 60 s per search, 120 s for layers)"
     _section("planted", title, planted_summary(rows), options)
@@ -88,7 +91,8 @@ def _proofs(options: argparse.Namespace) -> None:
 
 
 def _held_out(options: argparse.Namespace) -> None:
-    rows = held_out_rows(options.fold_seconds, options.threads, len(options.engines) > 1)
+    with task_place(options.cluster) as place:
+        rows = held_out_rows(options.fold_seconds, options.threads, len(options.engines) > 1, place)
     title = "Errors on held-out GPUs (default table, one fold per GPU group, one thread per search)"
     _section("held-out", title, rows, options)
 
@@ -118,6 +122,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--planted-seeds", type=int, default=10)
     parser.add_argument("--fold-seconds", type=float, default=60.0, help="time limit per fold, part held-out")
     parser.add_argument("--full", action="store_true", help="scaling up to 1e6 rows")
+    parser.add_argument(
+        "--cluster", default="", help="tcp://HOST:PORT, local:N or a TOML file, for planted and held-out"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     parser.add_argument("--page", action="store_true", help="also write docs/benchmarks.md")
     options = parser.parse_args(arguments)

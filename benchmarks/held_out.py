@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.clusters import Place
 from trainlaw.datasets import STUDY_FEATURES, TARGET, feature_specs, load
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.validate import leave_one_group_out, run_study
@@ -36,8 +37,13 @@ class TimedSearch:
         return self.search_.predict(X[list(STUDY_FEATURES)])
 
 
-def held_out_rows(limit_seconds: float, workers: int, engines: bool) -> list[dict[str, object]]:
-    """Return one row per estimator: held-out error as mean over GPU groups, mean over runs, and median."""
+def held_out_rows(
+    limit_seconds: float, workers: int, engines: bool, place: Place | None = None
+) -> list[dict[str, object]]:
+    """Return one row per estimator: held-out error as mean over GPU groups, mean over runs, and median.
+
+    place : where the fits run instead of in `workers` processes.
+    """
     runs = load("fp32-2026")
     searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
     if engines:
@@ -47,9 +53,10 @@ def held_out_rows(limit_seconds: float, workers: int, engines: bool) -> list[dic
         }
     baselines = named_baselines(*CHEAP)
     labels = runs.labels()
+    where = place or Place(workers=workers)
     result = run_study(
         runs.features(), runs.seconds, labels, leave_one_group_out(labels["gpu_group"]), searches | baselines,
-        workers=workers, progress=lambda done: print(done, flush=True),
+        progress=lambda done: print(done, flush=True), **where,
     )  # fmt: skip
     table = result.summary().set_index("estimator")
     return [

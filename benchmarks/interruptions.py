@@ -3,7 +3,8 @@ r"""Interrupted studies: whatever ends one, no process is left, and the next run
 python -m benchmarks.interruptions [workers] [cluster] [load] [worker-deaths] [cluster-deaths] [kills] \
     [signals] [pairs]
 
-Needs /proc. Every study is a small one, on part of a built-in table; `--count` says how many are tried.
+Needs /proc. Every study is a small one, of a few seconds of a processor, on part of a built-in table.
+`--count` says how many kills, signals, pairs or studies are tried.
 """
 
 import argparse
@@ -23,12 +24,14 @@ from trainlaw.datasets import load
 GPUS = ("GTX 1080 Ti", "T4", "P100-SXM2-16GB", "A40")
 CNNS = ("resnet50", "vgg16", "alexnet_mx", "inception_v3", "resnet152")
 OPTIONS = (
-    "--folds", "3", "--seeds", "2", "--repeats", "1", "--evaluations", "200", "--against", "null_compute,cf9",
+    "--of", "free-runs", "--folds", "3", "--seeds", "1", "--repeats", "1", "--evaluations", "1000",
+    "--against", "null_compute,cf9",
 )  # fmt: skip
 COMPARED = ("formula.json", "errors.csv", "front.csv", "predictions.csv")
 MOST_SECONDS = 5.0
 MOST_KILLS = 2  # then a study may end
 LEAST_PAUSE_SECONDS = 1.5
+BUSY_PROCESSES = 8
 RESUMED_EVERY = 5  # how many studies are ended by a signal before one is also finished
 
 
@@ -85,7 +88,8 @@ class Trials:
 
     def __init__(self, parent: Path) -> None:
         """Run the uninterrupted study."""
-        self.parent, self.made, self.failed = parent, 0, 0
+        self.parent, self.made = parent, 0
+        self.passed, self.failed = 0, 0
         frame = load("fp32-2026").frame
         self.rows = frame[frame["gpu"].isin(GPUS) & frame["cnn"].isin(CNNS)]
         whole = self.folder()
@@ -101,10 +105,15 @@ class Trials:
         self.rows.to_csv(folder / "runs.csv", index=False)
         return folder
 
+    def count(self, passed: bool) -> None:
+        """Count a trial that passed or failed."""
+        self.passed += passed
+        self.failed += not passed
+
     def report(self, folder: Path, what: str, passed: bool = True) -> None:
         """Say whether the study in `folder` wrote the same bytes and whatever else was `passed`."""
         same = files(folder) == self.expected
-        self.failed += not (same and passed)
+        self.count(same and passed)
         print(f"{what}: {'the same bytes' if same else 'OTHER BYTES'}", flush=True)
 
 
@@ -137,11 +146,11 @@ def busy(processes: int):
 
 
 def try_load(trials: Trials, count: int, generator: random.Random) -> None:
-    """Run a study next to three busy processes per processor."""
+    """Run a study next to eight busy processes."""
     folder = trials.folder()
-    with busy(3 * (os.cpu_count() or 1)):
+    with busy(BUSY_PROCESSES):
         seconds = finish(folder)
-    trials.report(folder, f"under load, {seconds:.1f} s")
+    trials.report(folder, f"under load {BUSY_PROCESSES}, {seconds:.1f} s")
 
 
 def workers_of(session: int) -> list[int]:
@@ -188,27 +197,31 @@ def try_pairs(trials: Trials, count: int, generator: random.Random) -> None:
         results = sorted(path.parent.name for path in folder.glob("*/formula.json"))
         equal = {b"".join((folder / name / item).read_bytes() for item in COMPARED) for name in results}
         passed = ended == [0, 0] and len(results) == 2 and equal == {b"".join(trials.expected)}
-        trials.failed += not passed
-        print(f"pair {number + 1}: exit {ended}, {', '.join(results)}: {'complete' if passed else 'FAILED'}")
+        trials.count(passed)
+        what = f"pair {number + 1}: exit {ended}, {', '.join(results)}"
+        print(f"{what}: {'complete' if passed else 'FAILED'}", flush=True)
 
 
 def try_kills(trials: Trials, count: int, generator: random.Random) -> None:
-    """Kill the study and all its processes, or only itself, at random moments."""
-    for number in range(count):
-        folder, kills, longest = trials.folder(), 0, 0.0
+    """Kill the study with all its processes at random moments, some studies twice, until it ends."""
+    total = 0
+    while total < count:
+        folder, kills, longest, results = trials.folder(), 0, 0.0, []
         process = start(folder)
-        while kills < MOST_KILLS:
+        while kills < MOST_KILLS and total < count:
             try:
-                process.wait(generator.uniform(0.1, 0.9) * trials.seconds)
+                process.wait(generator.uniform(0.05, 0.95) * trials.seconds)
                 break
             except subprocess.TimeoutExpired:
-                (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 longest = max(longest, seconds_until_gone(process.pid, 60.0))
-                kills += 1
+                results.append(kept(folder))
+                kills, total = kills + 1, total + 1
                 process = start(folder)
         process.wait()
-        what = f"killed {kills} times, {longest:.1f} s until the last process was gone"
+        what = f"kill {total} of {count}: after {', '.join(map(str, results)) or 'no'} results, "
+        what += f"gone in {longest:.1f} s"
         trials.report(folder, what, longest <= MOST_SECONDS)
 
 
@@ -228,14 +241,14 @@ def try_signals(trials: Trials, count: int, generator: random.Random) -> None:
         results, partial = kept(folder), (folder / "run").is_dir()
         what = f"{kind.name} after {moment:.0f} s: gone in {gone:.1f} s, exit {process.returncode}, "
         what += f"{results} results kept{', partial folder' if partial else ''}"
-        trials.failed += gone > MOST_SECONDS
         # Most of the time goes into these, and that kills do not change the bytes is another trial.
         if number % RESUMED_EVERY:
+            trials.count(gone <= MOST_SECONDS)
             print(what, flush=True)
             continue
         if process.returncode != 0:
             finish(folder)
-        trials.report(folder, what)
+        trials.report(folder, what, gone <= MOST_SECONDS)
 
 
 TRIALS: dict[str, Callable[[Trials, int, random.Random], None]] = {
@@ -260,7 +273,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         trials = Trials(Path(name))
         for trial in options.trials:
+            before = trials.passed, trials.failed
             TRIALS[trial](trials, options.count, random.Random(options.seed))
+            passed, failed = trials.passed - before[0], trials.failed - before[1]
+            print(f"{trial}: {passed} of {passed + failed} as they should be", flush=True)
         if trials.failed:
             raise SystemExit(f"{trials.failed} studies failed")
 

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from trainlaw.app.studies.clusters import Place
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.cnns import Cnn, Layer, build
 from trainlaw.evolve import FormulaRegressor, SearchSettings
@@ -32,6 +33,7 @@ from trainlaw.formulas import (
     parse_text,
     variables,
 )
+from trainlaw.validate.workers import run_tasks
 
 NOISE = 0.05
 # Largest relative distance on any row of a form that is equivalent to the planted formula.
@@ -190,8 +192,9 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
     return np.array(found)
 
 
-def search_once(planted: Planted, seed: int, seconds: float, threads: int) -> dict[str, object]:
-    """Run one search for a planted formula with the noise of a seed."""
+def search_once(task: tuple[Planted, int, float, int]) -> dict[str, object]:
+    """Run one search for a planted formula with the noise of a seed; task : with seconds and threads, too."""
+    planted, seed, seconds, threads = task
     noise = np.random.default_rng([seed, 77]).standard_normal(planted.truth.size)
     settings = SearchSettings(
         evaluations=None,
@@ -233,17 +236,21 @@ PLANTED: dict[str, tuple[Callable[[], Planted], float]] = {
 }
 
 
-def planted_rows(seeds: int, threads: int, only: str = "", share: float = 1.0) -> list[dict[str, object]]:
-    """Return one row per planted formula and seed; `share` : of the time limit of each."""
-    rows = []
-    for name, (make, seconds) in PLANTED.items():
-        if only not in name:
-            continue
-        planted = make()
-        for seed in range(seeds):
-            rows.append(search_once(planted, seed, share * seconds, threads))
-            print(" ".join(str(value)[:220] for value in rows[-1].values()), flush=True)
-    return rows
+def planted_rows(
+    seeds: int, threads: int, only: str = "", share: float = 1.0, place: Place | None = None
+) -> list[dict[str, object]]:
+    """Return one row per planted formula and seed.
+
+    share : of the time limit of each. place : where the searches run; None for this process.
+    """
+    wanted = [(make(), share * seconds) for name, (make, seconds) in PLANTED.items() if only in name]
+    tasks = [(planted, seed, seconds, threads) for planted, seconds in wanted for seed in range(seeds)]
+    rows, where = [], place or Place()
+    for row in run_tasks(search_once, tasks, **where):
+        rows.append(row)
+        print(" ".join(str(value)[:220] for value in row.values()), flush=True)
+    order = [planted.name for planted, _ in wanted]
+    return sorted(rows, key=lambda row: (order.index(row["planted"]), row["seed"]))
 
 
 def planted_summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -2,9 +2,11 @@
 
 python -m benchmarks.several_gpus            all parts, some minutes on one thread
 python -m benchmarks.several_gpus gpu        one of: gpu, cnn, source, end-to-end, added
+
+--cluster ADDRESS runs the studies on a dask cluster, as `trainlaw study` does.
 """
 
-import sys
+import argparse
 import time
 
 import numpy as np
@@ -25,13 +27,15 @@ _MACRO = "macro_gpu_group_mape_percent"
 BARS = {"gpu": (_MACRO, 11.5), "cnn": (_MACRO, 11.5), "source": (_MACRO, 12.5), "end-to-end": (_MACRO, 19.0)}
 
 
-def studied(part: str) -> StudyOutcome:
-    """Return the study of one part with all its baselines, on one worker."""
+def studied(part: str, cluster: str = "") -> StudyOutcome:
+    """Return the study of one part with all its baselines, on one worker or a cluster."""
     whole = part == "end-to-end"
     kind = STUDY_KINDS["multi-end-to-end" if whole else "multi"]
     definition = definition_of({"of": kind.name, "split": "gpu" if whole else part}, part)
     table = kind.read(definition.table, None, ())
-    return study_table(table, definition, 1, lambda signals, total: None, lambda progress: None)
+    return study_table(
+        table, definition, 1, lambda signals, total: None, lambda progress: None, cluster=cluster
+    )
 
 
 def show(part: str, outcome: StudyOutcome) -> None:
@@ -91,11 +95,15 @@ def added(outcome: StudyOutcome) -> None:
 
 def main() -> None:
     """Run the requested parts."""
-    asked = sys.argv[1:] or [*BARS, "added"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=(*BARS, "added"), default=[])
+    parser.add_argument("--cluster", default="", help="tcp://HOST:PORT, local:N or a TOML file")
+    given = parser.parse_args()
+    asked = given.parts or [*BARS, "added"]
     for part in BARS:
         if part in asked or (part == "gpu" and "added" in asked):
             began = time.monotonic()
-            outcome = studied(part)
+            outcome = studied(part, given.cluster)
             if part in asked:
                 show(part, outcome)
                 print(f"  {time.monotonic() - began:.0f} s")

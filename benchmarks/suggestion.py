@@ -3,21 +3,24 @@
 python -m benchmarks.suggestion            PROFET's runs are the pool, the form comes from ten other sources
 python -m benchmarks.suggestion tuning     the reverse, on which the objectives were chosen
 python -m benchmarks.suggestion few        as the first, with five initial runs instead of ten
+
+--cluster ADDRESS runs it on a dask cluster, as `trainlaw suggest --simulate` does.
 """
 
-import sys
+import argparse
 
+from trainlaw.app.studies.clusters import Place, task_place
 from trainlaw.app.suggest.replay import HELD_OUT, RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.datasets import load
 
 SOURCE = "profet"
 
 
-def replay_of(held_out: str, tuning: bool = False, start: int = 10) -> Replay:
+def replay_of(held_out: str, tuning: bool = False, start: int = 10, place: Place | None = None) -> Replay:
     """Return the replay with PROFET's runs as pool, or with those of all other sources if `tuning`."""
     runs = load("fp32-2026")
     inside = (runs.frame["source"] == SOURCE).to_numpy() != tuning
-    return replayed(runs, inside, ReplaySettings(held_out=held_out, start=start))
+    return replayed(runs, inside, ReplaySettings(held_out=held_out, start=start), place=place)
 
 
 def markdown(replay: Replay) -> str:
@@ -39,9 +42,15 @@ def markdown(replay: Replay) -> str:
 
 def main() -> None:
     """Print a table for each kind of held-out runs."""
-    tuning, start = "tuning" in sys.argv[1:], 5 if "few" in sys.argv[1:] else 10
-    for held_out in HELD_OUT:
-        print(f"\nheld out: {held_out}\n\n{markdown(replay_of(held_out, tuning, start))}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=("tuning", "few"), default=[])
+    parser.add_argument("--cluster", default="", help="tcp://HOST:PORT, local:N or a TOML file")
+    given = parser.parse_args()
+    start = 5 if "few" in given.parts else 10
+    with task_place(given.cluster) as place:
+        for held_out in HELD_OUT:
+            replay = replay_of(held_out, "tuning" in given.parts, start, place)
+            print(f"\nheld out: {held_out}\n\n{markdown(replay)}")
 
 
 if __name__ == "__main__":

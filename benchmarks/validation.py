@@ -18,6 +18,7 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.clusters import Place, task_place
 from trainlaw.datasets import load
 from trainlaw.validate import (
     EstimatorFactory,
@@ -73,21 +74,27 @@ def _mape(measured: np.ndarray, predicted: np.ndarray) -> float:
     return float(100.0 * np.abs(np.where(np.isfinite(predicted), predicted, 0.0) / measured - 1.0).mean())
 
 
-def one_gpu(estimators: Mapping[str, EstimatorFactory], table: str = "fp32-2026", cnns: bool = True) -> None:
-    """Hold out every GPU group, then every base CNN."""
+def one_gpu(
+    estimators: Mapping[str, EstimatorFactory],
+    table: str = "fp32-2026",
+    cnns: bool = True,
+    place: Place | None = None,
+) -> None:
+    """Hold out every GPU group, then every base CNN; place : where the fits run, None for this process."""
     runs = load(table)
     X, seconds, labels = runs.features(), runs.seconds, runs.labels()
     for column in (_GPU, _CNN) if cnns else (_GPU,):
         began = time.monotonic()
-        result = run_study(X, seconds, labels, leave_one_group_out(labels[column]), estimators)
+        where = place or Place()
+        result = run_study(X, seconds, labels, leave_one_group_out(labels[column]), estimators, **where)
         show(result, f"{table}, one {column} out, {time.monotonic() - began:.0f} s", column)
 
 
-def t1() -> None:
+def t1(place: Place | None = None) -> None:
     """Print the errors of the fast baselines, with their time, then those of the learned ones."""
     fast = {name: make for name, make in baselines_for("run").items() if name not in _SLOW}
-    one_gpu({**fast, **_HARNESS})
-    one_gpu(named_baselines(*_SLOW))
+    one_gpu({**fast, **_HARNESS}, place=place)
+    one_gpu(named_baselines(*_SLOW), place=place)
 
 
 def t2() -> None:
@@ -223,19 +230,23 @@ def main() -> None:
     )
     parser.add_argument("part", choices=["t1", "t1b", "t2", "t3", "t4", "engines", "peers"])
     parser.add_argument("--repeats", help="CSV of PROFET's raw runs, for t3")
+    parser.add_argument(
+        "--cluster", default="", help="for t1, t1b, engines: tcp://HOST:PORT, local:N or a TOML file"
+    )
     arguments = parser.parse_args()
     if arguments.repeats:
         t3_repeats(arguments.repeats)
         return
-    parts = {
-        "t1": t1,
-        "t1b": lambda: one_gpu(named_baselines(*_FOR_PRECISIONS), "precisions"),
-        "t2": t2,
-        "t3": t3,
-        "t4": t4,
-        "engines": lambda: one_gpu(baselines_for("run", "engine"), cnns=False),
-    }
-    parts["engines" if arguments.part == "peers" else arguments.part]()
+    with task_place(arguments.cluster) as place:
+        parts = {
+            "t1": lambda: t1(place),
+            "t1b": lambda: one_gpu(named_baselines(*_FOR_PRECISIONS), "precisions", place=place),
+            "t2": t2,
+            "t3": t3,
+            "t4": t4,
+            "engines": lambda: one_gpu(baselines_for("run", "engine"), cnns=False, place=place),
+        }
+        parts["engines" if arguments.part == "peers" else arguments.part]()
 
 
 if __name__ == "__main__":

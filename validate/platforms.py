@@ -1,6 +1,8 @@
 """Accuracy across platforms: fitted to the runs of one platform, evaluated on the runs of another."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,7 @@ import pandas as pd
 from trainlaw.formulas.errors import InputError
 from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.estimators import EstimatorFactory
+from trainlaw.validate.journal import Journal
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import StudyResult
 from trainlaw.validate.splits import Split, grouped_k_fold
@@ -28,6 +31,9 @@ def cross_platform(
     *,
     group_column: str = "gpu_group",
     least_runs: int = LEAST_RUNS,
+    workers: int = 1,
+    executor: Executor | None = None,
+    journal: Journal | None = None,
 ) -> pd.DataFrame:
     """Return the error of every estimator for every pair of a training and a test platform.
 
@@ -51,6 +57,12 @@ def cross_platform(
         Label whose groups are held out on the diagonal and weigh the same in the mean.
     least_runs : int
         Platforms with fewer runs are only evaluated.
+    workers : int
+        Simultaneous fits, as for `run_study`.
+    executor : concurrent.futures.Executor or None
+        Where the fits run, as for `run_study`.
+    journal : Journal or None
+        Where the outcome of each fit is kept, as for `run_study`.
 
     Returns
     -------
@@ -62,6 +74,8 @@ def cross_platform(
     ------
     InputError
         If fewer than two platforms have runs, or none has `least_runs`.
+    KeyboardInterrupt
+        If fits were interrupted.
     """
     names = np.asarray(platforms, dtype=str)
     found, sizes = np.unique(names, return_counts=True)
@@ -70,32 +84,44 @@ def cross_platform(
     trained = [name for name, size in zip(found, sizes, strict=True) if size >= least_runs]
     if not trained:
         raise InputError(f"expected at least {least_runs} runs on one platform, got at most {sizes.max()}")
-    rows: list[dict[str, object]] = []
-    for train in trained:
-        inside = np.flatnonzero(names == train)
-        for test in found:
-            if test == train:
-                splits = _diagonal(labels[group_column].to_numpy(dtype=str), inside)
-            else:
-                # No held-out labels: the same GPU may be measured on both platforms.
-                splits = (Split(f"{train} to {test}", inside, np.flatnonzero(names == test), ()),)
-            if splits:
-                result = run_study(X, seconds, labels, splits, estimators, group_column=group_column)
-                rows += [
-                    _row(result, name, group_column, train=train, test=str(test), n_train=len(inside))
-                    for name in estimators
-                ]
-    return pd.DataFrame(rows)
+    groups = labels[group_column].to_numpy(dtype=str)
+    splits = {name: _splits(name, names, groups) for name in trained}
+    result = run_study(
+        X, seconds, labels, [split for own in splits.values() for split in own], estimators,
+        group_column=group_column, workers=workers, executor=executor, journal=journal,
+    )  # fmt: skip
+    if result.missing_splits:
+        raise KeyboardInterrupt
+    predictions = result.predictions
+    tested, by = names[predictions["row"].to_numpy(dtype=np.intp)], predictions["split"]
+    return pd.DataFrame(
+        _row(part, name, group_column, train=train, test=str(test), n_train=int((names == train).sum()))
+        for train, own in splits.items()
+        for test in found
+        if len((part := _part(result, by.isin([split.name for split in own]) & (tested == test))).predictions)
+        for name in estimators
+    )
 
 
-def _diagonal(groups: np.ndarray, inside: np.ndarray) -> tuple[Split, ...]:
-    """Return splits by group of the rows `inside` one platform; none for a single group."""
+def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Split, ...]:
+    """Return the splits that train on one platform: all of it for the others, whole groups held out for it.
+
+    A platform with one group is only used for the others.
+    """
+    inside = np.flatnonzero(platforms == train)
     own = groups[inside]
-    n_groups = len(np.unique(own))
-    if n_groups < 2:
-        return ()
-    folds = grouped_k_fold(own, min(_FOLDS, n_groups))
-    return tuple(Split(fold.name, inside[fold.train], inside[fold.test], fold.held_out) for fold in folds)
+    # No held-out labels: the same GPU may be measured on both platforms.
+    splits = [Split(f"{train} to others", inside, np.flatnonzero(platforms != train), ())]
+    if (amount := len(np.unique(own))) > 1:
+        splits += [
+            Split(f"{train}: {fold.name}", inside[fold.train], inside[fold.test], fold.held_out)
+            for fold in grouped_k_fold(own, min(_FOLDS, amount))
+        ]
+    return tuple(splits)
+
+
+def _part(result: StudyResult, rows: np.ndarray) -> StudyResult:
+    return replace(result, predictions=result.predictions[rows])
 
 
 def _row(

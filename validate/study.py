@@ -1,6 +1,7 @@
 """Studies: every estimator is fitted to the training rows of every split and predicts the held-out rows."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -166,17 +167,23 @@ class StudyProgress:
 class _Clock:
     """Estimate of the remaining time, from the mean duration of each estimator's fits so far.
 
-    n_splits : fits per estimator. workers : simultaneous fits.
+    n_splits : fits per estimator. workers : simultaneous fits at most; a cluster may do fewer.
     """
 
     def __init__(self, n_splits: int, estimators: tuple[str, ...], workers: int) -> None:
         self._started = time.monotonic()
         self._n_splits, self._workers = n_splits, workers
         self._durations: dict[str, list[float]] = {name: [] for name in estimators}
+        self._busy = 0.0
+
+    def know(self, estimator: str, seconds: float) -> None:
+        """Take the duration of a fit from an earlier run into account."""
+        self._durations[estimator].append(seconds)
 
     def after(self, split: str, estimator: str, seconds: float) -> StudyProgress:
         """Return the progress after one more fit, which took `seconds` in its worker."""
-        self._durations[estimator].append(seconds)
+        self.know(estimator, seconds)
+        self._busy += seconds
         known = [duration for durations in self._durations.values() for duration in durations]
         # Estimators differ in cost by orders of magnitude; one without a finished fit gets the mean of all.
         work_left = sum(
@@ -185,7 +192,8 @@ class _Clock:
         )
         total = self._n_splits * len(self._durations)
         elapsed = time.monotonic() - self._started
-        return StudyProgress(len(known), total, split, estimator, elapsed, work_left / self._workers)
+        at_once = min(self._workers, math.ceil(self._busy / elapsed) or 1) if elapsed else 1
+        return StudyProgress(len(known), total, split, estimator, elapsed, work_left / at_once)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +272,7 @@ def run_study(
     clock = _Clock(len(splits), tuple(estimators), workers)
     names = {(split.name, name): _task_name(split, name) for split in splits for name in estimators}
     for known in _outcomes(journal, names.values()):
-        clock.after(known.split, known.estimator, known.took_seconds)
+        clock.know(known.estimator, known.took_seconds)
     try:
         todo = _tasks(runs, splits, estimators, [pair for pair, name in names.items() if name not in journal])
         # Closing the generator cancels waiting fits and ends the workers.

@@ -91,6 +91,14 @@ CnnFiles = Annotated[
         dir_okay=False,
     ),
 ]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        help="Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
+        "this machine, or a TOML file for a batch system; see docs/clusters.md.",
+    ),
+]
 RestoreBatchnorm = Annotated[
     bool | None,
     typer.Option(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile
 
 if TYPE_CHECKING:
     from trainlaw.app.inputs.run_folder import StudyPlace
@@ -87,13 +87,7 @@ def study_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
-    cluster: Annotated[
-        str,
-        typer.Option(
-            help="Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
-            "this machine, or a TOML file for a batch system; see docs/clusters.md."
-        ),
-    ] = "",
+    cluster: Cluster = "",
     resume: Annotated[
         bool, typer.Option("--resume", help="Only continue an unfinished run of the same study.")
     ] = False,
@@ -262,6 +256,7 @@ def validate_command(
             "--out", help="Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ..."
         ),
     ] = None,
+    cluster: Cluster = "",
 ) -> None:
     """Evaluate your own formula: held-out error per architecture, next to null model and roofline.
 
@@ -297,7 +292,7 @@ def validate_command(
     wanted = definition_of(options, "validate")
     with shown_fits() as on_fit:
         runs = read_study_table(wanted)
-        outcome = score_formula(law, runs, wanted, refit, on_fit)
+        outcome = score_formula(law, runs, wanted, refit, on_fit, cluster=cluster)
     scored, fault = outcome.formula, unit_fault(law)
     parts = [equation_text(scored), ""]
     parts += in_sample_warning(law, runs)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from trainlaw.app.commands.options import CnnFiles, GpuFile
+from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile
 
 
 def suggest_command(
@@ -60,6 +60,7 @@ def suggest_command(
         int, typer.Option(help="With --simulate: number of runs measured at the start.", min=2, max=1000)
     ] = 10,
     seeds: Annotated[int, typer.Option(help="With --simulate: repetitions.", min=2, max=1000)] = 20,
+    cluster: Cluster = "",
 ) -> None:
     """Choose what to measure next to reduce the uncertainty of the formula's predictions.
 
@@ -74,6 +75,7 @@ def suggest_command(
       trainlaw suggest --gpu "AMD EPYC, 2 threads" --gpu-file runs-machine.csv --runs runs.csv --out plan.csv
       trainlaw profile --plan plan.csv --out runs.csv
       trainlaw suggest --simulate
+      trainlaw suggest --simulate --seeds 200 --cluster tcp://node1:8786
     """
     from trainlaw.app.suggest.jobs import SuggestOptions, run_replay, run_suggest
     from trainlaw.app.suggest.replay import ReplaySettings
@@ -83,12 +85,14 @@ def suggest_command(
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists; choose another name for --out")
+    if cluster and not simulate:
+        raise InputError("--cluster goes with --simulate: a suggestion alone takes seconds")
     if simulate:
         if pool or gpu or front or runs or cnns:
             raise InputError("--simulate uses built-in runs: omit --pool, --gpu, --cnn, --front, --runs")
         with shown_steps() as on_step:
             replay = ReplaySettings(seeds=seeds, held_out=held_out, start=start)
-            text, csv = run_replay(source, replay, on_step)
+            text, csv = run_replay(source, replay, on_step, cluster)
     else:
         options = SuggestOptions(
             number=number, pool=pool, gpus=tuple(gpu or ()), cnns=cnns, batch=batch, input_px=input_px,

@@ -10,7 +10,7 @@ from trainlaw.datasets.files.faults import Fault, FaultsError
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.measurements.runs import LAYOUTS
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import check_name, unknown_name
+from trainlaw.formulas.errors import check_name, shown, unknown_name
 from trainlaw.formulas.files import write_text_atomically
 
 
@@ -149,7 +149,7 @@ def parse_column_options(options: list[str] | None) -> dict[str, str]:
     pairs = [option.split("=") for option in options or []]
     for option, pair in zip(options or [], pairs, strict=True):
         if len(pair) != 2 or not all(pair):
-            raise InputError(f"expected --column OURS=YOURS, got {option!r}")
+            raise InputError(f"expected --column OURS=YOURS, got {shown(option)}")
     return {ours: yours for ours, yours in pairs}
 
 

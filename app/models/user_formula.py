@@ -182,7 +182,7 @@ def parse_label_options(options: Sequence[str] | None) -> dict[str, str]:
     pairs = [option.partition("=") for option in options or ()]
     for option, pair in zip(options or (), pairs, strict=True):
         if not all(pair):
-            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {option!r}")
+            raise InputError(f"expected --label LABEL=GROUP, such as harness=nvidia, got {shown(option)}")
     return {label.strip(): group.strip() for label, _, group in pairs}
 
 

@@ -1,4 +1,4 @@
-"""Tasks of a study on a dask cluster: one that runs, processes of this machine, or jobs of a batch system.
+"""Tasks on a dask cluster: one that runs already, processes of this machine, or jobs of a batch system.
 
 All scheduling is dask's: it sends a task again when its worker dies, and takes workers that come later. What
 all tasks share is sent to the scheduler once.
@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from ctypes import c_bool, c_longlong
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -28,6 +28,15 @@ _TASKS_IN_FLIGHT = 1_000
 _DEATHS_ALLOWED = 10
 _SECONDS_TO_CONNECT = 30.0
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
+_SETTINGS = {
+    "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
+    "distributed.deploy.lost-worker-timeout": f"{_SECONDS_TO_RETURN}s",
+    # What workers that we start would do a hundred times a second takes time from the search.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+}
 _MOST_LOCAL_WORKERS = 256
 _LOCAL = "local:"
 #: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
@@ -55,10 +64,33 @@ def task_pool(workers: int, cluster: str = "") -> Iterator[TaskPool]:
         with search_pool(workers) as pool:
             yield pool
         return
+    with _executor(cluster) as executor:
+        yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
+
+
+class Place(TypedDict, total=False):
+    """Where tasks run, as arguments of `run_tasks` and `run_study`; without entries in this process."""
+
+    workers: int
+    executor: Executor
+
+
+@contextmanager
+def task_place(cluster: str = "") -> Iterator[Place]:
+    """Give where tasks run that need no signals: in this process, or on a cluster as for `task_pool`."""
+    if not cluster:
+        yield Place()
+        return
+    with _executor(cluster) as executor:
+        yield Place(workers=_TASKS_IN_FLIGHT, executor=executor)
+
+
+@contextmanager
+def _executor(cluster: str) -> Iterator["ClusterExecutor"]:
     with one_thread_each(), _client(cluster) as client:
         executor = ClusterExecutor(client)
         try:
-            yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
+            yield executor
         finally:
             executor.shutdown()
 
@@ -145,11 +177,7 @@ def _client(cluster: str) -> Iterator[Any]:
     """Give a client of the cluster, which ends with the block where it was started here."""
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
-    patient = {
-        "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
-        "distributed.deploy.lost-worker-timeout": f"{_SECONDS_TO_RETURN}s",
-    }
-    with dask.config.set(patient), _started(cluster, distributed, dask) as address:
+    with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -168,7 +196,7 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
     elif cluster.startswith(_LOCAL):
         number = local_workers(cluster)
         with distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=None
+            n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0"
         ) as local:
             # A worker that dies while it starts is not started again unless a number is kept up.
             local.adapt(minimum=number, maximum=number)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.errors import OURS
+from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
 from trainlaw.formulas import Formula, InputError
@@ -24,6 +25,7 @@ from trainlaw.validate import (
     pairs_of_folds,
     splits_by_name,
 )
+from trainlaw.validate.journal import Journal
 
 SEARCHED_PER_PLATFORM = f"{OURS}, searched per platform"
 
@@ -107,11 +109,15 @@ def platform_matrices(
     rows: StudyRows,
     by: Sequence[str],
     search: EstimatorFactory | None = None,
+    *,
+    place: Place | None = None,
+    journal: Journal | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return one matrix of errors per label in `by`, as `cross_platform` gives it.
 
     formula : its constants are fitted again on each platform. kind : of the study, for its platform
     baselines. rows : all runs. search : makes the estimator to rerun the search on each platform, or None.
+    place : where the fits run; None for this process. journal : where their outcomes are kept, if at all.
     The formula's form was found on all platforms together; only a rerun search is blind to the others.
     """
     estimators: Mapping[str, EstimatorFactory] = {
@@ -119,7 +125,16 @@ def platform_matrices(
         **{name: kind.baselines[name] for name in kind.platform_baselines},
         **({SEARCHED_PER_PLATFORM: search} if search else {}),
     }
+    where = place or Place()
     return {
-        name: cross_platform(rows.X, rows.seconds, rows.labels, platforms_of(rows.labels, name), estimators)
+        name: cross_platform(
+            rows.X,
+            rows.seconds,
+            rows.labels,
+            platforms_of(rows.labels, name),
+            estimators,
+            journal=journal,
+            **where,
+        )
         for name in by
     }

@@ -1,7 +1,7 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from trainlaw.app.models.deployment import proved_properties
 from trainlaw.app.models.errors import BY_GPU, OURS, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
-from trainlaw.app.studies.clusters import task_pool
+from trainlaw.app.studies.clusters import Place, task_place, task_pool
 from trainlaw.app.studies.definition import StudyDefinition, user_files_json
 from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
@@ -146,11 +146,18 @@ def study_table(
         advice = calibration_advice(table, definition, None)
         raise InputError(f"{error}; {advice}" if advice else str(error)) from None
     kept = Journal() if journal is None else journal
-    with task_pool(workers, cluster) as pool:
+    with ExitStack() as stack:
+        pool = stack.enter_context(task_pool(workers, cluster))
         searched = search(material, pool, on_start, on_fit, kept)
-    # Without a journal, what took minutes would be lost.
-    with uninterrupted() if journal is None else nullcontext():
-        return _outcome(_evolved(searched, material), material)
+        if not definition.by:
+            stack.close()
+        # Without a journal, what took minutes would be lost.
+        with uninterrupted() if journal is None else nullcontext():
+            found = _evolved(searched, material)
+            # Workers of an interrupted study may be busy, and what belongs to half a study is not kept.
+            interrupted = _missing(found, material.splits)
+            place = Place(workers=pool.workers, executor=pool.executor)
+            return _outcome(found, material, *((Place(), None) if interrupted else (place, kept)))
 
 
 def score_formula(
@@ -159,15 +166,20 @@ def score_formula(
     definition: StudyDefinition,
     refit: bool = False,
     on_fit: OnFit | None = None,
+    *,
+    cluster: str = "",
 ) -> StudyOutcome:
     """Return the study of a given formula: its held-out errors, next to the baselines on the same splits.
 
     refit : fit its constants again inside each fold, and on all rows for the formula that is returned.
+    cluster : where the fits of the folds run instead of in this process, as for `task_place`.
     Raises InputError where the formula has no finite, positive time for a run of the table.
     """
     kind = _kind_for(formula, definition)
     material = material_of(table, replace(definition, of=kind.name), kind)
-    return _outcome(_given(formula, material, refit, on_fit), material)
+    with task_place(cluster) as place:
+        found = _given(formula, material, refit, on_fit, place)
+        return _outcome(found, material, place)
 
 
 def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
@@ -237,7 +249,7 @@ class GivenFormula:
         return feature_rows(X, names, self.cnn_layers).predict(self.formula)
 
 
-def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | None) -> _Found:
+def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | None, place: Place) -> _Found:
     """Evaluate a formula of the user in every split, fitted again or as it is."""
     check_features(formula)
     rows = material.rows
@@ -246,7 +258,9 @@ def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | No
     refitted = partial(RefittedFormula, formula, rows.cnn_layers)
     ours: EstimatorFactory = refitted if refit else partial(GivenFormula, formula, rows.cnn_layers)
     estimators = {OURS: ours, **material.baselines}
-    result = run_study(rows.X, rows.seconds, rows.labels, material.splits, estimators, progress=on_fit)
+    result = run_study(
+        rows.X, rows.seconds, rows.labels, material.splits, estimators, progress=on_fit, **place
+    )
     final = refitted().fit(rows.X, rows.seconds, rows.groups).formula_ if refit else formula
     ranges = {
         name: (float(np.min(column)), float(np.max(column))) for name, column in own_rows.columns.items()
@@ -286,8 +300,11 @@ def _check_defined(formula: Formula, rows: FormulaRows, table: MeasuredTable) ->
         )
 
 
-def _outcome(found: _Found, material: Material) -> StudyOutcome:
-    """Put together what a study leaves behind, whatever its formula is from."""
+def _outcome(found: _Found, material: Material, place: Place, journal: Journal | None = None) -> StudyOutcome:
+    """Put together what a study leaves behind, whatever its formula is from.
+
+    place, journal : of the fits from platform to platform.
+    """
     definition, rows = material.definition, material.rows
     missing = _missing(found, material.splits)
     names = [spec.name for spec in found.formula.used_features]
@@ -309,7 +326,6 @@ def _outcome(found: _Found, material: Material) -> StudyOutcome:
     )
     folds = [formula for (_, name), formula in found.result.formulas.items() if name == OURS]
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
-    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
     return StudyOutcome(
         formula=delivered,
         front=ParetoFront((score,)) if found.front is None else found.front,
@@ -321,12 +337,23 @@ def _outcome(found: _Found, material: Material) -> StudyOutcome:
         levels=found.levels,
         returns=term_returns(delivered, folds, found.repeats),
         repeats=found.repeats,
-        matrices=platform_matrices(delivered, material.kind, rows, definition.by, search),
+        matrices=_matrices(delivered, material, place, journal),
         definition=definition,
         verdict=_verdict(delivered, found, material),
         missing=missing,
         absent=material.absent,
         provenance=facts,
+    )
+
+
+def _matrices(
+    delivered: Formula, material: Material, place: Place, journal: Journal | None
+) -> dict[str, pd.DataFrame]:
+    """The errors from platform to platform, as the definition asks for them."""
+    definition = material.definition
+    search = estimator_of(material, definition.seed) if definition.search_by_platform else None
+    return platform_matrices(
+        delivered, material.kind, material.rows, definition.by, search, place=place, journal=journal
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import whole_numbers
+from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.suggest.candidates import StudiedFront, Suggestion, Suggestions, find_front, suggested_runs
 from trainlaw.app.suggest.replay import RANDOM, Replay, ReplaySettings, replayed
 from trainlaw.app.text.csv import rows_as_csv
@@ -275,14 +276,18 @@ def _pool(options: SuggestOptions, on_step: OnStep) -> RunTable:
     )
 
 
-def run_replay(source: str, settings: ReplaySettings, on_step: OnStep = unseen) -> tuple[str, str]:
+def run_replay(
+    source: str, settings: ReplaySettings, on_step: OnStep = unseen, cluster: str = ""
+) -> tuple[str, str]:
     """Return what to print and a CSV of a replay on the built-in runs of one source.
 
-    on_step : called when a step begins.
+    on_step : called when a step begins. cluster : where it runs instead of in this process, as for
+    `task_place`.
     """
     runs = load("fp32-2026")
     inside = (runs.frame["source"] == source).to_numpy()
     if not inside.any():
         raise unknown_name("source", source, sorted(runs.frame["source"].unique()))
-    replay = replayed(runs, inside, settings, on_step)
+    with task_place(cluster) as place:
+        replay = replayed(runs, inside, settings, on_step, place)
     return replay_text(replay, source), replay_csv(replay)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.studies.clusters import Place
 from trainlaw.app.suggest.candidates import Candidates, make_candidates
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.datasets import STUDY_FEATURES, TARGET, RunTable, feature_specs
@@ -21,6 +22,7 @@ from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.design import Design, space_filling
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import RefittedFormula
+from trainlaw.validate.workers import run_tasks
 
 RANDOM, SUGGESTED = "random", "suggested"
 #: What can be held out together, on all GPUs.
@@ -110,32 +112,54 @@ def replayed(
     inside: np.ndarray,
     settings: ReplaySettings,
     on_step: OnStep = unseen,
+    place: Place | None = None,
 ) -> Replay:
     """Replay suggestions on the runs `inside`, bool (n_runs,), with a form searched on the other runs.
 
-    on_step : called when a step begins. InputError where there are too few runs on either side.
+    on_step : called when a step begins. place : where the search and the seeds run; None for this process.
+    InputError where there are too few runs on either side.
     """
     check_name("kind of held-out runs", settings.held_out, HELD_OUT)
+    where, others = place or Place(), runs.where(~inside)
     on_step("searching a formula on the runs of other sources", 0.0)
-    form, members = _searched(runs.where(~inside), settings.evaluations)
+    data = others.features(STUDY_FEATURES), others.seconds, others.labels()["gpu_group"].to_numpy(dtype=str)
+    ((form, members),) = run_tasks(_searched, [settings.evaluations], shared=data, **where)
     own = _runs_of(runs.where(inside), settings.held_out)
     least = settings.start + max(settings.sizes)
     if len(own.y) < 3 * least:
         raise InputError(f"expected at least {3 * least} runs to replay on, got {len(own.y)}")
-    rows: list[tuple[int, int, str, float, float]] = []
-    for seed in range(settings.seeds):
-        on_step(f"seed {seed + 1} of {settings.seeds}", seed / settings.seeds)
-        stage = _stage(own, form, members, settings, seed)
-        rows += [(seed, *row) for row in _errors(stage, form, settings, seed)]
+    found: list[list[tuple[int, int, str, float, float]]] = []
+    shared = (own.X, own.y, own.groups, own.units)
+    tasks = [(seed, form, members, settings) for seed in range(settings.seeds)]
+    on_step(f"seed 1 of {settings.seeds}", 0.0)
+    for part in run_tasks(_replayed_seed, tasks, shared=shared, **where):
+        found.append(part)
+        on_step(f"{len(found)} of {settings.seeds} seeds", len(found) / settings.seeds)
+    rows = [row for part in sorted(found) for row in part]
     errors = pd.DataFrame(rows, columns=["seed", "size", "strategy", "error_percent", "cost_s"])
     return Replay(errors, form, (len(own.y), int((~inside).sum())), settings)
 
 
-def _searched(others: RunTable, evaluations: int) -> tuple[Formula, tuple[Formula, ...]]:
+def _replayed_seed(
+    task: tuple[int, Formula, tuple[Formula, ...], ReplaySettings],
+    X: pd.DataFrame,
+    y: np.ndarray,
+    groups: np.ndarray,
+    units: np.ndarray,
+) -> list[tuple[int, int, str, float, float]]:
+    """The rows of one seed; a function of plain data, which can be sent elsewhere."""
+    seed, form, members, settings = task
+    stage = _stage(_Runs(X, y, groups, units), form, members, settings, seed)
+    return [(seed, *row) for row in _errors(stage, form, settings, seed)]
+
+
+def _searched(
+    evaluations: int, X: pd.DataFrame, seconds: np.ndarray, groups: np.ndarray
+) -> tuple[Formula, tuple[Formula, ...]]:
     """The formula that a search chooses on these runs, and those of its front that hold out best."""
     settings = SearchSettings(evaluations=evaluations, islands=2, population=200)
     search = FormulaRegressor(feature_specs(STUDY_FEATURES), TARGET, settings)
-    search.fit(others.features(STUDY_FEATURES), others.seconds, groups=others.labels()["gpu_group"])
+    search.fit(X, seconds, groups=groups)
     members = sorted(search.front_, key=lambda member: member.validation_loss or np.inf)[:_FRONT_MEMBERS]
     return search.formula_, tuple(member.formula for member in members)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pandera
 from trainlaw.datasets.files.columns import MAX_TEXT_LENGTH, Column
+from trainlaw.datasets.files.constants import constant
 from trainlaw.datasets.files.faults import Fault
 from trainlaw.formulas.errors import TrainlawError
 
@@ -85,6 +86,8 @@ def known_names(texts: pd.Series, known: Callable[[str], str], faults: list[Faul
             # Near names are searched one by one: a million unknown names would take hours.
             if len(faults) > MAX_FAULTS:
                 break
+    if len(different) == 1 and codes.min(initial=0) == 0:
+        return constant(ours[0], texts.index)
     return pd.Series(ours[codes], index=texts.index)
 
 

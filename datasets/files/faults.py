@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, shown
 
-_LONGEST_HEADING = 200  # characters; a longer one is cut, so that the message stays a line
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,22 @@ class Fault:
 
     def __str__(self) -> str:
         """Return the fault as one line."""
-        plain = self.column.isprintable() and len(self.column) <= _LONGEST_HEADING
-        column = self.column if plain else shown(self.column)
         places = [
             f"row {self.row}" if self.row is not None else "",
-            f"column {column}" if column else "",
+            f"column {plain_name(self.column)}" if self.column else "",
         ]
         where = ", ".join(place for place in places if place)
         found = f", got {shown(self.value)}" if self.value is not None else ""
         return f"{where + ': ' if where else ''}expected {self.expected}{found}"
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column as it is, or as `shown` where it would not fit into a line.
+
+    >>> plain_name("gpu"), plain_name("gpu\\n")
+    ('gpu', "'gpu\\\\n'")
+    """
+    return name if name.isprintable() and len(name) <= _LONGEST_NAME else shown(name)
 
 
 class FaultsError(InputError):

@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from trainlaw.datasets.files.table_files import (
     check_size,
     one_line,
     read_table_file,
+    trimmed,
 )
 from trainlaw.formulas.errors import InputError, optional_package
 
@@ -31,6 +32,8 @@ _SEPARATORS = ("\t", ";", ",", "|")
 # Columns that a script aligned with blanks, or separated by one.
 _BLANKS = (r"\s{2,}", r"\s+")
 _SAMPLE = 300
+# Different texts that are kept as one object each.
+_MOST_SHARED = 10_000
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
@@ -75,19 +78,25 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
 
 
 def _grid(rows: Iterable[Sequence[object]], separator: str = "") -> Grid:
-    stripped = [[_cell(value) for value in row] for row in rows]
-    width = max((_filled_width(row) for row in stripped), default=0)
-    return Grid(tuple(tuple((row + [None] * width)[:width]) for row in stripped), separator)
+    shared: dict[str, str | None] = {}
+    stripped = [tuple(trimmed([_cell(value, shared) for value in row])) for row in rows]
+    width = max(map(len, stripped), default=0)
+    for number, row in enumerate(stripped):
+        if len(row) < width:
+            stripped[number] = row + (None,) * (width - len(row))
+    return Grid(tuple(stripped), separator)
 
 
-def _cell(value: object) -> object:
+def _cell(value: object, shared: dict[str, str | None]) -> object:
+    """Return the value of a cell; texts that occur again and again, such as names, are one object."""
     if not isinstance(value, str):
         return value
-    return " ".join(value.replace("\u00a0", " ").split()) or None
-
-
-def _filled_width(row: Sequence[object]) -> int:
-    return next((column for column in range(len(row), 0, -1) if row[column - 1] is not None), 0)
+    if value in shared:
+        return shared[value]
+    text = " ".join(value.replace("\u00a0", " ").split()) or None
+    if len(shared) < _MOST_SHARED:
+        shared[value] = text
+    return text
 
 
 def _text(place: Path, zipped: bool) -> str:
@@ -127,16 +136,19 @@ def _text_grid(text: str, place: Path) -> Grid:
             raise InputError(f"{place} is not a text table: line {number} is too long")
     separator = _stated_separator(lines) or _separator(lines[:_SAMPLE])
     try:
-        rows = _split(lines, separator)
+        return _grid(_within_limits(_split(lines, separator), place), separator)
     except csv.Error as error:
         raise InputError(f"{place} is not a text table: {one_line(error)}") from None
-    widest = max(map(len, rows), default=0)
-    if widest > MAX_COLUMNS or len(rows) > MAX_GRID_ROWS:
-        raise InputError(
-            f"expected at most {MAX_COLUMNS} columns and {MAX_GRID_ROWS} rows in {place}, got {widest} "
-            f"columns and {len(rows)} rows"
-        )
-    return _grid(rows, separator)
+
+
+def _within_limits(rows: Iterable[list[str]], place: Path) -> Iterator[list[str]]:
+    for number, row in enumerate(rows, start=1):
+        if len(row) > MAX_COLUMNS or number > MAX_GRID_ROWS:
+            raise InputError(
+                f"expected at most {MAX_COLUMNS} columns and {MAX_GRID_ROWS} rows in {place}, got "
+                f"{len(row)} columns in row {number}"
+            )
+        yield row
 
 
 def _stated_separator(lines: list[str]) -> str:
@@ -165,18 +177,16 @@ def _separator(lines: list[str]) -> str:
 
 def _sampled(lines: list[str], separator: str) -> list[list[str]]:
     try:
-        return _split(lines, separator)
+        return list(_split(lines, separator))
     except csv.Error:
         return []
 
 
-def _split(lines: list[str], separator: str) -> list[list[str]]:
+def _split(lines: list[str], separator: str) -> Iterable[list[str]]:
     if separator in _BLANKS:
-        return [re.split(separator, line.strip()) for line in lines]
-    rows = list(csv.reader((f"{line}\n" for line in lines), delimiter=separator))
-    if separator == "|":
-        rows = [_of_markdown(row) for row in rows]
-    return rows
+        return (re.split(separator, line.strip()) for line in lines)
+    rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
+    return map(_of_markdown, rows) if separator == "|" else rows
 
 
 def _of_markdown(row: list[str]) -> list[str]:
@@ -204,14 +214,14 @@ def _sheets(place: Path) -> Mapping[str, Grid]:
     return {name: grid for name, grid in found.items() if grid.rows}
 
 
-def _used_rows(sheet: object, place: Path) -> list[tuple[object, ...]]:
+def _used_rows(sheet: object, place: Path) -> list[Sequence[object]]:
     """Return the rows up to the last filled one; their places are those that Excel shows."""
-    rows: list[tuple[object, ...]] = []
+    rows: list[Sequence[object]] = []
     last = 0
     cells = sheet.iter_rows(values_only=True, max_col=MAX_COLUMNS)  # type: ignore[attr-defined]
-    for row in islice(cells, MAX_GRID_ROWS + 1):
+    for row in map(trimmed, islice(cells, MAX_GRID_ROWS + 1)):
         rows.append(row)
-        if any(cell is not None for cell in row):
+        if row:
             last = len(rows)
         if len(rows) - last > MAX_EMPTY_ROWS:
             break

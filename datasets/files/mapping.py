@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 import pandas as pd
 from trainlaw.datasets.files.columns import Column
-from trainlaw.datasets.files.faults import Fault
+from trainlaw.datasets.files.faults import Fault, plain_name
 from trainlaw.formulas.errors import InputError, check_name, unknown_name
 
 
@@ -111,11 +111,13 @@ def absence_faults(table: pd.DataFrame, columns: Iterable[Column]) -> list[Fault
             faults.append(Fault(None, other, None, advice))
         near = "" if other else _near_name(column.name, table)
         if column.default is None and not other:
-            advice = f"; map it with {column.name}={near}" if near else ""
+            advice = f"; map it with {column.name}={plain_name(near)}" if near else ""
             faults.append(Fault(None, column.name, None, f"this column ({column.meaning}){advice}"))
         elif near:
             # Without this fault the default would be used silently, such as the usual input size of the CNN.
-            advice = f"the name {column.name} for {column.meaning}; map it with {column.name}={near}"
+            advice = (
+                f"the name {column.name} for {column.meaning}; map it with {column.name}={plain_name(near)}"
+            )
             faults.append(Fault(None, near, None, advice))
     return faults
 

@@ -6,7 +6,7 @@ import os
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -148,7 +148,8 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         if unpacked > MAX_BYTES:
             raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked}")
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
-        table = list(_filled_rows(book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS), place))
+        cells = book.worksheets[0].iter_rows(values_only=True, max_col=MAX_COLUMNS)
+        columns = _columns_of(_filled_rows(cells, place))
         book.close()
     except InputError:
         raise
@@ -156,11 +157,13 @@ def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     except Exception as error:
         raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
     # A column without a name and without a value is space between others.
-    used = [number for number, cells in enumerate(zip(*table, strict=True)) if any(map(_is_filled, cells))]
-    names = ["" if table[0][number] is None else str(table[0][number]) for number in used]
+    used = [cells for cells in columns if any(map(_is_filled, cells))]
+    names = ["" if cells[0] is None else str(cells[0]) for cells in used]
     _check_names(names, place)
-    rows = [[row[number] for number in used] for row in table[1:]]
-    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    frame = pd.DataFrame(
+        {name: pd.Series(cells[1:], dtype=object) for name, cells in zip(names, used, strict=True)},
+        copy=False,
+    )
     texts = [name for name in names if name in text_columns]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
 
@@ -169,11 +172,33 @@ def _is_filled(cell: object) -> bool:
     return cell is not None
 
 
-def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[tuple[object, ...]]:
+def _columns_of(rows: Iterable[Sequence[object]]) -> list[list[object]]:
+    """Return the cells of rows, which may differ in length, column by column."""
+    columns: list[list[object]] = []
+    for number, row in enumerate(rows):
+        columns += [[None] * number for _ in range(len(row) - len(columns))]
+        for place, cells in enumerate(columns):
+            cells.append(row[place] if place < len(row) else None)
+    return columns
+
+
+def trimmed(row: Sequence[object]) -> Sequence[object]:
+    """Return the cells of a row up to the last filled one: openpyxl makes all rows as wide as is asked for.
+
+    >>> trimmed(("T4", None, 3, None, None))
+    ('T4', None, 3)
+    """
+    width = len(row)
+    while width and row[width - 1] is None:
+        width -= 1
+    return row[:width]
+
+
+def _filled_rows(rows: Iterable[tuple[object, ...]], place: Path) -> Iterator[Sequence[object]]:
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
-    for row in islice(rows, MAX_SHEET_ROWS):
-        filled = any(map(_is_filled, row))
+    for row in map(trimmed, islice(rows, MAX_SHEET_ROWS)):
+        filled = bool(row)
         empty = 0 if filled else empty + 1
         if empty > MAX_EMPTY_ROWS:
             raise InputError(

@@ -16,7 +16,7 @@ from trainlaw.datasets.hardware.collectives import EVEN, gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.links import find_link
 from trainlaw.datasets.measurements.copies import copy_faults, target_faults
-from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LayerTable
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS, LayerTable
 from trainlaw.datasets.measurements.runs import PROFILER_COLUMNS, RUN_COLUMNS, RunTable, with_defaults
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
@@ -158,18 +158,19 @@ def _is_allocated(runs: pd.DataFrame) -> pd.Series:
     """Return whether each run's allocation is even or lists its GPUs and nodes; bool, (n_runs,)."""
 
     def fits(text: object, n_gpus: float, n_nodes: float) -> bool:
-        if text == EVEN:
-            return True
         try:
             parts = gpus_of_nodes(str(text))
         except InputError:
             return False
         return (sum(parts), len(parts)) == (n_gpus, n_nodes)
 
-    cells = zip(runs["allocation"], runs["n_gpus"], runs["n_nodes"], strict=True)
-    return pd.Series([fits(*row) for row in cells], index=runs.index, dtype=bool)
+    fitting = (runs["allocation"] == EVEN).to_numpy(dtype=bool, copy=True)
+    listed = runs.loc[~fitting, ["allocation", "n_gpus", "n_nodes"]]
+    fitting[~fitting] = [fits(*row) for row in listed.itertuples(index=False, name=None)]
+    return pd.Series(fitting, index=runs.index)
 
 
+_LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), *LAYER_PROFILER_COLUMNS)
 _LAYER_TEXTS = tuple(column.name for column in LAYER_COLUMNS if column.kind == "text")
 _LAYER_INTEGERS = tuple(
     column.name for column in LAYER_COLUMNS if column.kind == "integer" and not column.may_be_empty
@@ -177,14 +178,14 @@ _LAYER_INTEGERS = tuple(
 
 
 def import_layers(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> LayerTable:
-    """Return the layers in a CSV, Excel or Parquet file in the layers schema; drop other columns.
+    """Return the layers in a CSV, Excel or Parquet file in the layers schema.
 
-    gpus : known GPUs, None for the shipped ones. Raises FaultsError with one fault per cell, InputError when
-    the file is not a table.
+    gpus : known GPUs, None for the shipped ones. Raises FaultsError with one fault per cell and per column
+    that is neither of the schema nor of the profiler, InputError when the file is not a table.
     """
     name, catalog = Path(path).name, gpus or built_in_gpus()
     table = read_table_file(path, text_columns=_LAYER_TEXTS)
-    refuse(name, absence_faults(table, LAYER_COLUMNS))
+    refuse(name, column_faults(table, LAYER_COLUMNS, _LAYER_FILE_COLUMNS, "remove it"))
     if table.empty:
         refuse(name, [Fault(None, "", None, "at least one row below the column names")])
     typed, faults = typed_frame(table, LAYER_COLUMNS)

@@ -11,7 +11,7 @@ from trainlaw.datasets.cnns.names import cnn_entry, cnn_name
 from trainlaw.datasets.files.checks import typed_frame, value_faults
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, refuse
-from trainlaw.datasets.files.mapping import absence_faults
+from trainlaw.datasets.files.mapping import column_faults
 from trainlaw.datasets.files.storage import records
 from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
@@ -76,6 +76,7 @@ _PLAN_COLUMNS = (
     Column("n_gpus", "integer", "processes in all", "", 1, 1e5, default="", may_be_empty=True),
     Column("gpu", "text", "device to measure on", default="", may_be_empty=True),
 )
+_PLAN_FILE_COLUMNS = (*(column.name for column in _PLAN_COLUMNS), *PLAN_NOTES, "remark")
 
 
 def configuration_grid(
@@ -123,14 +124,15 @@ def read_plan(
     """Return the configurations of a CSV file, in its order, each once.
 
     Columns `cnn` and `batch_per_gpu` are required; `input_size_px`, `n_classes`, `precision`, `threads`,
-    `n_gpus` and `gpu` are optional. The arguments supply what the file leaves open. is_here : whether this
-    machine has the device of that name and number of threads; rows for other devices are skipped.
-    Raises FaultsError with one fault per cell, InputError when the file is not a table or no row is for this
-    machine.
+    `n_gpus` and `gpu` are optional, as are `PLAN_NOTES` and `remark`, which are not read. The arguments
+    supply what the file leaves open. is_here : whether this machine has the device of that name and number
+    of threads; rows for other devices are skipped.
+    Raises FaultsError with one fault per cell and per other column, InputError when the file is not a table
+    or no row is for this machine.
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=("cnn", "precision", "gpu"))
-    refuse(name, absence_faults(table, _PLAN_COLUMNS))
+    refuse(name, column_faults(table, _PLAN_COLUMNS, _PLAN_FILE_COLUMNS, "remove it: it is not measured"))
     typed, faults = typed_frame(table, _PLAN_COLUMNS)
     refuse(name, faults + value_faults(typed, _PLAN_COLUMNS))
     if not 0 < len(typed) <= MAX_CONFIGURATIONS:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from math import nan
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer
-from trainlaw.datasets.measurements.layers import LAYER_COLUMNS
+from trainlaw.datasets.measurements.layers import LAYER_COLUMNS, LAYER_PROFILER_COLUMNS
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
 from trainlaw.datasets.profiler.run_rows import (
@@ -63,14 +63,7 @@ OPERATION_FILE_COLUMNS = (
         for name in sorted({name for row in _OPERATIONS.values() for name in row} | {*_OTHER, _UPDATE, _LOSS})
     ),
 )
-LAYER_FILE_COLUMNS = (
-    *(column.name for column in LAYER_COLUMNS),
-    "cnn",
-    "input_size_px",
-    "n_classes",
-    "layer",
-    "threads",
-)
+LAYER_FILE_COLUMNS = (*(column.name for column in LAYER_COLUMNS), *LAYER_PROFILER_COLUMNS)
 # Columns of a layer's kind and sizes, by its attributes.
 _SIZES: Mapping[str, str] = {
     "kind": "kind",

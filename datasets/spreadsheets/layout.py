@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.spreadsheets.quantities import parse_unit
@@ -67,7 +68,7 @@ def find_table(grid: Grid, named: Collection[str] = ()) -> SheetTable | None:
     return SheetTable(
         tuple(headings[column] for column in kept),
         tuple(groups[column] for column in kept),
-        tuple(tuple(row[column] for column in kept) for row in rows),
+        tuple(row if len(kept) == len(row) else tuple(row[column] for column in kept) for row in rows),
         tuple(numbers),
         texts,
         tuple(notes),
@@ -79,8 +80,14 @@ def _names_in(row: Cells, named: Collection[str]) -> int:
     """Return how many different columns the texts of a row name."""
     texts = [cell for cell in row if isinstance(cell, str) and len(cell) < 100]
     known = {text for text in texts if text in named}
-    known |= {read_heading(text).target for text in texts if text not in named} - {"", IGNORED}
+    known |= {_target(text) for text in texts if text not in named} - {"", IGNORED}
     return len(known)
+
+
+@lru_cache(maxsize=10_000)
+def _target(text: str) -> str:
+    """Return what a text names as a heading, "" if nothing; most cells of a large table are numbers."""
+    return read_heading(text).target if any(map(str.isalpha, text)) else ""
 
 
 def _header(rows: Sequence[Cells], place: int) -> tuple[int, list[str], list[str]]:

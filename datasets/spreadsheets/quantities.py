@@ -32,6 +32,7 @@ _ITERATIONS = frozenset(
 _GPUS = frozenset(("gpu", "gpus", "device", "accelerator", "die", "chip", "card"))
 _WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _THOUSANDS = re.compile(r"^k(?=\s*(?:img|image|sample))|^(?:thousand|1000|1k)\s+")
+_LONGEST_UNIT = 200
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 
 
@@ -79,7 +80,9 @@ def parse_unit(text: str) -> Unit | None:
     >>> parse_unit("img/s/GPU").per_gpu, parse_unit("s / it").is_rate, parse_unit("Tesla T4")
     (True, False, None)
     """
-    plain = re.sub(r"[()\[\]{}<>]", " ", text).strip().lower()
+    # Of thousands of blanks, patterns would look for a word after each.
+    stated = text if len(text) <= _LONGEST_UNIT else ""
+    plain = re.sub(r"[()\[\]{}<>]", " ", stated).strip().lower()
     thousands = 1e3 if _THOUSANDS.match(plain) else 1.0
     plain = _THOUSANDS.sub("", plain)
     scope, plain = _scope(plain)

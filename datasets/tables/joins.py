@@ -32,6 +32,8 @@ RUN_NUMBERS = (
 #: Time in s that a host needs to launch the kernels of one layer, where it was not measured: the geometric
 #: mean over hosts of 2018 to 2023 with eager PyTorch is 150 to 180 us, and 25 to 60 us on a host of 2025.
 HOST_LAUNCH_S = 150e-6
+# More codes than these would not fit into 64 bits.
+_MOST_CODES = 2**62
 Maker = Callable[[], np.ndarray]
 
 
@@ -151,7 +153,7 @@ class RunJoin:
         """
         self._gpus = GpuJoin(runs, facts.gpus)
         keys = [runs[column] for column in ("cnn", "input_size_px", "n_classes")]
-        self._cnn_of_run, first = _numbered(keys)
+        self._cnn_of_run, first = numbered(keys)
         self._facts = facts
         different = zip(*(key.to_numpy()[first] for key in keys), strict=True)
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
@@ -187,13 +189,16 @@ class RunJoin:
             return key[0] if column == "cnn_base" else "unknown"
 
 
-def _numbered(keys: Iterable[pd.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def numbered(keys: Iterable[pd.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return a number per row, equal where all keys are, counted as rows come, and the first row of each."""
     # Not `groupby`, which takes milliseconds for a single row: a prediction joins its run several times.
-    code = np.zeros(1, dtype=np.intp)
+    code, most = np.zeros(1, dtype=np.intp), 1
     for key in keys:
         part, values = pd.factorize(key, use_na_sentinel=False)
-        code = code * len(values) + part
+        if most * len(values) > _MOST_CODES:
+            code = pd.factorize(code)[0]
+            most = len(code)
+        code, most = code * len(values) + part, most * len(values)
     number = pd.factorize(code)[0]
     return number, np.unique(number, return_index=True)[1]
 

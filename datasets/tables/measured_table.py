@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.datasets.files.constants import own
 from trainlaw.datasets.tables.joins import Facts, built_in_facts
 from trainlaw.formulas.errors import InputError, unknown_name
 
@@ -39,8 +40,8 @@ class MeasuredTable:
     facts: Facts = field(default_factory=built_in_facts, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep a copy of the frame, with rows numbered from 0, so that no other code can change it."""
-        object.__setattr__(self, "_rows", self._rows.reset_index(drop=True).copy())
+        """Keep the frame as one that no other code can change, with rows numbered from 0."""
+        object.__setattr__(self, "_rows", own(self._rows))
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -211,3 +211,10 @@ def test_a_formula_on_its_own_runs_is_in_sample():
     assert "in-sample: all runs" in in_sample_warning(formula, some)[0]
     others = replace(some, _rows=some.frame.assign(time_s=some.seconds * 1.01))
     assert in_sample_warning(formula, others) == []
+
+
+@pytest.mark.parametrize("words", [("data", "check", "runs.csv", "--column"), ("show", "--label")])
+def test_a_long_option_is_shown_in_short(words, in_empty_folder):
+    (in_empty_folder / "runs.csv").write_text(f"{RUNS}\n{RUN}\n")
+    done = CliRunner().invoke(typer.main.get_command(app), [*words, "9" * 5_000])
+    assert done.exit_code == 2 and len(done.output) < 1_000

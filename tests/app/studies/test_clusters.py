@@ -1,6 +1,7 @@
 """Studies on a dask cluster: the same results as in this process, tables sent once, faults in one line."""
 
 from concurrent.futures import Future
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import distributed
@@ -8,11 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
 from trainlaw.app.studies.clusters import ClusterExecutor, local_workers, queue_settings, task_pool
+from trainlaw.app.studies.definition import StudyDefinition
+from trainlaw.app.studies.study import score_formula
+from trainlaw.app.suggest.replay import ReplaySettings, replayed
+from trainlaw.datasets import load
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
-from trainlaw.validate import leave_one_group_out, run_study
+from trainlaw.validate import cross_platform, leave_one_group_out, run_study
 from trainlaw.validate.baselines.linear import ScaledColumn
 from trainlaw.validate.workers import given_up
 from typer.testing import CliRunner
@@ -24,6 +30,20 @@ def client():
     local = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as one:
         yield one
+
+
+@pytest.fixture
+def thread_place(client, monkeypatch):
+    """Let every cluster be the one of this process; the addresses that were asked for."""
+    asked = []
+
+    @contextmanager
+    def started(cluster):
+        asked.append(cluster)
+        yield client
+
+    monkeypatch.setattr(clusters, "_client", started)
+    return asked
 
 
 def test_a_study_on_a_cluster_is_the_study_here(client):
@@ -55,6 +75,44 @@ def test_a_table_is_sent_once_and_arrives_unchanged(client):
 
 def _sum_of(table, factor):
     return factor * float(table["a"].sum())
+
+
+def test_a_formula_is_validated_on_a_cluster_as_here(thread_place):
+    table = load("fp32-2026").where(source="mxnet-docs")
+    definition = StudyDefinition(table="fp32-2026", folds=2, against=("null_compute",))
+    formula = read_formula("6 * macs * batch / peak / 0.4", "run")
+    here, there = (
+        score_formula(formula, table, definition, refit=True, cluster=cluster) for cluster in ("", "local:2")
+    )
+    assert thread_place == ["local:2"]
+    assert there.result.predictions.equals(here.result.predictions)
+    assert there.formula.to_json() == here.formula.to_json()
+
+
+def test_a_simulated_suggestion_is_the_same_on_a_cluster(thread_place):
+    runs, settings = load("fp32-2026"), ReplaySettings(sizes=(2,), seeds=2, start=5, draws=1, evaluations=300)
+    inside = (runs.frame["source"] == "mxnet-docs").to_numpy()
+    with clusters.task_place("local:2") as place:
+        there = replayed(runs, inside, settings, place=place)
+    assert there.errors.equals(replayed(runs, inside, settings).errors)
+
+
+def test_errors_from_platform_to_platform_are_the_same_on_a_cluster(client):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"compute_s": random.uniform(1, 9, 24)})
+    labels = pd.DataFrame({"gpu_group": [f"gpu{row % 4}" for row in range(24)], "cnn": "one"})
+    seconds = 2.0 * X["compute_s"].to_numpy() * random.lognormal(0.0, 0.1, 24)
+    platforms = np.repeat(["a", "b"], 12)
+    arguments = (X, seconds, labels, platforms, {"scaled": _scaled})
+    here = cross_platform(*arguments, least_runs=5)
+    there = cross_platform(*arguments, least_runs=5, workers=9, executor=ClusterExecutor(client))
+    assert there.equals(here)
+
+
+def test_a_cluster_for_a_suggestion_alone_is_refused():
+    done = CliRunner().invoke(app, ["suggest", "--gpu", "T4", "--cluster", "local:2"])
+    assert done.exit_code == 2
+    assert "--cluster goes with --simulate" in done.output
 
 
 def test_errors_of_a_task_reach_who_waits(client):

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from trainlaw.datasets import GpuCatalog, find_gpu, load
 from trainlaw.datasets.files.faults import FaultsError
+from trainlaw.datasets.measurements import copies
 from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.formulas.errors import InputError, TrainlawError, UnknownNameError
 
@@ -30,6 +31,26 @@ def test_four_columns_are_enough(write):
     ]
     assert runs.name == "runs.csv"
     assert runs.features(["conv_compute_s"]).notna().all().all()
+
+
+@pytest.mark.skipif(int(pd.__version__.split(".")[0]) < 3, reason="pandas 2 copies what frames share")
+def test_columns_that_a_file_lacks_take_no_memory(write):
+    runs = import_runs(write(GOOD))
+    assert runs._rows["harness"].to_numpy().strides == (0,)
+    frame = runs.frame
+    frame.loc[0, "harness"] = "mine"
+    assert frame["harness"].tolist() == ["mine", "unknown"]
+    assert runs.frame["harness"].tolist() == ["unknown", "unknown"]
+
+
+def test_copies_of_many_gpus_are_found_without_all_pairs(write, monkeypatch):
+    gpus = ["T4", "P4", "V100-SXM2-16GB", "K80"]
+    rows = [f"{gpu},resnet50,{batch},0.{batch}\n" for gpu in gpus for batch in (11, 12, 13)]
+    path = write("gpu,cnn,batch_per_gpu,time_s\n" + "".join(rows))
+    assert len(found_faults(path)) == 6
+    monkeypatch.setattr(copies, "_MOST_PAIRS", 10)
+    texts = faults(path)
+    assert len(texts) == 3 and all("those of T4; remove the copies" in text for text in texts)
 
 
 @pytest.mark.parametrize("name", ["precisions", "multi"])

@@ -65,6 +65,9 @@ def test_a_table_without_layers_or_columns_is_refused(rows, tmp_path):
     rows.iloc[:0].to_csv(path, index=False)
     with pytest.raises(FaultsError, match="at least one row"):
         import_layers(path)
+    rows.assign(dtype="amp").to_csv(path, index=False)
+    with pytest.raises(FaultsError, match=r"column dtype: expected a known column .*'precision'"):
+        import_layers(path)
     rows.drop(columns="kernel_px").to_csv(path, index=False)
     with pytest.raises(FaultsError, match="kernel_px"):
         import_layers(path)

@@ -52,7 +52,7 @@ def test_a_plan_may_say_more_than_what_to_measure(tmp_path):
     """As a plan does that says why each configuration was chosen; whole numbers may come as 8.0."""
     plan = tmp_path / "plan.csv"
     plan.write_text(
-        "gpu,cnn,batch_per_gpu,input_size_px,n_classes,precision,threads,n_gpus,disagreement_percent,why\n"
+        "gpu,cnn,batch_per_gpu,input_size_px,n_classes,precision,threads,n_gpus,disagreement_percent,remark\n"
         'Toy CPU,lenet5,8.0,32.0,10.0,fp32,2.0,1.0,34.5,"a new range, and cheap"\n'
     )
     assert read_plan(plan, **PLACES) == [Configuration("cpu", 1, 2, "fp32", "lenet5", 32, 10, 8)]
@@ -80,6 +80,15 @@ def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
     assert len(read_plan(plan, **PLACES)) == 2
 
 
+@pytest.mark.parametrize("name", ["a\nb", "b" * 20_000, "n_gpus\n"])
+def test_a_strange_column_is_named_in_one_line(tmp_path, name):
+    plan = tmp_path / "plan.csv"
+    plan.write_text(f'cnn,batch_per_gpu,"{name}"\nlenet5,8,1\n')
+    with pytest.raises(InputError) as caught:
+        read_plan(plan, **PLACES)
+    assert len(str(caught.value)) < 500 and str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -89,6 +98,9 @@ def test_plan_needs_no_more_than_cnn_and_batch(tmp_path):
         ("cnn,batch_per_gpu\nlenet9,1\n", "row 1, column cnn.*lenet"),
         ("cnn,batch_per_gpu,precision\nlenet5,1,fp8\n", "fp32, tf32, amp, bf16"),
         ("cnn,batch_per_gpu\n", "1 to 100000 configurations"),
+        ("cnn,batch_per_gpu,dtype\nlenet5,1,amp\n", "column dtype: expected the name precision"),
+        ("cnn,batch_per_gpu,layout\nlenet5,1,channels_last\n", "column layout: .*it is not measured"),
+        ("cnn,batch_per_gpu,pixels\nlenet5,1,64\n", "column pixels: expected the name input_size_px"),
     ],
 )
 def test_faults_of_a_plan_are_named(tmp_path, text, words):

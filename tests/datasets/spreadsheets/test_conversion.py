@@ -166,3 +166,8 @@ def test_a_pipe_a_device_and_a_socket_are_refused_at_once(tmp_path):
 def test_other_formats_are_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"save the table as|expected a table"):
         read(tmp_path, "x", name)
+
+
+def test_a_cell_of_brackets_is_no_unit():
+    # Without a limit of length this takes minutes.
+    assert parse_unit("---" + "[" * 200_000) is None
