@@ -17,6 +17,7 @@ from numba import extending as numba_extending
 from numba.core import cgutils as numba_builders
 from numba.core.typing import templates
 from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.formulas import InputError
 
 # Much of numba has no types.
 types: Any = numba.types
@@ -85,6 +86,9 @@ class Packed:
         self.words = np.zeros(len(named), np.int64)
         for place, (_, value) in enumerate(named):
             if isinstance(value, np.ndarray):
+                # Compiled code steps by the size of a number, whatever the strides are.
+                if value.size and value.strides[-1] != value.itemsize:
+                    raise InputError("expected arrays whose rows are contiguous, got one with gaps")
                 self.words[place] = value.ctypes.data
             elif isinstance(value, float):
                 self.words[place : place + 1].view(np.float64)[0] = value

@@ -3,6 +3,7 @@ import pytest
 from numba import njit
 from trainlaw.evolve.machine.arrays import Columns
 from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
+from trainlaw.formulas import InputError
 
 
 def add_up(address, values, n, scale):
@@ -52,3 +53,8 @@ def test_packed_tuples_with_the_same_fields_have_one_type():
         for rows in (Columns(np.ones((2, 3))), Columns(np.ones((5, 9))))
     )
     assert first._numba_type_ is second._numba_type_
+
+
+def test_an_array_with_gaps_is_refused_where_compiled_code_would_read_on():
+    with pytest.raises(InputError, match="contiguous"):
+        Packed(None, [("values", np.zeros((4, 6))[:, ::2])])
