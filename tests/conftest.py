@@ -19,6 +19,8 @@ settings.load_profile("house")
 # Before anything loads numpy: threads that wait for each other on small matrices only cost time.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# Workers of pytest-xdist state a width of 80; commands print as into a pipe.
+os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
 

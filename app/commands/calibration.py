@@ -47,6 +47,7 @@ def calibrate_command(
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_text
+    from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
 
     target = to or free_run_folder(Path.cwd())
@@ -60,5 +61,6 @@ def calibrate_command(
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     print(calibration_text(law, given, origin))
-    print("\n".join(in_sample_warning(given, runs)), end="")
+    for line in filter(None, in_sample_warning(given, runs)):
+        print_fitted(line)
     print(f"{target} written; use it with --formula {target}")

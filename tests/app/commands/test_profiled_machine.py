@@ -74,8 +74,9 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     # Architectures were held out, and nothing may say that GPUs were.
     assert "error on held-out architectures" in done.output
     assert "on held-out architectures" in report
+    assert "2: and runs of other CNNs" in done.output
     assert "next: trainlaw predict --cnn alexnet_mx --gpu 'Honest CPU, 1 thread'" in done.output
-    assert not any(words in done.output for words in ("new GPU", "held-out GPU", "calibration level"))
+    assert not any(words in done.output for words in ("new GPU", "held-out GPU"))
     monkeypatch.chdir(tmp_path)  # the files are found from anywhere
     again = asked_definition(machine / "one" / "study.toml", {})
     assert len(read_study_table(again)) == 24
