@@ -45,9 +45,10 @@ def evaluate(
     >>> values, valid
     (array([0.5, inf]), array([ True, False]))
     """
-    for name in variables(expression):
+    names = variables(expression)
+    for name in names:
         check_name("column", name, columns)
-    arrays = {name: np.asarray(columns[name], dtype=np.float64) for name in variables(expression)}
+    arrays = {name: np.asarray(columns[name], dtype=np.float64) for name in names}
     shape = _common_shape(columns)
     valid = np.ones(shape, dtype=bool)
 

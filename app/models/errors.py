@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +97,12 @@ def errors_frame(result: "StudyResult") -> pd.DataFrame:
     exist on one level only are nan on the others.
     Without a finished fold the table is empty.
     """
+    return _errors_frame(result).copy()
+
+
+# Formula, table of errors and report of a study need it.
+@lru_cache(maxsize=1)
+def _errors_frame(result: "StudyResult") -> pd.DataFrame:
     if not len(result.predictions):
         return pd.DataFrame(columns=_KEYS)
     summary = result.summary()

@@ -1,6 +1,7 @@
 """A study from table to outcome: an evolved formula or a given one, on the same splits as the baselines."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -194,10 +195,15 @@ def _evolved(searched: Searched, material: Material) -> _Found:
     hurries = searched.cut_short or bool(searched.result.missing_splits)
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
     seeds = material.definition.seeds
-    formula, front = readable_formulas(
-        searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums,
-        calls=0 if hurries else CALLS_PER_EXPRESSION,
-    )  # fmt: skip
+    with ThreadPoolExecutor(1) as beside:
+        # sympy works in a process of its own.
+        readable = beside.submit(
+            readable_formulas,
+            searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums,
+            calls=0 if hurries else CALLS_PER_EXPRESSION,
+        )  # fmt: skip
+        levels = () if hurries else _levels(searched.result, material)
+        formula, front = readable.result()
     facts: dict[str, object] = {"evaluations_per_search": material.definition.evaluations}
     if material.kind.is_proved:
         front = ParetoFront.of(member for member in front if not _open_properties(member.formula))
@@ -209,7 +215,7 @@ def _evolved(searched: Searched, material: Material) -> _Found:
         training_loss=float(searched.formula.provenance["training_loss"]),
         method=f"a search for each, {seeds} seeds" if seeds > 1 else "a search for each",
         facts=facts,
-        levels=() if hurries else _levels(searched.result, material),
+        levels=levels,
         repeats=searched.repeats,
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,
