@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from html import escape
 from pkgutil import resolve_name
 from textwrap import shorten
@@ -186,7 +185,7 @@ class Formula:
         head = "<tr><th>symbol</th><th>unit</th><th>meaning</th></tr>"
         return f"<p><code>{equation}</code></p><table>{head}{rows}</table>"
 
-    @cached_property
+    @property
     def used_features(self) -> tuple[FeatureSpec, ...]:
         """The features that occur in the expression, in the order of `features`."""
         used = variables(self.expression)
