@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.formulas.errors import InputError, check_name, shown
-from trainlaw.formulas.expression import Expression, fold, variables
+from trainlaw.formulas.expression import Expression, fold
 from trainlaw.formulas.operators import OPERATORS
 
 
@@ -45,10 +45,6 @@ def evaluate(
     >>> values, valid
     (array([0.5, inf]), array([ True, False]))
     """
-    names = variables(expression)
-    for name in names:
-        check_name("column", name, columns)
-    arrays = {name: np.asarray(columns[name], dtype=np.float64) for name in names}
     shape = _common_shape(columns)
     valid = np.ones(shape, dtype=bool)
 
@@ -56,11 +52,15 @@ def evaluate(
         np.logical_and(valid, np.isfinite(value), out=valid)
         return value
 
+    def column(name: str) -> NDArray[np.float64]:
+        check_name("column", name, columns)
+        return checked(np.asarray(columns[name], dtype=np.float64))
+
     with np.errstate(all="ignore"):
         values = fold(
             expression,
             lambda node: checked(np.asarray(node.value, dtype=np.float64)),
-            lambda node: checked(arrays[node.name]),
+            lambda node: column(node.name),
             lambda node, arguments: checked(OPERATORS[node.operator].function(*arguments)),
         )
     return np.array(np.broadcast_to(values, shape)), valid
