@@ -104,7 +104,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let the first worker that needs it compile the machine of searches; the others load it from files.
 
-    That takes a minute, in which the others run what needs no machine, or wait. Where few tests are run, the
+    That takes ten seconds, in which the others run what needs no machine, or wait. Where few tests are run, the
     first that searches compiles.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ or len(request.session.items) < 1000:
@@ -123,7 +123,7 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
 
 def search_once() -> None:
-    """Run a search of a moment, which takes a minute where its code has to be compiled."""
+    """Run a search of a moment, which takes ten seconds where its code has to be compiled."""
     import numpy as np
     from trainlaw.evolve import FormulaRegressor, SearchSettings
     from trainlaw.formulas import SECOND, FeatureSpec
