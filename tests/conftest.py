@@ -104,8 +104,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let the first worker that needs it compile the machine of searches; the others load it from files.
 
-    That takes ten seconds, in which the others run what needs no machine, or wait. Where few tests are run, the
-    first that searches compiles.
+    That takes ten seconds, in which the others run what needs no machine, or wait. Where few tests are
+    run, the first that searches compiles.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ or len(request.session.items) < 1000:
         return

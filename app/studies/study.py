@@ -195,9 +195,9 @@ def _evolved(searched: Searched, material: Material) -> _Found:
     hurries = searched.cut_short or bool(searched.result.missing_splits)
     rows = feature_rows(material.rows.X, material.kind.features, material.rows.cnn_layers)
     seeds = material.definition.seeds
-    with ThreadPoolExecutor(1) as beside:
-        # sympy works in a process of its own.
-        readable = beside.submit(
+    with ThreadPoolExecutor(1) as thread:
+        # sympy works in another process.
+        readable = thread.submit(
             readable_formulas,
             searched.formula, searched.front, rows.columns, material.rows.seconds, rows.sums,
             calls=0 if hurries else CALLS_PER_EXPRESSION,
