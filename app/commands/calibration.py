@@ -1,4 +1,4 @@
-"""`trainlaw calibrate`: fit a law to one machine with a few runs measured on it."""
+"""`trainlaw calibrate`: fit a formula to one machine with a few runs measured on it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +12,15 @@ def calibrate_command(
         str, typer.Argument(help="CSV or Excel file of runs on one GPU, or a built-in table with --gpu.")
     ],
     gpu: Annotated[
-        str | None, typer.Option(help="Only runs on GPUs with this one's chip and number of multiprocessors.")
+        str | None,
+        typer.Option(help="Only runs on GPUs with the chip and number of multiprocessors of this GPU."),
     ] = None,
-    precision: Annotated[str | None, typer.Option(help="Only runs in it: fp32, tf32, amp, ...")] = None,
-    layout: Annotated[str | None, typer.Option(help="Only runs in it: nchw or channels_last.")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Only runs in this precision: fp32, tf32, amp, ...")
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option(help="Only runs in this layout: nchw or channels_last.")
+    ] = None,
     formula: FormulaFile = None,
     to: Annotated[
         Path | None,
@@ -27,10 +32,10 @@ def calibrate_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
 ) -> None:
-    """Calibrate a law to a GPU: runs measured on it correct the constants and narrow the interval.
+    """Calibrate a formula to a GPU: runs measured on it correct the constants and narrow the interval.
 
-    Each time of the law gets a factor; few runs change little, and mostly what they consist of. With a
-    built-in table and --gpu, the runs are those that others measured. The folder gets formula.json,
+    Each time in the formula is multiplied by a factor; a few runs change mainly the times that dominate them.
+    With a built-in table and --gpu, the runs are those measured by others. The folder gets formula.json,
     formula.xlsx, page.html, calibration.csv and provenance.json.
 
     \b

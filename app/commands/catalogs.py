@@ -91,16 +91,16 @@ def show_gpu(
 @gpus_app.command("template")
 def gpu_template(
     like: Annotated[
-        str | None, typer.Option(help="Fill the row with the specifications of this GPU, to change them.")
+        str | None, typer.Option(help="Fill the row with the specifications of this GPU, as a start.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="CSV file to write; the columns are explained then.")
+        Path | None, typer.Option(help="CSV file to write; the columns are then explained.")
     ] = None,
 ) -> None:
     """Print a file of custom GPUs to fill in, for --gpu-file.
 
-    The columns that a new GPU needs come first, then those of which the built-in law is made. Numbers may
-    have their unit: 150 TFLOP/s, 24 GB, 900 GB/s, 1.7 GHz.
+    The columns that a new GPU needs come first, then those that the built-in formula uses. Numbers may
+    have a unit: 150 TFLOP/s, 24 GB, 900 GB/s, 1.7 GHz.
 
     \b
     Examples:

@@ -121,13 +121,13 @@ def show_noise(
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", help="Column of yours with another name: OURS=YOURS, such as time_s=latency_ms."
+        "--column", help="Column with another name in your file: OURS=YOURS, such as time_s=latency_ms."
     ),
 ]
 
 
 Ignored = Annotated[
-    list[str] | None, typer.Option("--ignore", help="Column of yours that is not read, such as remarks.")
+    list[str] | None, typer.Option("--ignore", help="Column of your file that is not read, such as remarks.")
 ]
 
 
@@ -141,8 +141,8 @@ def check_file(
 ) -> None:
     """Check a file of runs: one line per fault, with row, column, value and what was expected.
 
-    Required columns are gpu, cnn, batch_per_gpu and time_s (median seconds of an iteration). A column that
-    is not known is a fault; `trainlaw data import` reads any spreadsheet.
+    Required columns are gpu, cnn, batch_per_gpu and time_s (median iteration time, s). A column that is not
+    known is a fault; `trainlaw data import` reads any spreadsheet.
 
     \b
     Examples:
@@ -202,7 +202,7 @@ def import_file(
         typer.Option("--out", help="CSV file to write; default: the name of FILE with -imported.csv."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="The columns are read as shown: write the runs.")
+        bool, typer.Option("--yes", help="Confirm the columns as shown, and write the runs.")
     ] = False,
     unit: Annotated[
         str | None, typer.Option(help="Unit of the time or throughput: ms, s, us, min, images/s, it/s, ...")
@@ -217,11 +217,11 @@ def import_file(
     column: Columns = None,
     value: Annotated[
         list[str] | None,
-        typer.Option(help="What a cell means: COLUMN:THEIRS=OURS, such as precision:yes=amp."),
+        typer.Option(help="Meaning of a cell: COLUMN:YOURS=OURS, such as precision:yes=amp."),
     ] = None,
     constant: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Value of a column in all rows: OURS=VALUE, such as gpu=T4."),
+        typer.Option("--set", help="Value of a column for all rows: OURS=VALUE, such as gpu=T4."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Rows to keep: YOURS=VALUE, such as mode=train.")
@@ -231,13 +231,13 @@ def import_file(
         str | None, typer.Option(help="Decimal mark of numbers: comma or point.", metavar="comma|point")
     ] = None,
     skip_unmeasured: Annotated[
-        bool, typer.Option("--skip-unmeasured", help="Leave out rows without a time (empty, OOM, n/a).")
+        bool, typer.Option("--skip-unmeasured", help="Omit rows without a time (empty, OOM, n/a).")
     ] = False,
     fill_down: Annotated[
-        bool, typer.Option("--fill-down", help="An empty GPU or CNN is that of the row above.")
+        bool, typer.Option("--fill-down", help="Take an empty GPU or CNN from the row above.")
     ] = False,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Import times although the built-in law contradicts them.")
+        bool, typer.Option("--trust", help="Import times even if the built-in formula contradicts them.")
     ] = False,
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
@@ -246,11 +246,11 @@ def import_file(
         typer.Option(help="A built-in table or another file to append; repeats are kept."),
     ] = None,
 ) -> None:
-    """Read runs from a spreadsheet as you keep it, and write them in trainlaw's columns and units.
+    """Read runs from your spreadsheet, and write them in trainlaw's columns and units.
 
-    Columns are found by their headings and shown; --yes confirms them. Whatever is not clear is asked at
-    once, with the command that answers it: unit, precision, batch on several GPUs, names, doubtful cells.
-    Every time is compared with the built-in law, which shows a wrong unit.
+    Columns are recognised by their headings and shown; --yes confirms them. All questions are asked at once,
+    with the command that answers them: unit, precision, batch on several GPUs, names, doubtful cells. Every
+    time is compared with the prediction of the built-in formula, which reveals a wrong unit.
 
     \b
     Examples:

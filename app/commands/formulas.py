@@ -13,20 +13,20 @@ def export_command(
         Path | None,
         typer.Option(
             "--out",
-            help="File to write; its suffix chooses: .py .js .mjs .cjs .c .h .sql .tex .onnx .json .csv "
-            ".xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
+            help="File to write; its suffix determines the format: .py .js .mjs .cjs .c .h .sql .tex .onnx "
+            ".json .csv .xlsx .html; .gsheet.xlsx and .gsheet.tsv are for Google Sheets.",
         ),
     ] = None,
     bare: Annotated[
-        bool, typer.Option("--bare", help="Python, JavaScript or C of features instead of names.")
+        bool, typer.Option("--bare", help="Python, JavaScript or C function of features instead of names.")
     ] = False,
     prefix: Annotated[
-        str, typer.Option(help="What every name in a .c or .h file begins with; default: trainlaw.")
+        str, typer.Option(help="Prefix of every name in a .c or .h file; default: trainlaw.")
     ] = "",
     label: Label = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write a formula in another form, chosen by the suffix of the file.
+    """Export a formula to the format that the suffix of the file determines.
 
     A formula of iterations on one GPU becomes Python, JavaScript or C that predicts from the names of CNN and
     GPU, with the tables that it needs (docs/exports.md). Other formulas, and all with --bare, become a

@@ -42,7 +42,7 @@ Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla o
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
 Allocation = Annotated[
     str | None,
-    typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces their numbers."),
+    typer.Option(help="GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes."),
 ]
 Unbucketed = Annotated[
     bool,
@@ -54,7 +54,7 @@ HostLaunch = Annotated[
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option(help="Group of constants that differ by group: LABEL=GROUP, such as harness=nvidia."),
+    typer.Option(help="Group for grouped constants: LABEL=GROUP, such as harness=nvidia."),
 ]
 FormulaFile = Annotated[
     Path | None,

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 def plan_command(
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
-    images: Annotated[int, typer.Option(help="Images of an epoch.", min=1, max=10**12)] = 1_281_167,
-    epochs: Annotated[float, typer.Option(help="Epochs.", min=1e-6, max=1e6)] = 90,
-    within: Annotated[str | None, typer.Option(help="Longest time: 24h, 2d, 90min.")] = None,
+    images: Annotated[int, typer.Option(help="Images per epoch.", min=1, max=10**12)] = 1_281_167,
+    epochs: Annotated[float, typer.Option(help="Number of epochs.", min=1e-6, max=1e6)] = 90,
+    within: Annotated[str | None, typer.Option(help="Maximum time of the training: 24h, 2d, 90min.")] = None,
     budget: Annotated[
-        float | None, typer.Option(help="Highest cost, in the currency of the prices.", min=0)
+        float | None, typer.Option(help="Maximum cost, in the currency of the prices.", min=0)
     ] = None,
     prices: Annotated[
         Path | None,
@@ -51,34 +51,37 @@ def plan_command(
         typer.Option(help="Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster."),
     ] = "",
     vendor: Annotated[str, typer.Option(help="Only GPUs of this vendor, such as NVIDIA.")] = "",
-    min_memory: Annotated[str, typer.Option(help="Least memory of a GPU, such as 16GB.")] = "",
-    max_memory: Annotated[str, typer.Option(help="Most memory of a GPU, such as 16GB.")] = "",
-    max_power: Annotated[float | None, typer.Option(help="Highest power limit of a GPU, W.", min=1)] = None,
+    min_memory: Annotated[str, typer.Option(help="Minimum memory of a GPU, such as 16GB.")] = "",
+    max_memory: Annotated[str, typer.Option(help="Maximum memory of a GPU, such as 16GB.")] = "",
+    max_power: Annotated[float | None, typer.Option(help="Maximum power limit of a GPU, W.", min=1)] = None,
     by: Annotated[
         str, typer.Option(help="Rank by cost, hours or energy; default: cost, or hours without prices.")
     ] = "",
     surely: Annotated[
-        bool, typer.Option("--surely", help="Limits hold for the upper end of the 90 % interval.")
+        bool, typer.Option("--surely", help="Apply the limits to the upper end of the 90 % interval.")
     ] = False,
     least_gain: Annotated[
         float,
         typer.Option(
-            help="Share of the hours that a doubling of the GPUs saves where it pays.", min=0, max=0.5
+            help="Least share of the hours that a doubling of the GPUs must save to pay.", min=0, max=0.5
         ),
     ] = 0.2,
     power_share: Annotated[
-        float, typer.Option(help="Share of the power limit that a GPU draws, for the energy.", min=0, max=1)
+        float,
+        typer.Option(
+            help="Share of the power limit that a GPU draws, for the estimate of energy.", min=0, max=1
+        ),
     ] = 0.8,
     pixels: Pixels = None,
     layout: Layout = None,
     tuned: Tuned = False,
     link: Link = None,
     fabric: Fabric = None,
-    gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
+    gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
-    top: Annotated[int, typer.Option(help="Plans of the table.", min=1)] = 7,
+    top: Annotated[int, typer.Option(help="Number of plans in the table.", min=1)] = 7,
     form: Format = OutputFormat.table,
     as_json: ShortJson = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: hours against cost.")] = None,
@@ -86,9 +89,10 @@ def plan_command(
 ) -> None:
     """Rank GPU, number of GPUs, batch and precision for a training by cost, hours or energy.
 
-    Every plan fits into memory. The batch is per GPU, so more GPUs have a larger global batch; whether the
-    training then needs the same epochs is not modelled. The 90 % interval is that for one GPU. The table
-    shows the best batch and precision per GPU and number; CSV and JSON have all plans.
+    Every plan fits into memory. The batch is per GPU, so the global batch grows with the number of GPUs;
+    whether the training then needs the same epochs is not modelled. The 90 % interval is the one for a single
+    GPU. The table shows the best batch and precision per GPU and number of GPUs; CSV and JSON contain all
+    plans.
 
     \b
     Examples:

@@ -267,7 +267,7 @@ def scaling_command(
         str, typer.Option(help="ring, tree, butterfly, parameter_server, hierarchical_ring, ...")
     ] = "ring",
     unbucketed: Unbucketed = False,
-    gpus_per_node: Annotated[int, typer.Option(help="GPUs of one node.", min=1)] = 8,
+    gpus_per_node: Annotated[int, typer.Option(help="GPUs per node.", min=1)] = 8,
     most: Annotated[int, typer.Option("--max-gpus", help="Largest number of GPUs.", min=1)] = 256,
     scaling_formula: ScalingFormula = None,
     hidden: Annotated[
@@ -283,10 +283,10 @@ def scaling_command(
     plot: Annotated[Path | None, typer.Option(help="SVG file to write: speed-up and shares.")] = None,
     out: Out = None,
 ) -> None:
-    """Scale a configuration from 1 to many GPUs, each with its own batch, and compare with perfect scaling.
+    """Predict weak scaling: time, speed-up and efficiency on 1 to many GPUs, with the same batch on each.
 
-    The times are those of `trainlaw predict`: on one GPU by the formula, on several by the scaling formula,
-    or by the textbook all-reduce. The numbers of GPUs are all those within a node, then whole nodes; the
+    The times are those of `trainlaw predict`: on one GPU by the formula, on several by the scaling formula
+    or the textbook all-reduce. The numbers of GPUs are all those within a node, then whole nodes; the
     table shows powers of two, CSV and JSON show all.
 
     \b

@@ -38,7 +38,7 @@ def study_command(
     of: Annotated[
         str | None,
         typer.Option(
-            help="What to model: runs (default), within the skeleton of a law; free-runs, without it; "
+            help="What to model: runs (default), within a skeleton; free-runs, without a skeleton; "
             "layers, summed over each CNN; multi (several GPUs, from the time on one); multi-end-to-end "
             "(several GPUs, from specifications alone); layer-times (layers measured one by one); anchor "
             "(one GPU from a profile on another)."
@@ -51,14 +51,15 @@ def study_command(
     split: Annotated[str | None, typer.Option(help=_SPLIT_HELP)] = None,
     folds: Annotated[
         int | None,
-        typer.Option(help="Number of parts of the groups; each part is held out once.", min=2),
+        typer.Option(help="Number of folds into which the groups are divided; each is held out once.", min=2),
     ] = None,
     held_out: Annotated[
         Path | None,
         typer.Option(help="TOML file that lists what is held out; see docs/studies.md."),
     ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(help="Formulas tried by each search.", min=100, max=10**9)
+        int | None,
+        typer.Option(help="Evaluations of each search: formulas that it tries.", min=100, max=10**9),
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
@@ -66,8 +67,8 @@ def study_command(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Errors from platform to platform: harness, framework, precision, vendor, generation, "
-            "source, device; several separated by commas."
+            help="Errors from platform to platform, by harness, framework, precision, vendor, generation, "
+            "source or device; several separated by commas."
         ),
     ] = None,
     search_by_platform: Annotated[
@@ -89,17 +90,17 @@ def study_command(
     workers: Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)] = 2,
     cluster: Cluster = "",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Only continue an unfinished run of the same study.")
+        bool, typer.Option("--resume", help="Only continue an unfinished study; an error if there is none.")
     ] = False,
 ) -> None:
     """Evolve a formula and measure its error on held-out GPUs.
 
     One search per fold holds out whole GPU groups and gives the error; one more search on all rows gives
-    the formula.
-    The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml, formula.xlsx,
-    report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP stop early and keep the results so far.
+    the formula. The run folder gets formula.json, front.csv, errors.csv, predictions.csv, study.toml,
+    formula.xlsx, report.html and provenance.json. Ctrl-C, SIGTERM and SIGHUP stop early and keep the results
+    so far.
 
-    Every finished search is on disk at once: after an interruption, a kill or a crash the same command
+    Every finished search is written to disk at once: after an interruption or a crash, the same command
     continues and ends with the same files, byte for byte.
 
     \b
@@ -189,7 +190,9 @@ def compare_command(
     ],
     estimators: Annotated[
         str,
-        typer.Option(help="What to compare: one name for both, or those of A and B separated by a comma."),
+        typer.Option(
+            help="Estimators to compare: one name for both, or those of A and B separated by a comma."
+        ),
     ] = "trainlaw",
     by: Annotated[
         str,
@@ -198,10 +201,10 @@ def compare_command(
         ),
     ] = "gpu_group",
 ) -> None:
-    """Compare the held-out errors of two studies on the rows that both held out.
+    """Compare the errors of two studies on the rows that both held out.
 
-    The difference B - A is paired: row by row, then per group, then the mean over groups, with the interval
-    of a bootstrap over groups.
+    The difference B - A is taken row by row, then averaged per group and over groups, with an interval by a
+    bootstrap over groups.
 
     \b
     Examples:
@@ -230,7 +233,8 @@ def _scope(of: str) -> str:
 
 def validate_command(
     formula: Annotated[
-        str, typer.Option(help="The formula for seconds, in features or short names; or a formula.json.")
+        str,
+        typer.Option(help="Formula of the time in seconds, of features or short names; or a formula.json."),
     ],
     table: Annotated[
         str, typer.Argument(help="A built-in table (`trainlaw data list`) or a file of runs.")
@@ -238,12 +242,12 @@ def validate_command(
     of: Annotated[
         str,
         typer.Option(
-            help="What the formula models: runs, or layers, summed over each CNN; as for `trainlaw study`."
+            help="What the formula models: runs, or layers summed over each CNN; as for `trainlaw study`."
         ),
     ] = "runs",
-    refit: Annotated[bool, typer.Option("--refit", help="Fit its constants again inside each fold.")] = False,
+    refit: Annotated[bool, typer.Option("--refit", help="Fit the constants again in each fold.")] = False,
     split: Annotated[str, typer.Option(help="What is held out, as for `trainlaw study`.")] = "gpu-folds",
-    folds: Annotated[int, typer.Option(help="Number of parts of the groups.", min=2)] = 5,
+    folds: Annotated[int, typer.Option(help="Number of folds into which the groups are divided.", min=2)] = 5,
     seed: Annotated[int, typer.Option(help="Random seed for assigning groups to folds.", min=0)] = 0,
     against: Annotated[
         str, typer.Option(help="Baselines on the same splits: all, or names separated by commas.")
@@ -258,7 +262,7 @@ def validate_command(
     ] = None,
     cluster: Cluster = "",
 ) -> None:
-    """Evaluate your own formula: held-out error per architecture, next to null model and roofline.
+    """Evaluate your own formula: held-out errors per architecture, with those of null model and roofline.
 
     Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
     convs, bytes, sms, cores; all others as listed by `trainlaw features`. Functions: sqrt, cbrt, square,

@@ -33,10 +33,10 @@ def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
     {('precision', 'yes'): 'amp'}
     """
     found = {}
-    for key, value in pairs_of("--value", texts, "COLUMN:THEIRS=OURS").items():
+    for key, value in pairs_of("--value", texts, "COLUMN:YOURS=OURS").items():
         column, mark, text = key.partition(":")
         if not (column and mark and text):
-            raise InputError(f"--value: expected COLUMN:THEIRS=OURS, got '{key}={value}'")
+            raise InputError(f"--value: expected COLUMN:YOURS=OURS, got '{key}={value}'")
         found[column, text] = value
     return found
 
