@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trainlaw.datasets.spreadsheets.answers import Answers
 
 app = typer.Typer(
-    help="Look at built-in tables of measured runs; check, compare and import your own.",
+    help="Show built-in tables of measured runs; check, compare and import your own.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -34,12 +34,14 @@ def list_tables(as_json: Json = False) -> None:
 def show_table(
     name: Annotated[str, typer.Argument(help="Name of a built-in table.")],
     gpu: Annotated[
-        str | None, typer.Option(help="Show what was measured on this GPU: every CNN, size and batch.")
+        str | None, typer.Option(help="Show the runs on this GPU: every CNN, image size and batch.")
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="With --gpu: every line, not only 60.")] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="With --gpu: all lines, not only the first 60.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a built-in table holds: sources, and the runs by GPU and CNN with their batches.
+    """Show the contents of a built-in table: sources, and the runs by GPU and CNN with their batches.
 
     \b
     Examples:
@@ -68,13 +70,15 @@ def show_coverage(
     ] = "atlas",
     by: Annotated[
         str,
-        typer.Option(help="Dimensions: the first one gives the rows, the others together the columns."),
+        typer.Option(
+            help="Dimensions: the first one for the rows, the combinations of the others for the columns."
+        ),
     ] = "gpu,precision,layout",
     out: Annotated[
         Path | None, typer.Option(help="Write a heat map: a file ending in .svg or .html.")
     ] = None,
 ) -> None:
-    """Show how many runs a table has by GPU, precision, layout or other dimensions; holes are dots.
+    """Show how many runs a table has by GPU, precision, layout or other dimensions; a dot means none.
 
     Dimensions are gpu, gpu_group, generation, cnn, cnn_base, cnn_family, precision, layout, compilation,
     data, source, harness, framework, bench_year, n_gpus, input_size_px and batch_per_gpu. Each row ends
@@ -102,9 +106,9 @@ def show_noise(
     table: Annotated[
         str, typer.Argument(help="Name of a built-in table of runs, or a file of measured runs.")
     ] = "atlas",
-    least: Annotated[int, typer.Option(min=1, help="Leave out pairs with fewer common runs.")] = 1,
+    least: Annotated[int, typer.Option(min=1, help="Omit pairs with fewer common runs.")] = 1,
 ) -> None:
-    """Show how far sources differ on the same GPU, CNN, batch, precision and layout: the floor of any error.
+    """Show how much sources differ on the same GPU, CNN, batch, precision and layout: a floor of any error.
 
     \b
     Examples:
@@ -177,8 +181,8 @@ def show_outliers(
 ) -> None:
     """Find runs that deserve a second look; a hint, not a verdict.
 
-    Reported are repeats of one configuration that differ by more than 20 %, times that mean more than 2.25 or
-    less than 0.0001 of the GPU's peak rate, and batches that take less time than a smaller one.
+    The command lists repeats of one configuration that differ by more than 20 %, times that imply more than
+    2.25 or less than 0.0001 of the GPU's peak rate, and batches that take less time than a smaller one.
 
     \b
     Examples:
@@ -325,21 +329,21 @@ def _write_imported(
 
 @app.command("contribute")
 def contribute(
-    file: Annotated[Path, typer.Argument(help="File of measured runs, as trainlaw profile writes it.")],
+    file: Annotated[Path, typer.Argument(help="File of measured runs, as `trainlaw profile` writes it.")],
     source: Annotated[str, typer.Option(help="Name of the source: lower-case letters, digits and hyphens.")],
     licence: Annotated[
         str, typer.Option(help="Licence of the figures: CC0-1.0, CC-BY-4.0, MIT, BSD-3-Clause or Apache-2.0.")
     ] = "CC-BY-4.0",
     to: Annotated[
-        Path, typer.Option("--out", help="Folder in which the folder of the contribution is made.")
+        Path, typer.Option("--out", help="Folder in which to create the folder of the contribution.")
     ] = Path(),
     gpu_file: GpuFile = None,
 ) -> None:
-    """Make measured runs ready to be shared: checked, with the facts of the machine, without private texts.
+    """Prepare measured runs for sharing: check them, add the machine, remove private text.
 
-    Written are runs.csv in the runs schema, machine.json with the specifications of the GPUs and the
-    software, and README.md, which says what was removed: paths, addresses, serial numbers, the names of this
-    host and user, times of day and all columns beyond the schema. The GPUs of FILE-machine.csv go along.
+    The command writes runs.csv in the runs schema, machine.json with the specifications of the GPUs and the
+    software, and README.md, which lists what was removed: paths, addresses, serial numbers, the names of this
+    host and user, times of day and all columns beyond the schema. The GPUs of FILE-machine.csv are included.
 
     \b
     Example:

@@ -61,8 +61,8 @@ def use_command(
 ) -> None:
     """Choose the formula that all commands use by default in this folder, or show it.
 
-    The choice is kept in the file .trainlaw.json of the current folder. A formula for several GPUs from the
-    time on one is used as scaling formula, next to the one for one GPU.
+    The choice is stored in the file .trainlaw.json of the current folder. A scaling formula is used together
+    with the formula for one GPU.
 
     \b
     Examples:
@@ -87,19 +87,24 @@ def use_command(
 
 def show_command(
     formula: FormulaName = None,
-    cnn: Annotated[str, typer.Option(help="CNN for which the shares are computed.")] = "resnet50",
-    gpu: Annotated[str, typer.Option(help="GPU for which the shares are computed.")] = "V100-SXM2-16GB",
+    cnn: Annotated[
+        str, typer.Option(help="CNN for which the shares of the terms are computed.")
+    ] = "resnet50",
+    gpu: Annotated[
+        str, typer.Option(help="GPU for which the shares of the terms are computed.")
+    ] = "V100-SXM2-16GB",
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 64,
     gpu_file: GpuFile = None,
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Also forms, every term as a sentence, sensitivities, proofs, symbols, errors."
+            "--all",
+            help="Also print forms, every term as a sentence, sensitivities, proofs, symbols and errors.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Print a formula, its largest terms in one configuration and its stated error; --all explains it.
+    """Print a formula, its largest terms in one configuration and its stated error.
 
     \b
     Examples:
