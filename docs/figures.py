@@ -154,7 +154,7 @@ def _run_columns() -> str:
 
 def _terms() -> str:
     rows = [[words.name, words.sentence.replace("|", "/")] for words in words_of_parts(_law())]
-    return markdown_table(["term", "what it stands for"], rows)
+    return markdown_table(["term", "meaning"], rows)
 
 
 def _equation() -> str:

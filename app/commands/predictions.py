@@ -61,9 +61,9 @@ def predict_command(
     tuned: Tuned = False,
     host_launch: HostLaunch = None,
     gpus: Annotated[
-        int | None, typer.Option(help="GPUs that train together, each with its own batch.", min=1)
+        int | None, typer.Option(help="Number of GPUs that train together, each with its own batch.", min=1)
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes that the GPUs are spread over.", min=1)] = None,
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes that contain the GPUs.", min=1)] = None,
     allocation: Allocation = None,
     link: Link = None,
     fabric: Fabric = None,
@@ -74,26 +74,31 @@ def predict_command(
     scaling_formula: ScalingFormula = None,
     single_gpu_seconds: Annotated[
         float | None,
-        typer.Option(help="Measured time on one GPU, for the scaling formula to start from.", min=1e-9),
+        typer.Option(
+            help="Measured iteration time on one GPU, to which the scaling formula is applied.", min=1e-9
+        ),
     ] = None,
-    all_gpus: Annotated[bool, typer.Option("--all-gpus", help="Every known GPU, fastest first.")] = False,
+    all_gpus: Annotated[
+        bool, typer.Option("--all-gpus", help="Predict for every known GPU, fastest first.")
+    ] = False,
     vendor: Annotated[str, typer.Option(help="With --all-gpus: only this vendor, such as NVIDIA.")] = "",
     min_memory: Annotated[
         str, typer.Option(help="With --all-gpus: GPUs with at least this memory, such as 16GB.")
     ] = "",
     top: Annotated[
         int | None,
-        typer.Option(help="Rows at most; default: all, in the table of --all-gpus 15.", min=1),
+        typer.Option(help="Largest number of rows; default: all, or 15 in the table of --all-gpus.", min=1),
     ] = None,
     epochs: Annotated[
-        float | None, typer.Option(help="Also the hours of so long a training.", min=1e-6, max=1e6)
+        float | None,
+        typer.Option(help="Also predict the hours of a training of this many epochs.", min=1e-6, max=1e6),
     ] = None,
     images: Annotated[
-        int, typer.Option(help="Images of an epoch; default: those of ImageNet.", min=1, max=10**12)
+        int, typer.Option(help="Images per epoch; default: those of ImageNet.", min=1, max=10**12)
     ] = 1_281_167,
     runs: Annotated[
         Path | None,
-        typer.Option("--from", help="CSV with the columns cnn, gpu, batch_per_gpu: many at once."),
+        typer.Option("--from", help="CSV of configurations, with the columns cnn, gpu, batch_per_gpu."),
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="Column of --from that is not read, such as remarks.")
@@ -112,9 +117,9 @@ def predict_command(
 ) -> None:
     """Predict the time of a training iteration, with an interval and warnings.
 
-    For several GPUs, the formula gives the time on one and a scaling formula, evolved on measured runs, the
-    time on several; collective algorithms that did not occur in its training, such as tree, are computed by
-    the textbook.
+    For several GPUs, the formula gives the time on one GPU, and a scaling formula evolved on measured runs
+    extends it to several. Collective algorithms without training runs, such as tree, are computed by the
+    textbook formula.
 
     \b
     Examples:
@@ -197,21 +202,21 @@ def predict_from_profile_command(
         ),
     ] = None,
     anchor_gpu: Annotated[
-        str | None, typer.Option(help="Anchor GPU: the one that the profile was made on.")
+        str | None, typer.Option(help="Anchor GPU: the GPU on which the profile was measured.")
     ] = None,
-    gpu: Annotated[str | None, typer.Option(help="Target GPU: the one to predict for.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Target GPU: the GPU to predict for.")] = None,
     cnn: Annotated[str | None, typer.Option(help="Name of the profiled CNN, or its file.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Images per iteration of the profile.", min=1)] = None,
+    batch: Annotated[int | None, typer.Option(help="Images per iteration in the profile.", min=1)] = None,
     pixels: Pixels = None,
     anchor_seconds: Annotated[
         float | None,
         typer.Option(
-            help="Time of an iteration on the anchor GPU without the profiler; default: by the profile.",
+            help="Iteration time on the anchor GPU without the profiler; default: that in the profile.",
             min=1e-9,
         ),
     ] = None,
     anchor_steps: Annotated[
-        int, typer.Option(help="Iterations that the profile covers, where it does not say so.", min=1)
+        int, typer.Option(help="Number of iterations in the profile, if it does not state it.", min=1)
     ] = 1,
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
@@ -219,9 +224,9 @@ def predict_from_profile_command(
     as_json: ShortJson = False,
     out: Out = None,
 ) -> None:
-    """Predict the time of an iteration on one GPU from a profile of it on another.
+    """Predict the iteration time on one GPU from a profile on another.
 
-    Pairs of GPUs that were measured have their own formulas; others share one that needs --cnn and --batch.
+    Measured pairs of GPUs have separate formulas; all other pairs share one, which needs --cnn and --batch.
 
     \b
     Examples:
@@ -344,15 +349,15 @@ def schedule_command(
     cnn: Annotated[str, typer.Option(help="Name of the CNN (`trainlaw cnn list`), or a file.")],
     gpu: Annotated[str, typer.Option(help="Name of the GPU (`trainlaw gpus list`).")],
     streams: Annotated[
-        int, typer.Option(help="Streams, 1 to 128; smaller numbers are shown too.", min=1)
+        int, typer.Option(help="Number of streams, 1 to 128; smaller numbers are shown, too.", min=1)
     ] = 4,
     batch: Annotated[int, typer.Option(help="Images per iteration.", min=1)] = 32,
     pixels: Pixels = None,
     phase: Annotated[
-        Phase, typer.Option(help="A whole iteration, or the forward pass alone.")
+        Phase, typer.Option(help="Schedule a training iteration or the forward pass alone.")
     ] = Phase.training,
     event: Annotated[
-        float, typer.Option(help="Cost in seconds of waiting for a task of another stream.", min=0)
+        float, typer.Option(help="Delay in seconds of a task that waits for one on another stream.", min=0)
     ] = 5e-6,
     gpu_file: GpuFile = None,
     formula: Annotated[
@@ -360,7 +365,7 @@ def schedule_command(
         typer.Option(
             "--formula",
             "--law",
-            help="formula.json for the time of one layer; default: that of `trainlaw use`, or built-in.",
+            help="Layer formula (formula.json); default: that of `trainlaw use`, or built-in.",
         ),
     ] = None,
     gantt: Annotated[Path | None, typer.Option(help="Write the schedule as a Gantt chart (SVG).")] = None,
@@ -370,9 +375,10 @@ def schedule_command(
 ) -> None:
     """Schedule the layers of a CNN on streams: makespan, speed-up, critical path, Gantt chart.
 
-    A formula gives the time of each layer, and its thread blocks the share of the GPU that it occupies.
-    Layers run concurrently where the graph permits it and their shares fit into the GPU; the most urgent goes
-    first. Large batches fill a GPU with one layer, so little is gained there.
+    The layer formula gives the time of each layer; its thread blocks determine the share of the GPU that it
+    occupies. Layers run concurrently if the graph permits it and their shares fit into the GPU; the layer
+    with the longest remaining path starts first. At large batches a single layer fills the GPU, so the
+    speed-up is small.
 
     \b
     Examples:
@@ -412,26 +418,26 @@ def many_core_command(
     cnn: Annotated[
         str, typer.Option("--cnn", "--network", help="CNN of the paper: small, medium or large.")
     ] = "small",
-    threads: Annotated[int, typer.Option(help="Threads that train together.", min=1)] = 240,
+    threads: Annotated[int, typer.Option(help="Number of threads.", min=1)] = 240,
     model: Annotated[
-        Model, typer.Option(help="a counts operations, b starts from measured times.")
+        Model, typer.Option(help="a counts operations, b uses measured times of one image.")
     ] = Model.a,
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs; default: those of the published runs.", min=1)
+        int | None, typer.Option(help="Number of epochs; default: that of the published runs.", min=1)
     ] = None,
-    train_images: Annotated[int, typer.Option(help="Images of an epoch to train on.", min=1)] = 60_000,
-    test_images: Annotated[int, typer.Option(help="Images of an epoch to test on.", min=0)] = 10_000,
-    cores: Annotated[int, typer.Option(help="Cores of the processor.", min=1)] = 61,
+    train_images: Annotated[int, typer.Option(help="Training images per epoch.", min=1)] = 60_000,
+    test_images: Annotated[int, typer.Option(help="Test images per epoch.", min=0)] = 10_000,
+    cores: Annotated[int, typer.Option(help="Number of cores of the processor.", min=1)] = 61,
     clock: Annotated[float, typer.Option(help="Clock of a core, Hz; model a only.", min=1)] = 1.238e9,
     published: Annotated[
-        bool, typer.Option("--published", help="All published predictions, next to those computed here.")
+        bool, typer.Option("--published", help="Print all published predictions next to the computed ones.")
     ] = False,
 ) -> None:
-    """Predict a training on a many-core processor (Xeon Phi 7120P) by two published closed forms.
+    """Predict the time of a training on a many-core processor (Xeon Phi 7120P) by two published formulas.
 
-    The forms and figures are those of Viebke, Pllana, Memeti and Kolodziej (HPCS 2019), recalled: they
-    reproduce the published predictions; no error against measured times is claimed. As formulas they are
-    named xeon-phi-a and xeon-phi-b, for `trainlaw show` and for `trainlaw export` to workbook, page and code.
+    The formulas and figures are those of Viebke, Pllana, Memeti and Kolodziej (HPCS 2019), recalled. They
+    reproduce the published predictions; no error against measured times is claimed. `trainlaw show` and
+    `trainlaw export` accept them as xeon-phi-a and xeon-phi-b.
 
     \b
     Examples:

@@ -16,7 +16,10 @@ def profile_command(
         str, typer.Option(help="Images per iteration and process, separated by commas.")
     ] = "8,32",
     input_px: Annotated[
-        str, typer.Option("--pixels", help="Sides of the image in pixels; default: that of each CNN.")
+        str,
+        typer.Option(
+            "--pixels", help="Sides of an image in pixels, separated by commas; default: that of each CNN."
+        ),
     ] = "",
     precision: Annotated[
         str, typer.Option(help="fp32, tf32, amp, bf16; on a CPU amp casts to bf16.")
@@ -29,14 +32,22 @@ def profile_command(
         str, typer.Option(help="Threads of a process on a CPU, separated by commas; default: all cores.")
     ] = "",
     processes: Annotated[
-        str, typer.Option(help="Processes that train together, separated by commas; on GPUs one per GPU.")
+        str,
+        typer.Option(
+            help="Numbers of processes that train together, separated by commas; on GPUs one per GPU."
+        ),
     ] = "1",
     nodes: Annotated[
-        int, typer.Option("--nodes", "--nnodes", help="Hosts; run the same command on each.", min=1, max=4096)
+        int,
+        typer.Option(
+            "--nodes", "--nnodes", help="Number of hosts; run the same command on each.", min=1, max=4096
+        ),
     ] = 1,
     rendezvous: Annotated[
         str,
-        typer.Option("--rendezvous", "--rdzv-endpoint", help="HOST:PORT of one host, where all hosts meet."),
+        typer.Option(
+            "--rendezvous", "--rdzv-endpoint", help="HOST:PORT of one host, to which all hosts connect."
+        ),
     ] = "",
     link: Annotated[str, typer.Option(help="Link between the GPUs of a host, such as nvlink3-x12.")] = "",
     network: Annotated[
@@ -59,18 +70,22 @@ def profile_command(
             help="Repeat until the 95 % interval of the median is at most this wide, in percent.", min=0.01
         ),
     ] = 2.0,
-    layers: Annotated[bool, typer.Option("--layers", help="Measure each layer instead.")] = False,
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Measure each layer instead of iterations.")
+    ] = False,
     micro: Annotated[
         bool,
-        typer.Option("--micro", help="Measure achieved rates instead: matrix products, copies, links."),
+        typer.Option(
+            "--micro", help="Measure achieved rates instead of iterations: matrix products, copies, links."
+        ),
     ] = False,
 ) -> None:
     """Measure CNN training iterations on this machine.
 
-    Iterations on random images, with loss, backward pass and optimizer step, of CNNs built from trainlaw's
-    layer graphs, on a CPU or GPU, in one process or several (DistributedDataParallel). Each configuration is
-    a row of the file; rows that exist are not measured again, so an interruption costs one configuration.
-    Needs torch: pip install 'trainlaw[profile]'.
+    An iteration consists of forward pass, loss, backward pass and parameter update on random images. The CNNs
+    are built from trainlaw's layer graphs and run on a CPU or GPU, in one process or several
+    (DistributedDataParallel). Each configuration becomes a row of the file. Configurations in the file are
+    not measured again, so an interruption loses only one. Needs torch: pip install 'trainlaw[profile]'.
 
     \b
     Examples:

@@ -8,16 +8,18 @@ from trainlaw.app.commands.options import Cluster, CnnFiles, GpuFile
 
 
 def suggest_command(
-    number: Annotated[int, typer.Option("-k", help="Configurations to choose.", min=1, max=1000)] = 5,
+    number: Annotated[
+        int, typer.Option("-k", help="Number of configurations to choose.", min=1, max=1000)
+    ] = 5,
     pool: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of what could be measured: cnn, batch_per_gpu, gpu, optionally input_size_px."
+            help="CSV of configurations to choose from: cnn, batch_per_gpu, gpu, optionally input_size_px."
         ),
     ] = None,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(help="GPU to measure on, if --pool names none; repeat for several."),
+        typer.Option(help="GPU to measure on, if --pool has no column gpu; may be repeated."),
     ] = None,
     cnns: Annotated[
         str,
@@ -27,7 +29,10 @@ def suggest_command(
         str, typer.Option(help="Without --pool: images per iteration, separated by commas.")
     ] = "8,32,128",
     input_px: Annotated[
-        str, typer.Option("--pixels", help="Without --pool: sides of an image; default: that of each CNN.")
+        str,
+        typer.Option(
+            "--pixels", help="Without --pool: sides of an image in pixels; default: that of each CNN."
+        ),
     ] = "",
     precision: Annotated[str, typer.Option(help="Without --pool: fp32, tf32, amp, bf16.")] = "fp32",
     front: Annotated[
@@ -50,7 +55,8 @@ def suggest_command(
         Path | None, typer.Option(help="CSV to write for `trainlaw profile --plan`; never replaces a file.")
     ] = None,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Replay on built-in runs: suggested versus random choice.")
+        bool,
+        typer.Option("--simulate", help="Replay on built-in runs: compare suggested with random choice."),
     ] = False,
     source: Annotated[str, typer.Option(help="With --simulate: source whose runs are the pool.")] = "profet",
     held_out: Annotated[
@@ -59,14 +65,15 @@ def suggest_command(
     start: Annotated[
         int, typer.Option(help="With --simulate: number of runs measured at the start.", min=2, max=1000)
     ] = 10,
-    seeds: Annotated[int, typer.Option(help="With --simulate: repetitions.", min=2, max=1000)] = 20,
+    seeds: Annotated[int, typer.Option(help="With --simulate: number of repetitions.", min=2, max=1000)] = 20,
     cluster: Cluster = "",
 ) -> None:
     """Choose what to measure next to reduce the uncertainty of the formula's predictions.
 
-    The command evolves a set that represents the pool, removes variance of the predicted times and is cheap.
-    The table states the reason for each configuration; the plan is input for `trainlaw profile`. --simulate
-    replays this on built-in runs, with held-out runs that no choice and no fit uses.
+    The command evolves a set of configurations that represents the pool, reduces the variance of the
+    predicted times and is cheap to measure. The table states the reason for each configuration, and
+    `trainlaw profile` reads the plan. --simulate replays the choice on built-in runs and measures the error
+    on held-out runs.
 
     \b
     Examples:
