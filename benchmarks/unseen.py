@@ -23,7 +23,7 @@ from benchmarks.problems import BenchmarkProblem
 from benchmarks.quality import measures
 from benchmarks.third_party import UNTYPED_SYMBOLS, EngineResult, named
 
-# Evaluations of the run of pyoperon that measures its speed on a problem.
+# Evaluations of the run of pyoperon that measures how much of a processor it gets.
 TRIAL_EVALUATIONS = 100_000
 Engine = Callable[[BenchmarkProblem, float, int], EngineResult]
 
@@ -47,12 +47,12 @@ def run_trainlaw(problem: BenchmarkProblem, seconds: float, seed: int) -> Engine
 
 
 def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> EngineResult:
-    """Run pyoperon for as many evaluations as it makes in `seconds` of processor time."""
+    """Run pyoperon for `seconds` of processor time, which a trial run translates to a limit of wall time."""
+    began, wall = time.process_time(), time.monotonic()
+    _operon(seed, 3600, TRIAL_EVALUATIONS).fit(problem.train_x.copy(), problem.train_y.copy())
+    stretch = (time.monotonic() - wall) / (time.process_time() - began)
     began = time.process_time()
-    _operon(seed, TRIAL_EVALUATIONS).fit(problem.train_x.copy(), problem.train_y.copy())
-    rate = TRIAL_EVALUATIONS / (time.process_time() - began)
-    began = time.process_time()
-    estimator = _operon(seed, round(rate * seconds))
+    estimator = _operon(seed, max(round(stretch * seconds), 1), 10**9)
     estimator.fit(problem.train_x.copy(), problem.train_y.copy())
     spent = time.process_time() - began
     text = named(estimator.get_model_string(estimator.model_, 17), problem, 1)
@@ -63,7 +63,7 @@ def run_pyoperon(problem: BenchmarkProblem, seconds: float, seed: int) -> Engine
     return EngineResult(predicted, text, size, spent, tuple(named(member, problem, 1) for member in front))
 
 
-def _operon(seed: int, evaluations: int) -> Any:
+def _operon(seed: int, wall_seconds: int, evaluations: int) -> Any:
     from pyoperon.sklearn import SymbolicRegressor  # noqa: PLC0415  # optional
 
     return SymbolicRegressor(
@@ -74,7 +74,7 @@ def _operon(seed: int, evaluations: int) -> Any:
         generations=1_000_000,
         n_threads=1,
         random_state=seed,
-        max_time=3600,
+        max_time=wall_seconds,
         max_evaluations=evaluations,
     )
 

@@ -1,7 +1,7 @@
 """Held-out errors and proven properties of a formula, as tables and drawings of the report."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -33,7 +33,8 @@ from trainlaw.validate import bootstrap_interval
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
-_GOLDEN_ANGLE = 137.5  # degrees: successive hues on the colour circle stay far apart
+# Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.
+_COOL, _WARM = (290, 90), (50, -20)
 _RESAMPLES = 200  # the ends of an interval then vary by about a tenth of its width
 _COLOURS = ("--ours", "--r1", "--r2", "--r3", "--r4", "--c7")  # of the style sheet, by order of estimators
 _TITLES = {
@@ -80,7 +81,9 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
     names = estimators(outcome.formula)
     if not names:
         return None
-    groups = _point_groups(outcome)
+    level = "generation" if "generation" in outcome.result.predictions else BY_GPU
+    hues = _hues(outcome.result.predictions, level)
+    groups = _point_groups(outcome, level, hues)
     by_gpu = _with_intervals(outcome, BY_GPU, BY_CNN)
     by_cnn = _with_intervals(outcome, BY_CNN, BY_GPU)
     drawn = names[: len(_COLOURS)]
@@ -92,7 +95,7 @@ def reported_errors(outcome: StudyOutcome) -> ReportedErrors | None:
         scatter=plots.predicted_against_measured(groups),
         gpu_dots=plots.error_dots(by_gpu, drawn, "Error per GPU group"),
         cnn_dots=plots.error_dots(by_cnn, drawn, "Error per architecture"),
-        generations=[LegendEntry(group.name, "hued", f"--hue:{group.hue}") for group in groups],
+        generations=[LegendEntry(name, "hued", f"--hue:{hue}") for name, hue in hues.items()],
         legend=[
             LegendEntry(title_of(name), "", f"background:var({colour})")
             for name, colour in zip(drawn, _COLOURS, strict=False)
@@ -116,16 +119,9 @@ def _unit(text: str) -> str:
     return "" if text == "1" else text
 
 
-def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
-    """Held-out runs by generation of their GPU, the most numerous first: small groups are drawn over them.
-
-    Hues follow the years of the generations. Where no generation is known, GPU groups take their place.
-    """
+def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:
+    """Held-out runs by a label, the most numerous first: small groups are drawn over them."""
     predictions = outcome.result.predictions
-    level = "generation" if "generation" in predictions else BY_GPU
-    dated = predictions.sort_values([*(["gpu_year"] if "gpu_year" in predictions else []), level])
-    names = [str(name) for name in dated[level].unique()]
-    hues = {name: round(index * _GOLDEN_ANGLE) % 360 for index, name in enumerate(names)}
     groups = []
     for name, part in predictions.groupby(level, sort=True):
         rows = part["row"].to_numpy()
@@ -133,6 +129,23 @@ def _point_groups(outcome: StudyOutcome) -> list[plots.PointGroup]:
         times = (part["measured_s"].tolist(), part[OURS].tolist())
         groups.append(plots.PointGroup(str(name), *times, features, hues[str(name)]))
     return sorted(groups, key=lambda group: -len(group.measured))
+
+
+def _hues(predictions: pd.DataFrame, level: str) -> dict[str, int]:
+    """Return the hue of each generation, degrees, in the order of a legend.
+
+    A ramp over the years for the vendor with most runs, then one for all others; GPU groups take the place of
+    generations that are not known.
+    """
+    dated = predictions.sort_values([*(["gpu_year"] if "gpu_year" in predictions else []), level])
+    vendors = dated.get("vendor", pd.Series("", index=dated.index)).fillna("")
+    first = vendors.mode().iloc[0]
+    hues: dict[str, int] = {}
+    for ends, rows in ((_COOL, vendors == first), (_WARM, vendors != first)):
+        names = dated.loc[rows, level].dropna().astype(str).unique()
+        ramp = np.linspace(*ends, max(len(names), 2)).round().astype(int) % 360
+        hues |= dict(zip(names.tolist(), ramp.tolist(), strict=False))
+    return hues
 
 
 def _with_intervals(outcome: StudyOutcome, level: str, over: str) -> list[ErrorLine]:

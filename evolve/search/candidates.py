@@ -85,9 +85,11 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
     grouped = grouped_constants(tree, problem.grammar)
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, grouped, problem), 1e-3)
-    elif problem.affine and not problem.grouped:
-        rows = problem.columns.shape[1]
-        expression, loss = snapped(expression, lambda trial: squares_loss(trial, grouped, problem), rows)
+    elif problem.affine and not problem.grouped and not problem.machine.fits_end:
+        expression, loss = snapped(
+            expression, lambda trial: squares_loss(trial, grouped, problem), problem.columns.shape[1],
+            lambda: problem.machine.fits_end,
+        )  # fmt: skip
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
     if keeps_as(short, grouped, problem):

@@ -6,11 +6,14 @@ powers. The best of each size are the search's first individuals, and what they 
 mutations.
 """
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from trainlaw.evolve.search.library import ONE, Quantity, make_library
 from trainlaw.evolve.search.regressions import best_subsets, coefficients
 from trainlaw.evolve.search.separability import View, monomial, simpler_views
@@ -96,13 +99,20 @@ class Found:
     parts: tuple[Expression, ...]
 
 
-def screen(
-    atoms: Sequence[Quantity], y: Values, operators: Iterable[str], share: float = 1.0, seed: int = 0
+def screen(  # noqa: PLR0917 (as the settings of a search are listed)
+    atoms: Sequence[Quantity],
+    y: Values,
+    operators: Iterable[str],
+    share: float = 1.0,
+    seed: int = 0,
+    seconds: float = math.inf,
 ) -> Screened:
     """Return the best short combinations of the atoms for the target `y` (n_rows,).
 
     share : of the quantities of the library, for small budgets. seed : of the noise of the structure tests.
+    seconds : what is found by then is returned soon after.
     """
+    end = time.monotonic() + seconds
     known = frozenset(operators)
     if share <= 0.0 or not atoms or not {"add", "sub", "mul", "div"} <= known:
         return Screened()
@@ -110,12 +120,14 @@ def screen(
         return Screened()
     found: list[Found] = []
     limits: dict[int, float] = {}
-    with np.errstate(all="ignore"):
+    # Tables this small are slower with threads, a hundred times so on a busy machine, and their number would
+    # change the last digits.
+    with threadpool_limits(1), np.errstate(all="ignore"):
         views = simpler_views(atoms, y, np.random.default_rng(seed))
         for view in sorted(views, key=lambda view: len(view.atoms)):
             for combinations in _of_view(_thinned(view), known, share, limits):
                 found += combinations
-                if any(combination.loss < EXACT for combination in found):
+                if time.monotonic() > end or any(combination.loss < EXACT for combination in found):
                     return _best(found)
     return _best(found)
 

@@ -16,9 +16,14 @@ NEAR = 0.05
 
 
 def snapped(
-    expression: Expression, loss_of: Callable[[Expression], float], row_count: int
+    expression: Expression,
+    loss_of: Callable[[Expression], float],
+    row_count: int,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> tuple[Expression, float]:
     """Return the expression with constants replaced by 0 or by simple numbers, and its loss.
+
+    is_late : whether no further constant is to be tried.
 
     A replacement may raise the logarithm of the loss by log n / n: what a constant costs in a description of
     n rows (Rissanen, 1978). Other constants stay as they are.
@@ -33,6 +38,8 @@ def snapped(
     factor = 1.0 + math.log(row_count) / row_count
     allowed = loss * factor
     for position, value in enumerate(values):
+        if is_late():
+            break
         for simple in (0.0, _nearest(value)):
             if simple is None or simple == value:
                 continue

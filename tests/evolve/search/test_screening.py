@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search import screening
 from trainlaw.evolve.search.library import quantity
+from trainlaw.evolve.search.regressions import best_subsets
 from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Apply, Variable, evaluate, parse_text
@@ -54,6 +57,26 @@ def test_nothing_to_screen():
     assert screen([], y, UNTYPED_OPERATORS).seeds == ()
     assert screen(ATOMS, np.ones(300), UNTYPED_OPERATORS).seeds == ()
     assert screen(ATOMS, y, ("sin",)).seeds == ()
+
+
+def test_ends_in_time_with_what_it_has_found():
+    y = POINTS["a"] * np.sin(3.0 * POINTS["b"]) + 0.1 * np.random.default_rng(1).standard_normal(300)
+    little = screen(ATOMS, y, UNTYPED_OPERATORS, seconds=0.0)
+    assert 0 < len(little.seeds) < len(screen(ATOMS, y, UNTYPED_OPERATORS, share=0.1).seeds)
+
+
+def test_linear_algebra_has_one_thread(monkeypatch):
+    y = POINTS["a"] * np.sin(3.0 * POINTS["b"])
+    seen = []
+
+    def asked(*arguments):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return best_subsets(*arguments)
+
+    monkeypatch.setattr(screening, "best_subsets", asked)
+    with threadpool_limits(2):
+        screen(ATOMS, y, UNTYPED_OPERATORS, share=0.01)
+    assert set(seen) == {1}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -25,3 +25,8 @@ def test_keeps_what_the_rows_determine():
     assert snap("1.02 * x + 0.3", 1.02 * X + 0.3) == "1.02 * x + 0.3"
     noise = 0.001 * np.random.default_rng(1).standard_normal(500)
     assert snap("1.017 * x", 1.017 * X + noise) == "1.017 * x"
+
+
+def test_stops_in_time():
+    late = snapped(parse_text("2.0001 * x"), loss_against(2.0 * X), 500, lambda: True)
+    assert to_text(late[0]) == "2.0001 * x"
