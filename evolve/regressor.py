@@ -106,7 +106,7 @@ class FormulaRegressor(FittedViews):
         sums : RowSums, optional
             Which rows, such as the layers of a CNN, add up to each observation; by default each row is one.
         further_groups : sequence of array_like, each of shape (n_observations,)
-            More group labels, such as sources: the formula that is chosen transfers to these unseen, too.
+            More group labels, such as sources: what survives and is chosen transfers to these unseen, too.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 from trainlaw.evolve.search.constraints import keeps_constraints
-from trainlaw.evolve.search.problem import Problem, joint_loss
+from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.search.trees import (
     complexities,
@@ -249,7 +249,7 @@ def _received(island: Island, problem: Problem, fitted: list[Individual], held_o
     costs = complexities(tidy, problem.affine).tolist()
     for tree, cost in zip(tidy, costs, strict=True):
         tree.complexity = cost
-        tree.score = joint_loss(tree.cases, problem.settings.held_out_measure) if held_out else tree.loss
+        tree.score = problem.joint_loss(tree.cases) if held_out else tree.loss
         _remember(island, tree, problem)
     return tidy
 

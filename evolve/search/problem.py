@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.brackets import BracketTypes, check_holes, repeats, subtree_ends
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.machine.arrays import GROUP_LIMIT, HUBER, SOFT_L1, SQUARES, Rows, make_rows
-from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, Machine
+from trainlaw.evolve.machine.arrays import GROUP_LIMIT, HUBER, SOFT_L1, SQUARES, Programs, Rows, make_rows
+from trainlaw.evolve.machine.batch import AFFINE, LEAST_GAIN, NOTHING, RESCALE, FitResult, Machine
 from trainlaw.evolve.search.library import quantity
 from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.search.trees import encode, held_constants, nodes_of, untidy, with_fitted
@@ -185,7 +185,7 @@ class Problem:
     order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
-    other groups, which are held out as well where one formula is chosen. seeds : expressions that screening
+    other groups, which are held out as well where individuals survive and where one formula is chosen. seeds : expressions that screening
     found, for the first generation.
     """
 
@@ -241,6 +241,7 @@ class Problem:
     ) -> Callable[[], list[Individual]]:
         """Start a fit, in the background if possible, and return a function that waits for the trees."""
         programs = encode(trees, self.affine)
+        further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         result_of = self.machine.start_fit(
             programs, self.rows, steps=steps, least_gain=least_gain, start_mode=start_mode,
@@ -248,7 +249,7 @@ class Problem:
         )  # fmt: skip
 
         def fitted() -> list[Individual]:
-            result = result_of()
+            result = self._in_every_division(programs, result_of(), further)
             theta, edges = result.theta.tolist(), programs.constant_offsets.tolist()
             found = [
                 with_fitted(tree, theta[begin:end], self.affine)
@@ -261,6 +262,24 @@ class Problem:
             return [old if math.isnan(new.loss) else new for old, new in zip(trees, found, strict=True)]
 
         return fitted
+
+    def _in_every_division(
+        self, programs: Programs, result: FitResult, further: Sequence[Rows]
+    ) -> FitResult:
+        """Return the result with the held-out losses of the groups of all divisions side by side."""
+        there = programs._replace(theta=result.theta)
+        cases = [self.machine.fit(there, rows, steps=0, held_out=True).cases for rows in further]
+        return replace(result, cases=np.hstack([result.cases, *cases]))
+
+    def joint_loss(self, cases: NDArray[np.float64]) -> float:
+        """Return the joint loss of held-out losses (n_cases,): the mean over divisions, infinite where one is.
+
+        Within a division it is the mean over groups, or the worst, as `held_out_measure` says.
+        """
+        ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
+        join = np.mean if self.settings.held_out_measure == "mean" else np.max
+        joint = float(np.mean([join(part) for part in np.split(cases, ends[:-1])]))
+        return joint if math.isfinite(joint) else math.inf
 
 
 def make_problem(
@@ -278,7 +297,7 @@ def make_problem(
 ) -> Problem:
     """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
 
-    groups : labels (n_observations,) or None. further_groups : more such labels, for the choice of a formula.
+    groups : labels (n_observations,) or None. further_groups : more such labels, whose groups are held out as well.
     sample_weight : (n_observations,), not negative, or None for ones. labels : per label of a grouped
     constant its values (n_rows,). sums : which rows add up to each observation; None where each row is one.
     Raises InputError where a relative loss meets a target that is not positive.
@@ -470,9 +489,3 @@ def deal_rows(count: int, seed: int) -> NDArray[np.int64]:
     """Return a case per row where there are no groups: equal shares at random."""
     cases = max(1, min(DEALT_CASES, count // 5))
     return np.random.default_rng(seed).permutation(np.arange(count) % cases)
-
-
-def joint_loss(cases: NDArray[np.float64], measure: str) -> float:
-    """Return the mean or the worst of the losses (n_cases,), infinite where one is."""
-    joint = float(np.mean(cases) if measure == "mean" else np.max(cases))
-    return joint if math.isfinite(joint) else math.inf

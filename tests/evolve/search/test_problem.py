@@ -9,7 +9,6 @@ from trainlaw.evolve.search.problem import (
     DEALT_CASES,
     MOST_CASES,
     deal_rows,
-    joint_loss,
     loss_name,
     make_problem,
 )
@@ -68,11 +67,32 @@ def test_another_seed_deals_other_cases():
     assert not np.array_equal(deal_rows(100, 0), deal_rows(100, 1))
 
 
-def test_losses_are_joined_by_their_mean_or_their_worst():
-    assert joint_loss(np.array([1.0, 3.0]), "mean") == 2.0
-    assert joint_loss(np.array([1.0, 3.0]), "worst") == 3.0
-    assert joint_loss(np.array([1.0, np.nan]), "mean") == np.inf
-    assert joint_loss(np.array([1.0, np.inf]), "worst") == np.inf
+@pytest.mark.parametrize(
+    ("measure", "expected"), [("mean", [2.0, np.inf, np.inf]), ("worst", [3.0, np.inf, np.inf])]
+)
+def test_losses_are_joined_by_their_mean_or_their_worst(measure, expected, made):
+    problem = made(groups=np.arange(120) % 2, settings=replace(QUICK, held_out_measure=measure))
+    cases = np.array([[1.0, 3.0], [1.0, np.nan], [1.0, np.inf]])
+    assert [problem.joint_loss(losses) for losses in cases] == expected
+
+
+def test_each_division_counts_alike(made):
+    problem = made(groups=np.arange(120) % 4, further_groups=[np.arange(120) % 2])
+    assert problem.joint_loss(np.array([1.0, 1.0, 1.0, 1.0, 2.0, 4.0])) == 2.0
+
+
+def test_a_fit_holds_out_the_groups_of_every_division(made):
+    thirds = np.arange(120) // 40
+    both, alone = made(further_groups=[thirds]), made(groups=thirds)
+    tree = from_expression(parse_text("compute_s + memory_s"), both.grammar)
+    (found,) = both.fit([tree], 30, held_out=True)
+    (by_group,) = replace(both, further_rows=()).fit([tree], 30, held_out=True)
+    assert found.cases.size == both.case_count + 3
+    assert found.cases[: both.case_count].tolist() == by_group.cases.tolist()
+    # The constants are those of rows weighted by the first division, so they differ a little.
+    (by_third,) = alone.fit([tree], 30, held_out=True)
+    assert found.cases[both.case_count :] == pytest.approx(by_third.cases, rel=0.2)
+    assert both.fit([tree], 30)[0].cases.size == both.case_count
 
 
 def test_a_weight_of_two_is_the_row_twice(made, typed_rows):
