@@ -99,8 +99,9 @@ SKELETON_NAMES: tuple[str, ...] = tuple(
         ]
     )
 )
-#: Formulas tried by a search that fills the skeleton: all that is required is there from the start.
-SKELETON_EVALUATIONS = 1_000
+#: Formulas tried by a search that fills the skeleton, where all that is required is there from the start: more
+#: of them left the errors on held-out GPUs and architectures as they were.
+SKELETON_EVALUATIONS = 400
 # Weights and exponents; of those that are always there, two are 1 or -1 and not written.
 _MOST_CONSTANTS = 22
 # Deviations of less than a factor of exp(0.5) count by their square, larger ones by their size.
