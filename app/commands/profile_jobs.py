@@ -43,9 +43,10 @@ def counts_of(text: str, option: str) -> list[int]:
     [8, 32]
     """
     parts = words_of(text)
-    if not parts or not all(part.isdecimal() and 1 <= int(part[:9]) <= _MOST for part in parts):
+    whole = [int(part) for part in parts if part.isdecimal() and len(part) <= 9]
+    if not parts or len(whole) < len(parts) or not 1 <= min(whole) <= max(whole) <= _MOST:
         raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
-    return [int(part) for part in parts]
+    return whole
 
 
 def progress_text(progress: Progress) -> str:

@@ -82,7 +82,7 @@ def _currency_column(columns: tuple[str, ...], path: Path) -> str:
 
 def _number(row: Mapping[str, str | None]) -> int:
     text = (row.get("n_gpus") or "").strip()
-    if text and not (text.isdecimal() and 1 <= int(text[:9]) <= 65_536):
+    if text and not (text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= 65_536):
         raise InputError(f"expected n_gpus as a whole number of at least 1, or empty, got {shown(text)}")
     return int(text) if text else _ANY_NUMBER
 

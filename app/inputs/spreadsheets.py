@@ -7,6 +7,7 @@ from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Answers
 from trainlaw.datasets.spreadsheets.conversion import Imported, read_spreadsheet
 from trainlaw.formulas import InputError
+from trainlaw.formulas.errors import shown
 
 
 def pairs_of(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
@@ -19,9 +20,9 @@ def pairs_of(option: str, texts: Iterable[str] | None, form: str) -> dict[str, s
     for text in texts or ():
         name, mark, value = text.partition("=")
         if not (name and mark and value):
-            raise InputError(f"{option}: expected {form}, got {text!r}")
+            raise InputError(f"{option}: expected {form}, got {shown(text)}")
         if value == CHOICE:
-            raise InputError(f"{option} {text}: replace {CHOICE} by your choice")
+            raise InputError(f"{option} {shown(text)}: replace {CHOICE} by your choice")
         found[name] = value
     return found
 
@@ -36,7 +37,7 @@ def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
     for key, value in pairs_of("--value", texts, "COLUMN:YOURS=OURS").items():
         column, mark, text = key.partition(":")
         if not (column and mark and text):
-            raise InputError(f"--value: expected COLUMN:YOURS=OURS, got '{key}={value}'")
+            raise InputError(f"--value: expected COLUMN:YOURS=OURS, got {shown(f'{key}={value}')}")
         found[column, text] = value
     return found
 
@@ -44,7 +45,7 @@ def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
 def one_of(option: str, text: str | None, allowed: tuple[str, ...]) -> str:
     """Return the text of an option, "" where it is not given; InputError where it is none of `allowed`."""
     if text is not None and text not in allowed:
-        raise InputError(f"{option}: expected one of {', '.join(allowed)}, got {text!r}")
+        raise InputError(f"{option}: expected one of {', '.join(allowed)}, got {shown(text)}")
     return text or ""
 
 

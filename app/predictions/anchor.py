@@ -145,7 +145,7 @@ def _completed(workload: Workload, profile: OperationProfile) -> Workload:
     """Take from the file what the user leaves out, where the file has it."""
     stored = profile.workload
     batch, pixels = (
-        int(stored[name]) if stored.get(name, "").isdecimal() else None
+        int(stored[name]) if stored.get(name, "").isdecimal() and len(stored[name]) <= 9 else None
         for name in ("batch_per_gpu", "input_size_px")
     )
     return Workload(workload.cnn or stored.get("cnn"), workload.batch or batch, workload.pixels or pixels)

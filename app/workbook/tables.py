@@ -99,9 +99,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
     >>> sorted(["RTX 4070", "RTX 980"], key=_natural)
     ['RTX 980', 'RTX 4070']
     """
-    return [
-        (int(part or 0), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name.lower())
-    ]
+    parts = re.split(r"(\d{1,9})", name.lower())
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
 def cnn_table_rows() -> dict[str, dict[str, str | float]]:

@@ -171,7 +171,7 @@ class Gpu:
         ('fp32', 'tf32')
         """
         major = self.compute_capability.split(".")[0]
-        if major.isdecimal():
+        if major.isdecimal() and len(major) <= 9:
             has_tf32 = int(major) >= _FIRST_WITH_TF32
         else:
             has_tf32 = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s

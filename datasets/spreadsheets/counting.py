@@ -6,8 +6,9 @@ import numpy as np
 from trainlaw.datasets.spreadsheets.answers import Issue, choices, rows_of
 from trainlaw.datasets.spreadsheets.cells import Rows
 from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH, GPUS_PER_NODE
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.errors import InputError, shown
 
+_MOST_DIGITS = 9
 _COUNTS = ("n_gpus", "n_nodes", "batch_per_gpu", BATCH, GLOBAL_BATCH, GPUS_PER_NODE)
 
 
@@ -51,8 +52,9 @@ def counted(
 
 
 def _constant(name: str, text: object, size: int) -> np.ndarray:
-    if not str(text).isdecimal() or not int(str(text)):
-        raise InputError(f"--set {name}: expected a whole number of at least 1, got {text!r}")
+    # More digits than a count has are not even converted: Python refuses to at some length.
+    if not str(text).isdecimal() or len(str(text)) > _MOST_DIGITS or not int(str(text)):
+        raise InputError(f"--set {name}: expected a whole number of at least 1, got {shown(text)}")
     return np.full(size, float(str(text)))
 
 

@@ -1,18 +1,25 @@
 """Any text as a formula, a unit, a name or the value of an option: taken, or refused by one line."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trainlaw.app.commands.profile_jobs import counts_of
+from trainlaw.app.inputs.prices import _number as price_number
 from trainlaw.app.inputs.requests import host_launch_of
 from trainlaw.app.inputs.selection import parse_hours, parse_memory, whole_numbers
-from trainlaw.app.inputs.spreadsheets import values_of
+from trainlaw.app.inputs.spreadsheets import pairs_of, values_of
 from trainlaw.app.inputs.tables import parse_column_options
 from trainlaw.app.models.user_formula import parse_label_options, read_formula
+from trainlaw.app.studies.clusters import local_workers
+from trainlaw.app.workbook.tables import _natural as natural
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.quantities import si_number
+from trainlaw.datasets.spreadsheets.counting import _constant as constant
 from trainlaw.formulas import Unit, to_text
 from trainlaw.formulas.errors import TrainlawError
 
@@ -56,6 +63,7 @@ _WORDS = (
     "²",
     "٣",
 )
+T4 = built_in_gpus().find("T4")
 TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
 READERS = {
     "formula": lambda text: to_text(read_formula(text).expression),
@@ -71,7 +79,16 @@ READERS = {
     "GPU": lambda text: wanted_gpu(text, built_in_gpus()),
     "quantity": lambda text: si_number(text, "byte/s"),
     "decimal": lambda text: (decimal_marks([text]), number_of(text, ",")),
+    "workers": lambda text: local_workers(f"local:{text}"),
+    "counts": lambda text: counts_of(text, "--batch"),
+    "own value": lambda text: pairs_of("--set", [f"n_gpus={text}"], "OURS=VALUE"),
+    "constant": lambda text: constant("n_gpus", text, 1),
+    "prices": lambda text: price_number({"n_gpus": text}),
+    "sheet names": natural,
+    "precision": lambda text: replace(T4, compute_capability=text).default_precision,
 }
+# Python converts no number of more than 4,300 digits.
+LONG = ("9" * 5000, "000000001" + "9" * 5000, "gpu:" + "x" * 5000, "²", "=" + "9" * 5000)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -81,9 +98,19 @@ def test_any_text_is_taken_or_refused_by_one_line(name, examples):
     @settings(max_examples=number, database=None, derandomize=number < 100)
     @given(TEXTS)
     def read(text):
-        try:
-            READERS[name](text)
-        except TrainlawError as error:
-            assert "\n" not in str(error) and len(str(error)) < 2000
+        check(name, text)
 
     read()
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("text", LONG, ids=lambda text: text[:9])
+def test_long_texts_are_taken_or_refused_by_one_line(name, text):
+    check(name, text)
+
+
+def check(name, text):
+    try:
+        READERS[name](text)
+    except TrainlawError as error:
+        assert "\n" not in str(error) and len(str(error)) < 2000
