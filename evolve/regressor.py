@@ -16,6 +16,8 @@ from trainlaw.evolve.notebooks import notebook_progress
 from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.refinement import refine
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,
@@ -143,9 +145,11 @@ class FormulaRegressor(FittedViews):
             elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
         earlier = state.seconds
         state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
+        with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
+            refined = refine(state, problem)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
-            self._conclude(problem, state, self.scope or self._default_scope(sums))
+            self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
         return self
 
     def predict(
@@ -237,16 +241,18 @@ class FormulaRegressor(FittedViews):
             return "layer"
         return "run" if self.features else "custom"
 
-    def _conclude(self, problem: Problem, state: SearchState, scope: str) -> None:
+    def _conclude(
+        self, problem: Problem, state: SearchState, refined: Sequence[Individual], scope: str
+    ) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
-        self.candidates_: list[Candidate] = finish(state, problem)
+        self.candidates_: list[Candidate] = finish(state, problem, refined)
         if not self.candidates_:
             raise InputError(
                 "expected at least one valid formula, got none: allow more operators or a larger budget"
             )
         settings = problem.settings
-        chosen = choose(self.candidates_, settings.choice, problem.columns.shape[1])
+        chosen = choose(self.candidates_, settings.choice, problem.effective_rows)
         stored = asdict(settings)
         if settings.typed:
             # Only untyped searches are screened: what typed ones store stays as it is.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.refinement import code_length
 from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
@@ -62,10 +63,14 @@ class Candidate:
         return float(max(losses.max() for losses in self.held_out))
 
 
-def finish(state: SearchState, problem: Problem) -> list[Candidate]:
-    """Return the candidates from simple to complex, all with valid values on every training row."""
+def finish(state: SearchState, problem: Problem, refined: Sequence[Individual] = ()) -> list[Candidate]:
+    """Return the candidates from simple to complex, all with valid values on every training row.
+
+    refined : trees in addition to those of the archives.
+    """
     steps = problem.settings.polish_steps
-    chosen = _contenders(state, problem)
+    archived = _contenders(state, problem)
+    chosen = [*archived, *(tree for tree in refined if all(tree is not other for other in archived))]
     if not chosen:
         return []
     polished = [_pruned(tree, problem) for tree in problem.fit(chosen, steps, start=False)]
@@ -200,7 +205,7 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
     )
 
 
-def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
+def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Candidate:
     """Return one candidate by a rule of `CHOICES`.
 
     one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's, in every
@@ -233,11 +238,10 @@ def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
     return candidate.worst_loss <= WORST_GROUP * best.worst_loss
 
 
-def description_length(candidate: Candidate, row_count: int) -> float:
-    """Return n/2 log loss, plus log n / 2 per constant and log 4 per node, in nats (Rissanen, 1978)."""
+def description_length(candidate: Candidate, row_count: float) -> float:
+    """Return the length of the candidate's code, in nats."""
     held = len(constants(candidate.expression))
-    fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
-    return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)
+    return code_length(candidate.loss, held, candidate.complexity, row_count)
 
 
 def round_exact(
