@@ -13,7 +13,7 @@ from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.notebooks import notebook_progress
-from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
+from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.refinement import refine
@@ -193,6 +193,35 @@ class FormulaRegressor(FittedViews):
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
         length = columns.shape[0] if sums is None else sums.amount
         return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
+
+    def choose_again(self, draws: int = 200) -> list[tuple[Formula, float]]:
+        """Return the formulas chosen when the groups are drawn anew, with replacement, and their shares.
+
+        What is chosen hardly changes where the groups agree. The losses are those of `candidates_`: constants
+        are not fitted again.
+
+        Parameters
+        ----------
+        draws : int
+            Number of draws.
+
+        Returns
+        -------
+        list of (Formula, float)
+            Each formula that was chosen, and in which share of the draws; empty without groups, for a loaded
+            estimator, or where the rule of choice does not compare groups.
+
+        Raises
+        ------
+        InputError
+            If `fit` was not called.
+        """
+        chosen = self._formula_at(None)
+        settings = chosen.provenance["settings"]
+        # A file of formulas has no losses of groups.
+        known = getattr(self, "candidates_", [])
+        again = choose_again(known, settings["choice"], draws=draws, random_seed=settings["random_seed"])
+        return [(scored(candidate, chosen).formula, share) for candidate, share in again]
 
     def _problem_arguments(
         self,

@@ -30,6 +30,11 @@ def _filled_number(value: object, place: str) -> None:
     finite_number(value, place)
 
 
+def _share(value: object, place: str) -> None:
+    if not 0 <= finite_number(value, place) <= 1:
+        raise InputError(f"expected a share from 0 to 1 as {place}, got {shown(value)}")
+
+
 def _factor(value: object, place: str) -> None:
     if value is not None and finite_number(value, place) < 1:
         raise InputError(f"expected a factor of at least 1 as {place}, got {shown(value)}")
@@ -96,6 +101,9 @@ _ERRORS = _record(
         "summary": _every(_every(_number)),
         "summary_intervals": _every(_every(_list(_number, 2))),
         "joint_range": _object,
+        "chosen_again": _record(
+            {"draws": _whole, "seeds": _whole, "terms": _list(_record({"features": _TEXTS, "share": _share}))}
+        ),
         **dict.fromkeys(("gpu_group", "cnn_base", "precision", "generation", "layout"), _LINES),
     },
 )

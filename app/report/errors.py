@@ -14,11 +14,13 @@ from trainlaw.app.models.errors import (
     METRIC_TITLES,
     OURS,
     ErrorLine,
+    draws_of_groups,
     error_lines,
     errors_frame,
     estimators,
     overall_error,
     searches_of,
+    shares_chosen_again,
     summary_interval,
 )
 from trainlaw.app.models.terms import plain_expression
@@ -327,16 +329,26 @@ def _witness(proof: Proof) -> str:
 
 
 def stability_table(outcome: StudyOutcome) -> Table:
-    """Return how often each term recurs in the formulas of the folds and of further seeds."""
+    """Return how often each term recurs: in folds, with further seeds, when the GPU groups are drawn anew."""
     folds = [formula for (_, name), formula in outcome.result.formulas.items() if name == OURS]
     n_seeds = len(outcome.repeats)
+    drawn = shares_chosen_again(outcome.formula)
     rows: list[list[object]] = [
-        [item.term, item.in_folds, item.in_seeds if n_seeds else "not run"] for item in outcome.returns
+        [
+            item.term,
+            item.in_folds,
+            item.in_seeds if n_seeds else "not run",
+            show_percent(100 * drawn[item.features]) if item.features in drawn else "",
+        ]
+        for item in outcome.returns
     ]
     further = list(further_terms(outcome.formula, [*folds, *outcome.repeats]).items())
     for features, count in further[:_MOST_FURTHER_TERMS]:
         rows.append(
-            [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", ""]
+            [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", "", ""]
         )
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
-    return Table(["term", f"of {len(folds)} folds", seeds], rows, ["formula", "n", "n"])
+    header = ["term", f"of {len(folds)} folds", seeds]
+    if not drawn:
+        return Table(header, [row[:3] for row in rows], ["formula", "n", "n"])
+    return Table([*header, f"% of {draws_of_groups(outcome.formula)}"], rows, ["formula", "n", "n", "n"])

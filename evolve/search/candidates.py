@@ -33,6 +33,8 @@ MOST_CANDIDATES = 60
 WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
+# Rules that compare losses on held-out groups.
+TRANSFERRING = ("one_standard_error", "validation")
 # Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
 ROUND_DIGITS = (1, 2, 3)
 
@@ -226,6 +228,32 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Cand
         if _is_as_good(candidate, best):
             return candidate
     return best
+
+
+def choose_again(
+    candidates: Sequence[Candidate], rule: str, *, draws: int, random_seed: int
+) -> list[tuple[Candidate, float]]:
+    """Return the candidates that the rule chooses when the held-out groups are drawn anew, and their shares.
+
+    A draw takes as many groups as there are, with replacement, in every division (Efron, 1979). Each group
+    keeps the loss with constants that were fitted without it, so that no draw needs a fit.
+    """
+    generator = np.random.default_rng(random_seed)
+    sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
+    if rule not in TRANSFERRING or max(sizes, default=0) < 2:
+        return []
+    chosen: dict[int, int] = {}
+    for _ in range(draws):
+        picks = [generator.integers(size, size=size) for size in sizes]
+        drawn = [
+            replace(candidate, held_out=tuple(map(np.take, candidate.held_out, picks)))
+            for candidate in candidates
+        ]
+        # Without description lengths, the number of rows does not matter.
+        winner = choose(drawn, rule, 1)
+        place = next(i for i, candidate in enumerate(drawn) if candidate is winner)
+        chosen[place] = chosen.get(place, 0) + 1
+    return [(candidates[place], count / draws) for place, count in sorted(chosen.items())]
 
 
 def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
