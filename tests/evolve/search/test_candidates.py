@@ -9,6 +9,7 @@ from trainlaw.evolve.search.candidates import (
     MOST_CANDIDATES,
     Candidate,
     choose,
+    choose_again,
     description_length,
     finish,
     held_out_losses,
@@ -78,6 +79,33 @@ def test_of_equal_losses_the_simpler_is_chosen():
     first, second = (Candidate(Constant(1.0), 1.0, size, (np.array([1.0]),)) for size in (7, 3))
     for rule in ("validation", "loss", "description_length"):
         assert choose([first, second], rule, 10) is second
+
+
+def test_groups_that_agree_choose_the_same_in_every_draw():
+    losses = (np.full(6, 2.0), np.full(6, 1.0))
+    worse, better = (Candidate(Constant(1.0), 1.0, i, (cases,)) for i, cases in enumerate(losses))
+    for rule in ("validation", "one_standard_error"):
+        assert choose_again([worse, better], rule, draws=50, random_seed=0) == [(better, 1.0)]
+
+
+def test_groups_that_disagree_divide_the_draws():
+    first = Candidate(Constant(1.0), 1.0, 1, (np.array([0.0, 1.0] * 4),))
+    second = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 0.0] * 4),))
+    again = choose_again([first, second], "validation", draws=400, random_seed=0)
+    assert [candidate for candidate, _ in again] == [first, second]
+    shares = [share for _, share in again]
+    assert sum(shares) == pytest.approx(1.0)
+    # Of eight groups with replacement, 36 % of the draws prefer the second: a tie goes to the simpler one.
+    assert shares[1] == pytest.approx(0.363, abs=0.07)
+    assert again == choose_again([first, second], "validation", draws=400, random_seed=0)
+    assert again != choose_again([first, second], "validation", draws=400, random_seed=1)
+
+
+def test_rules_that_compare_no_groups_are_not_repeated():
+    assert choose_again(candidates(), "loss", draws=5, random_seed=0) == []
+    assert choose_again([], "validation", draws=5, random_seed=0) == []
+    alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
+    assert choose_again([alone], "validation", draws=5, random_seed=0) == []
 
 
 def test_the_description_length_is_that_of_its_definition():
@@ -157,6 +185,16 @@ def test_required_features_are_in_every_candidate(typed_rows, specs):
     assert len(estimator.candidates_) > 0
     for candidate in estimator.candidates_:
         assert "wide" in to_text(candidate.expression)
+
+
+def test_refined_trees_are_candidates_as_well(typed_problem):
+    state = start_state(typed_problem)
+    tree = typed_problem.fit([from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)], 5)
+    state.islands[0].archive = {}
+    assert [item.complexity for item in finish(state, typed_problem, tree)] == [7]
+    state.islands[0].archive = {("loss", 7): tree[0]}
+    tree[0].complexity = 7
+    assert len(finish(state, typed_problem, tree)) == 1
 
 
 def test_an_empty_archive_gives_no_candidate(typed_problem):
