@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.evolve.search.neighbours import FIRST_EXPONENT, neighbours, terms
 from trainlaw.evolve.search.trees import from_expression, to_expression
-from trainlaw.formulas import SECOND, evaluate, infer_unit, parse_text, to_text
+from trainlaw.formulas import evaluate, parse_text, to_text
 from trainlaw.formulas.tidying import merged
 
 START = "(2 * compute_s + 3 * memory_s) * ratio^(-0.5) + 4 * launch_s"
@@ -60,12 +60,16 @@ def test_terms_are_added_once_per_sum_and_leaves_exchanged(around):
     assert sum("launch_s" in text and "compute_s" not in text for text in texts) == 1
 
 
-def test_every_neighbour_has_the_unit_of_the_target(around, typed_problem):
-    units = {spec.name: spec.unit for spec in typed_problem.features}
-    found = around(START)
+def test_every_neighbour_is_a_whole_tree_of_the_type_of_the_target(typed_problem):
+    grammar = typed_problem.grammar
+    found = list(neighbours(from_expression(parse_text(START), grammar), grammar))
     assert len(found) > 50
-    for expression in found:
-        assert infer_unit(expression, units) == SECOND, to_text(expression)
+    for tree in found:
+        wanted = [grammar.target]
+        for node in tree:
+            assert node.ret is wanted.pop()
+            wanted += reversed(node.args if node.arity else [])
+        assert not wanted
 
 
 def test_the_terms_of_nested_sums(typed_problem):

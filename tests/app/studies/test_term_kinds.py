@@ -1,0 +1,89 @@
+import math
+
+import pytest
+from trainlaw.app.models.errors import CHOSEN_AGAIN, draws_of_groups, shares_chosen_again
+from trainlaw.app.studies.search import SearchedRows, searched_on_all_rows
+from trainlaw.app.studies.term_kinds import chosen_again, kinds_of, term_shares
+from trainlaw.app.terminal.formula import chosen_again_text
+from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.formulas import Formula, InputError, parse_text
+
+NAMES = ("conv_output_memory_s", "im2col_compute_s", "layer_launch_s", "clock_ratio")
+COPY, PRODUCT, LAUNCH = ({name} for name in NAMES[:3])
+
+
+def law(text, **errors):
+    ranges = dict.fromkeys(NAMES, (0.001, 1.0))
+    return Formula(parse_text(text), feature_specs(NAMES), TARGET, ranges=ranges, errors=errors)
+
+
+def test_shares_add_up_over_the_formulas_that_have_a_term():
+    shares = term_shares(
+        [
+            (law("2 * conv_output_memory_s + 3 * im2col_compute_s"), 0.7),
+            (law("(5 * conv_output_memory_s + layer_launch_s) * clock_ratio^-0.5"), 0.3),
+        ]
+    )
+    assert shares == {
+        frozenset(COPY): 0.7,
+        frozenset(PRODUCT): 0.7,
+        frozenset(COPY | {"clock_ratio"}): 0.3,
+        frozenset(LAUNCH | {"clock_ratio"}): 0.3,
+    }
+
+
+def test_a_term_is_its_features_not_its_constants():
+    assert kinds_of(law("2 * im2col_compute_s + max(layer_launch_s, 3 * im2col_compute_s)")) == {
+        frozenset(PRODUCT),
+        frozenset(LAUNCH),
+    }
+
+
+def test_the_mean_over_seeds_in_the_order_of_the_terms():
+    formula = law("3 * im2col_compute_s + 2 * conv_output_memory_s + layer_launch_s + im2col_compute_s")
+    seeds = [{frozenset(PRODUCT): 1.0, frozenset(COPY): 0.5}, {frozenset(PRODUCT): 0.8}, {}]
+    assert chosen_again(formula, seeds) == [
+        {"features": ["im2col_compute_s"], "share": 0.9},
+        {"features": ["conv_output_memory_s"], "share": 0.25},
+        {"features": ["layer_launch_s"], "share": 0.0},
+    ]
+    assert chosen_again(formula, [{}]) == []
+
+
+def stored(*pairs, seeds=1):
+    terms = [{"features": sorted(features), "share": share} for features, share in pairs]
+    return {CHOSEN_AGAIN: {"draws": 200, "seeds": seeds, "terms": terms}}
+
+
+def test_the_formula_carries_them_through_its_file():
+    formula = law("im2col_compute_s + layer_launch_s", **stored((PRODUCT, 1.0), (LAUNCH, 0.805), seeds=2))
+    read = Formula.from_json(formula.to_json())
+    assert shares_chosen_again(read) == {("im2col_compute_s",): 1.0, ("layer_launch_s",): 0.805}
+    assert draws_of_groups(read) == "200 draws of the GPU groups, of 2 random seeds"
+    older = law("im2col_compute_s")
+    assert (shares_chosen_again(older), draws_of_groups(older), chosen_again_text(older)) == ({}, "", [])
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "most", math.nan, None])
+def test_a_file_with_another_share_is_refused(share):
+    content = law("im2col_compute_s", **stored((PRODUCT, 1.0))).to_json()
+    content["errors"][CHOSEN_AGAIN]["terms"][0]["share"] = share
+    with pytest.raises(InputError, match="share"):
+        Formula.from_json(content)
+
+
+def test_terms_that_are_not_always_chosen_are_shown():
+    formula = law("im2col_compute_s + 2 * layer_launch_s", **stored((PRODUCT, 1.0), (LAUNCH, 0.805)))
+    text = "\n".join(chosen_again_text(formula))
+    assert "200 draws of the GPU groups" in text
+    assert "80.5" in text and "2 * layer_launch_s" in text
+    assert "im2col_compute_s" not in text
+    always = law("im2col_compute_s", **stored((PRODUCT, 1.0)))
+    assert chosen_again_text(always)[0].endswith("all, in every draw")
+
+
+def test_results_in_an_older_journal_have_no_terms():
+    formula = law("im2col_compute_s")
+    found = searched_on_all_rows({"formula": formula.to_json(), "front": []})
+    assert isinstance(found, SearchedRows)
+    assert found.terms == {}
