@@ -216,7 +216,8 @@ def evidence_against(planted: Planted, y: NDArray[np.float64], expression: Expre
     pair = (expression, parse_text(planted.text))
     fitted = problem.fit([from_expression(form, problem.grammar) for form in pair], 2000, start=False)
     gain = 0.5 * y.size * np.log(fitted[0].loss / fitted[1].loss)
-    held = [len(constants(form)) for form in pair]
+    # A written 1, as in 1 + 96 / depth_k, is no fitted constant.
+    held = [sum(value != 1.0 for value in constants(form)) for form in pair]
     return float(gain + 0.5 * (held[0] - held[1]) * np.log(y.size))
 
 

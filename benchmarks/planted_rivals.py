@@ -1,8 +1,8 @@
 """How often noise of 5 % hides which formula was planted: the planted formula against its nearest rivals.
 
 No search is involved: in each draw of the noise, the planted formula and rivals that a search may find as well
-are fitted to all rows, and a criterion compares them. Where a rival wins, no rule that sees only the rows can be
-expected to choose the planted formula. Usage: python -m benchmarks.planted_rivals [--draws 100]
+are fitted to all rows, and a criterion compares them. Where a rival wins, no rule that weighs fit against size
+can be expected to choose the planted formula. Usage: python -m benchmarks.planted_rivals [--draws 100]
 """
 
 import argparse
