@@ -7,10 +7,10 @@ whether the chosen formula is such a form.
 The noise is independent between rows, so nothing has to transfer between groups: individuals survive by their
 loss on all rows, all rows weigh the same, and the shortest description is chosen.
 
-Some planted terms are weaker than the noise, and no rule can tell the planted formula from a shorter one. A third
-column therefore compares the two on the noisy rows: whether the Bayesian information criterion (Schwarz, 1978)
-prefers the planted formula by less than one nat, both fitted to these rows; less is not worth more than a bare
-mention (Kass and Raftery, "Bayes factors", 1995).
+Some planted terms are weaker than the noise, so that a shorter formula is as probable as the planted one. A
+third column therefore compares the two on the noisy rows: whether the Bayesian information criterion (Schwarz
+1978) prefers the planted formula by less than one nat, which is "not worth more than a bare mention" (Kass,
+Raftery 1995).
 """
 
 import time
@@ -290,14 +290,13 @@ def planted_summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     table = []
     for name in dict.fromkeys(str(row["planted"]) for row in rows):
         searches = [row for row in rows if row["planted"] == name]
+        probable = sum(float(str(row["nats for the planted"])) < NEGLIGIBLE for row in searches)
         table.append(
             {
                 "planted": name,
                 "on the front": f"{sum(bool(row['found']) for row in searches)}/{len(searches)}",
                 "chosen": f"{sum(bool(row['chosen']) for row in searches)}/{len(searches)}",
-                "as probable as the planted": (
-                    f"{sum(float(str(row['nats for the planted'])) < NEGLIGIBLE for row in searches)}/{len(searches)}"
-                ),
+                "as probable as the planted": f"{probable}/{len(searches)}",
                 "mean error without noise %": float(
                     np.mean([row["mean error without noise %"] for row in searches])
                 ),

@@ -194,22 +194,22 @@ class FormulaRegressor(FittedViews):
         length = columns.shape[0] if sums is None else sums.amount
         return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
 
-    def choose_again(self, draws: int = 200) -> list[tuple[Formula, float]]:
-        """Return the formulas chosen when the groups are drawn anew, with replacement, and their shares.
+    def choose_again(self, resamples: int = 200) -> list[tuple[Formula, float]]:
+        """Return the formulas chosen when the groups are resampled, and their shares.
 
         What is chosen hardly changes where the groups agree. The losses are those of `candidates_`: constants
         are not fitted again.
 
         Parameters
         ----------
-        draws : int
-            Number of draws.
+        resamples : int
+            Number of resamples.
 
         Returns
         -------
         list of (Formula, float)
-            Each formula that was chosen, and in which share of the draws; empty without groups, for a loaded
-            estimator, or where the rule of choice does not compare groups.
+            Each formula that was chosen, and in which share of the resamples; empty without groups, for a
+            loaded estimator, or where the rule of choice does not compare groups.
 
         Raises
         ------
@@ -220,7 +220,8 @@ class FormulaRegressor(FittedViews):
         settings = chosen.provenance["settings"]
         # A file of formulas has no losses of groups.
         known = getattr(self, "candidates_", [])
-        again = choose_again(known, settings["choice"], draws=draws, random_seed=settings["random_seed"])
+        rule, seed = settings["choice"], settings["random_seed"]
+        again = choose_again(known, rule, resamples=resamples, random_seed=seed)
         return [(scored(candidate, chosen).formula, share) for candidate, share in again]
 
     def _problem_arguments(

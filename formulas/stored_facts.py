@@ -89,6 +89,9 @@ _TEXTS = _list(_text)
 _LINES = _list(_record({"name": _text, "rows": _whole, "errors": _every(_number)}, {"members": _TEXTS}))
 _BY_CLASS = _record({"level": _number, "factors": _every(_factor), "groups": _every(_whole)})
 
+_SHARES = _list(_record({"features": _TEXTS, "share": _share}))
+_CHOSEN_AGAIN = _record({"resamples": _whole, "seeds": _whole, "terms": _SHARES})
+
 _ERRORS = _record(
     {},
     {
@@ -101,9 +104,7 @@ _ERRORS = _record(
         "summary": _every(_every(_number)),
         "summary_intervals": _every(_every(_list(_number, 2))),
         "joint_range": _object,
-        "chosen_again": _record(
-            {"draws": _whole, "seeds": _whole, "terms": _list(_record({"features": _TEXTS, "share": _share}))}
-        ),
+        "chosen_again": _CHOSEN_AGAIN,
         **dict.fromkeys(("gpu_group", "cnn_base", "precision", "generation", "layout"), _LINES),
     },
 )

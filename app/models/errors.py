@@ -47,7 +47,7 @@ OTHERS = "any other"  # class of runs outside all others
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 #: Key of the sources that support each time of a formula, by feature.
 SOURCES = "supporting_sources"
-#: Key of the share of draws of the GPU groups in which each term is chosen.
+#: Key of the share of resamples of the GPU groups in which each term is chosen.
 CHOSEN_AGAIN = "chosen_again"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
@@ -438,15 +438,15 @@ def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[s
 
 
 def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], float]:
-    """Return, by the sorted features of a term, in which share of the draws of GPU groups it was chosen."""
+    """Return, by the sorted features of a term, in which share of the resamples it was chosen."""
     known = formula.errors.get(CHOSEN_AGAIN, {}).get("terms", ())
     return {tuple(entry["features"]): float(entry["share"]) for entry in known}
 
 
-def draws_of_groups(formula: Formula) -> str:
-    """Return how often the GPU groups were drawn anew, as words; "" where they were not."""
+def resamples_of_groups(formula: Formula) -> str:
+    """Return how often the GPU groups were resampled, as words; "" where they were not."""
     known = formula.errors.get(CHOSEN_AGAIN)
     if known is None:
         return ""
     seeds = f", of {known['seeds']} random seeds" if known["seeds"] > 1 else ""
-    return f"{known['draws']} draws of the GPU groups{seeds}"
+    return f"{known['resamples']} resamples of the GPU groups{seeds}"

@@ -14,11 +14,11 @@ from trainlaw.app.models.errors import (
     METRIC_TITLES,
     OURS,
     ErrorLine,
-    draws_of_groups,
     error_lines,
     errors_frame,
     estimators,
     overall_error,
+    resamples_of_groups,
     searches_of,
     shares_chosen_again,
     summary_interval,
@@ -329,7 +329,7 @@ def _witness(proof: Proof) -> str:
 
 
 def stability_table(outcome: StudyOutcome) -> Table:
-    """Return how often each term recurs: in folds, with further seeds, when the GPU groups are drawn anew."""
+    """Return how often each term recurs: in folds, with further seeds, when the GPU groups are resampled."""
     folds = [formula for (_, name), formula in outcome.result.formulas.items() if name == OURS]
     n_seeds = len(outcome.repeats)
     drawn = shares_chosen_again(outcome.formula)
@@ -351,4 +351,4 @@ def stability_table(outcome: StudyOutcome) -> Table:
     header = ["term", f"of {len(folds)} folds", seeds]
     if not drawn:
         return Table(header, [row[:3] for row in rows], ["formula", "n", "n"])
-    return Table([*header, f"% of {draws_of_groups(outcome.formula)}"], rows, ["formula", "n", "n", "n"])
+    return Table([*header, f"% of {resamples_of_groups(outcome.formula)}"], rows, ["formula", "n", "n", "n"])

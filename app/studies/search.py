@@ -26,15 +26,15 @@ from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-#: How often the groups of a search on all rows are drawn anew, to see which terms are chosen again.
-DRAWS = 200
+#: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
+RESAMPLES = 200
 
 
 class SearchedRows(NamedTuple):
     """What a search on all rows found.
 
-    terms : by the features of a term, in which share of the draws the chosen formula has it; empty where
-    nothing was drawn.
+    terms : by the features of a term, in which share of the resamples the chosen formula has it; empty where
+    nothing was resampled.
     """
 
     formula: Formula
@@ -153,7 +153,7 @@ def search_all_rows(
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
     labels : text, (n_runs, n_labels). Returns the chosen formula, the front that it was chosen from, and the
-    terms chosen when the groups are drawn anew, as JSON for `searched_on_all_rows`.
+    terms chosen when the groups are resampled, as JSON for `searched_on_all_rows`.
     """
     estimator = search()
     estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
@@ -167,7 +167,7 @@ def search_all_rows(
         for member in estimator.front_
     ]
     found = getattr(estimator, "search_", estimator)
-    again = found.choose_again(DRAWS) if isinstance(found, FormulaRegressor) else []
+    again = found.choose_again(RESAMPLES) if isinstance(found, FormulaRegressor) else []
     terms = [[sorted(kind), share] for kind, share in term_shares(again).items()]
     return {"formula": estimator.formula_.to_json(), "front": front, "terms": terms}
 

@@ -170,9 +170,7 @@ def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal
     return future
 
 
-def _finish(
-    on_all_rows: _WholeSearch, signals: Signals, interrupted: bool
-) -> tuple[SearchedRows, bool]:
+def _finish(on_all_rows: _WholeSearch, signals: Signals, interrupted: bool) -> tuple[SearchedRows, bool]:
     """Wait for the search on all rows, or end it early on an interrupt; return also whether it was.
 
     KeyboardInterrupt where it has nothing yet.

@@ -20,7 +20,7 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome, term_returns
-from trainlaw.app.studies.search import DRAWS
+from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.splits import (
     held_out_unit,
@@ -384,10 +384,10 @@ def _support(formula: Formula, own_rows: FormulaRows, material: Material) -> dic
 
 
 def _chosen_again(found: _Found) -> dict[str, object]:
-    """How often each term is chosen when the GPU groups are drawn anew, for the errors; {} if none were."""
+    """How often each term is chosen when the GPU groups are resampled, for the errors; {} if none were."""
     terms = chosen_again(found.formula, found.terms)
     seeds = sum(map(bool, found.terms))
-    return {CHOSEN_AGAIN: {"draws": DRAWS, "seeds": seeds, "terms": terms}} if terms else {}
+    return {CHOSEN_AGAIN: {"resamples": RESAMPLES, "seeds": seeds, "terms": terms}} if terms else {}
 
 
 def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str, ...]:

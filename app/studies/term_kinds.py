@@ -1,4 +1,4 @@
-"""Terms by their features: which of them are chosen again when the groups of a search are drawn anew."""
+"""Terms by their features: which of them are chosen again when the groups of a search are resampled."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ def kinds_of(formula: Formula) -> set[frozenset[str]]:
 
 
 def term_shares(chosen: Iterable[tuple[Formula, float]]) -> dict[frozenset[str], float]:
-    """Return the terms of chosen formulas, by their features, and the summed shares of those that have each."""
+    """Return the terms of chosen formulas, by their features, and the sum of the shares that have each."""
     found: dict[frozenset[str], float] = {}
     for formula, share in chosen:
         for kind in sorted(kinds_of(formula), key=sorted):
@@ -31,7 +31,7 @@ def chosen_again(
     """Return, as plain JSON, the terms of `formula` in the order of `parts_of` and how often they are chosen.
 
     searches : per random seed what `term_shares` returned; a share is the mean over them. Terms with the
-    same features are one entry. Without searches, or where nothing was drawn, there are no entries.
+    same features are one entry. Without searches, or where nothing was resampled, there are no entries.
     """
     drawn = [shares for shares in searches if shares]
     kinds = dict.fromkeys(kind_of(part.expression) for part in parts_of(formula)) if drawn else {}

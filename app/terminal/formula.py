@@ -17,12 +17,12 @@ from trainlaw.app.models.errors import (
     MACRO,
     METRIC_TITLES,
     OURS,
-    draws_of_groups,
     error_lines,
     estimators,
     held_out_kind,
     interval_of,
     overall_error,
+    resamples_of_groups,
     shares_chosen_again,
     weakly_supported,
 )
@@ -216,7 +216,7 @@ def trends_text(formula: Formula) -> list[str]:
 
 
 def chosen_again_text(formula: Formula) -> list[str]:
-    """Return the terms not chosen in every draw of the GPU groups, with an empty last line; [] if unknown."""
+    """Return the terms not chosen in every resample, with an empty last line; no lines if unknown."""
     known = shares_chosen_again(formula)
     if not known:
         return []
@@ -225,11 +225,11 @@ def chosen_again_text(formula: Formula) -> list[str]:
         for words, term in _named_terms(formula)
         if (kind := tuple(sorted(variables(term)))) in known and known[kind] < 1.0
     ]
-    title = f"terms chosen again in {draws_of_groups(formula)}"
+    title = f"terms chosen again in {resamples_of_groups(formula)}"
     if not rows:
-        return [f"{title}: all, in every draw", ""]
-    table = fitted_table(["% of draws", "meaning", "term"], rows, indent="  ")
-    return [f"{title}; all others in every draw:", table, ""]
+        return [f"{title}: all, in every resample", ""]
+    table = fitted_table(["% of resamples", "meaning", "term"], rows, indent="  ")
+    return [f"{title}; all others in every resample:", table, ""]
 
 
 def _claims(trends: Sequence[Trend]) -> list[str]:

@@ -231,19 +231,19 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Cand
 
 
 def choose_again(
-    candidates: Sequence[Candidate], rule: str, *, draws: int, random_seed: int
+    candidates: Sequence[Candidate], rule: str, *, resamples: int, random_seed: int
 ) -> list[tuple[Candidate, float]]:
-    """Return the candidates that the rule chooses when the held-out groups are drawn anew, and their shares.
+    """Return the candidates that the rule chooses when the held-out groups are resampled, and their shares.
 
-    A draw takes as many groups as there are, with replacement, in every division (Efron, 1979). Each group
-    keeps the loss with constants that were fitted without it, so that no draw needs a fit.
+    A resample takes as many groups as there are, with replacement, in every division (Efron, 1979). Each
+    group keeps the loss with constants that were fitted without it, so that no resample needs a fit.
     """
     generator = np.random.default_rng(random_seed)
     sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
     if rule not in TRANSFERRING or max(sizes, default=0) < 2:
         return []
     chosen: dict[int, int] = {}
-    for _ in range(draws):
+    for _ in range(resamples):
         picks = [generator.integers(size, size=size) for size in sizes]
         drawn = [
             replace(candidate, held_out=tuple(map(np.take, candidate.held_out, picks)))
@@ -253,7 +253,7 @@ def choose_again(
         winner = choose(drawn, rule, 1)
         place = next(i for i, candidate in enumerate(drawn) if candidate is winner)
         chosen[place] = chosen.get(place, 0) + 1
-    return [(candidates[place], count / draws) for place, count in sorted(chosen.items())]
+    return [(candidates[place], count / resamples) for place, count in sorted(chosen.items())]
 
 
 def _is_as_good(candidate: Candidate, best: Candidate) -> bool:

@@ -61,7 +61,9 @@ def _narrowed(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list[N
     add = grammar.operation("add", product.ret, product.ret, product.ret)
     parts = terms(tree, begin + 1)
     factor = tree[tree.searchSubtree(body.stop)]
-    for place, part in enumerate(parts if add and len(parts) > 1 else ()):
+    if add is None or len(parts) == 1:
+        return
+    for place, part in enumerate(parts):
         rest = [*parts[:place], *parts[place + 1 :]]
         yield [add, *part, product, *_summed(rest, add), *factor]
         if len(rest) > 1:

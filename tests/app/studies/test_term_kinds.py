@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from trainlaw.app.models.errors import CHOSEN_AGAIN, draws_of_groups, shares_chosen_again
+from trainlaw.app.models.errors import CHOSEN_AGAIN, resamples_of_groups, shares_chosen_again
 from trainlaw.app.studies.search import SearchedRows, searched_on_all_rows
 from trainlaw.app.studies.term_kinds import chosen_again, kinds_of, term_shares
 from trainlaw.app.terminal.formula import chosen_again_text
@@ -52,16 +52,16 @@ def test_the_mean_over_seeds_in_the_order_of_the_terms():
 
 def stored(*pairs, seeds=1):
     terms = [{"features": sorted(features), "share": share} for features, share in pairs]
-    return {CHOSEN_AGAIN: {"draws": 200, "seeds": seeds, "terms": terms}}
+    return {CHOSEN_AGAIN: {"resamples": 200, "seeds": seeds, "terms": terms}}
 
 
 def test_the_formula_carries_them_through_its_file():
     formula = law("im2col_compute_s + layer_launch_s", **stored((PRODUCT, 1.0), (LAUNCH, 0.805), seeds=2))
     read = Formula.from_json(formula.to_json())
     assert shares_chosen_again(read) == {("im2col_compute_s",): 1.0, ("layer_launch_s",): 0.805}
-    assert draws_of_groups(read) == "200 draws of the GPU groups, of 2 random seeds"
+    assert resamples_of_groups(read) == "200 resamples of the GPU groups, of 2 random seeds"
     older = law("im2col_compute_s")
-    assert (shares_chosen_again(older), draws_of_groups(older), chosen_again_text(older)) == ({}, "", [])
+    assert (shares_chosen_again(older), resamples_of_groups(older), chosen_again_text(older)) == ({}, "", [])
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, "most", math.nan, None])
@@ -75,11 +75,11 @@ def test_a_file_with_another_share_is_refused(share):
 def test_terms_that_are_not_always_chosen_are_shown():
     formula = law("im2col_compute_s + 2 * layer_launch_s", **stored((PRODUCT, 1.0), (LAUNCH, 0.805)))
     text = "\n".join(chosen_again_text(formula))
-    assert "200 draws of the GPU groups" in text
+    assert "200 resamples of the GPU groups" in text
     assert "80.5" in text and "2 * layer_launch_s" in text
     assert "im2col_compute_s" not in text
     always = law("im2col_compute_s", **stored((PRODUCT, 1.0)))
-    assert chosen_again_text(always)[0].endswith("all, in every draw")
+    assert chosen_again_text(always)[0].endswith("all, in every resample")
 
 
 def test_results_in_an_older_journal_have_no_terms():

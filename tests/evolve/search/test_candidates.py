@@ -85,27 +85,27 @@ def test_groups_that_agree_choose_the_same_in_every_draw():
     losses = (np.full(6, 2.0), np.full(6, 1.0))
     worse, better = (Candidate(Constant(1.0), 1.0, i, (cases,)) for i, cases in enumerate(losses))
     for rule in ("validation", "one_standard_error"):
-        assert choose_again([worse, better], rule, draws=50, random_seed=0) == [(better, 1.0)]
+        assert choose_again([worse, better], rule, resamples=50, random_seed=0) == [(better, 1.0)]
 
 
 def test_groups_that_disagree_divide_the_draws():
     first = Candidate(Constant(1.0), 1.0, 1, (np.array([0.0, 1.0] * 4),))
     second = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 0.0] * 4),))
-    again = choose_again([first, second], "validation", draws=400, random_seed=0)
+    again = choose_again([first, second], "validation", resamples=400, random_seed=0)
     assert [candidate for candidate, _ in again] == [first, second]
     shares = [share for _, share in again]
     assert sum(shares) == pytest.approx(1.0)
-    # Of eight groups with replacement, 36 % of the draws prefer the second: a tie goes to the simpler one.
+    # Of eight groups with replacement, 36 % of the resamples prefer the second: ties go to the simpler one.
     assert shares[1] == pytest.approx(0.363, abs=0.07)
-    assert again == choose_again([first, second], "validation", draws=400, random_seed=0)
-    assert again != choose_again([first, second], "validation", draws=400, random_seed=1)
+    assert again == choose_again([first, second], "validation", resamples=400, random_seed=0)
+    assert again != choose_again([first, second], "validation", resamples=400, random_seed=1)
 
 
 def test_rules_that_compare_no_groups_are_not_repeated():
-    assert choose_again(candidates(), "loss", draws=5, random_seed=0) == []
-    assert choose_again([], "validation", draws=5, random_seed=0) == []
+    assert choose_again(candidates(), "loss", resamples=5, random_seed=0) == []
+    assert choose_again([], "validation", resamples=5, random_seed=0) == []
     alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
-    assert choose_again([alone], "validation", draws=5, random_seed=0) == []
+    assert choose_again([alone], "validation", resamples=5, random_seed=0) == []
 
 
 def test_the_description_length_is_that_of_its_definition():

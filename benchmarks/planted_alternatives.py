@@ -1,8 +1,9 @@
-"""How often noise of 5 % hides which formula was planted: the planted formula against its nearest rivals.
+"""How often noise of 5 % hides which formula was planted: it is compared with its nearest alternatives.
 
-No search is involved: in each draw of the noise, the planted formula and rivals that a search may find as well
-are fitted to all rows, and a criterion compares them. Where a rival wins, no rule that weighs fit against size
-can be expected to choose the planted formula. Usage: python -m benchmarks.planted_rivals [--draws 100]
+No search is involved: in each draw of the noise, the planted formula and alternatives that a search may find
+as well are fitted to all rows, and a criterion compares them. Where an alternative wins, no rule that weighs
+fit against size can be expected to choose the planted formula.
+Usage: python -m benchmarks.planted_alternatives [--draws 100]
 """
 
 import argparse
@@ -21,8 +22,8 @@ from benchmarks.planted import NOISE, Planted, distances, multi_gpu_formula, sin
 # Draws of the noise that no search of `benchmarks.planted` sees.
 FIRST_DRAW = 1_000
 _RING = "0.96 * single_gpu_time_s + 0.94 * node_ring_s + 3.2 * network_ring_s"
-#: Rivals of a planted formula by what sets them apart.
-RIVALS: dict[str, dict[str, str]] = {
+#: Alternatives of a planted formula by what sets them apart.
+ALTERNATIVES: dict[str, dict[str, str]] = {
     "nine terms": {
         "one factor of wide_sm": (
             "((1.48 * conv_other_compute_s + 77.9 * im2col_compute_s + 1070 * conv_weight_compute_s)"
@@ -41,9 +42,10 @@ RIVALS: dict[str, dict[str, str]] = {
 
 
 def gains(planted: Planted, forms: Sequence[str], draw: int) -> NDArray[np.float64]:
-    """Return the logarithm of the likelihood of each form, fitted to one draw of the noise, less that of the first.
+    """Return the logarithm of the likelihood of each form, less that of the first.
 
-    The noise is that of `benchmarks.planted` with the draw as seed, and all rows weigh the same.
+    Each is fitted to the values with one draw of the noise, that of `benchmarks.planted` with `draw` as seed,
+    and all rows weigh the same.
     """
     noise = np.random.default_rng([draw, 77]).standard_normal(planted.truth.size)
     settings = SearchSettings(loss="log_ratio", group_weight_power=0.0, shrinkage=0.0)
@@ -54,38 +56,38 @@ def gains(planted: Planted, forms: Sequence[str], draw: int) -> NDArray[np.float
     return np.asarray(-0.5 * y.size * np.log(losses / losses[0]))
 
 
-def rival_rows(planted: Planted, draws: int) -> list[dict[str, object]]:
-    """Return a row per rival, and one for all of them: how often each criterion prefers the planted formula."""
-    rivals = RIVALS[planted.name]
-    forms = [planted.text, *rivals.values()]
+def alternative_rows(planted: Planted, draws: int) -> list[dict[str, object]]:
+    """Return per alternative, and for all of them, how often each criterion prefers the planted formula."""
+    alternatives = ALTERNATIVES[planted.name]
+    forms = [planted.text, *alternatives.values()]
     held = np.array([len(constants(parse_text(form))) for form in forms])
     found = np.array([gains(planted, forms, FIRST_DRAW + draw) for draw in range(draws)])
     won = {
         name: (found[:, 1:] - price * (held[1:] - held[0])) < 0.0
         for name, price in (("AIC", 1.0), ("BIC", 0.5 * np.log(planted.truth.size)))
     }
-    far = distances(planted, [parse_text(form) for form in rivals.values()])
+    far = distances(planted, [parse_text(form) for form in alternatives.values()])
     rows: list[dict[str, object]] = [
         {
             "planted": planted.name,
-            "rival": name,
+            "alternative": name,
             "largest distance %": 100.0 * far[place],
             "median gain of the planted, nats": -float(np.median(found[:, place + 1])),
             **{f"planted preferred by {key}": f"{wins[:, place].sum()}/{draws}" for key, wins in won.items()},
         }
-        for place, name in enumerate(rivals)
+        for place, name in enumerate(alternatives)
     ]
     whole = {f"planted preferred by {key}": f"{wins.all(axis=1).sum()}/{draws}" for key, wins in won.items()}
-    return [*rows, {"planted": planted.name, "rival": "all of them", **whole}]
+    return [*rows, {"planted": planted.name, "alternative": "all of them", **whole}]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description="Planted formulas against their nearest rivals.")
+    parser = argparse.ArgumentParser(description="Planted formulas against their nearest alternatives.")
     parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args(arguments)
     for planted in (single_gpu_formula("nine terms"), multi_gpu_formula()):
-        for row in rival_rows(planted, options.draws):
+        for row in alternative_rows(planted, options.draws):
             print(", ".join(f"{key}: {value:.3g}" if isinstance(value, float) else f"{key}: {value}"
                             for key, value in row.items()))  # fmt: skip
 
