@@ -89,7 +89,7 @@ _TEXTS = _list(_text)
 _LINES = _list(_record({"name": _text, "rows": _whole, "errors": _every(_number)}, {"members": _TEXTS}))
 _BY_CLASS = _record({"level": _number, "factors": _every(_factor), "groups": _every(_whole)})
 
-_SHARES = _list(_record({"features": _TEXTS, "share": _share}))
+_SHARES = _list(_record({"features": _TEXTS, "share": _share, "amount_share": _share}))
 _CHOSEN_AGAIN = _record({"resamples": _whole, "seeds": _whole, "terms": _SHARES})
 
 _ERRORS = _record(

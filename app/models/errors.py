@@ -437,10 +437,15 @@ def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[s
     return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}
 
 
-def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], float]:
-    """Return, by the sorted features of a term, in which share of the resamples it was chosen."""
+def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Return, by the sorted features of a term, in which share of the resamples it was chosen.
+
+    The second share is that of terms with the same amounts, whatever their factors.
+    """
     known = formula.errors.get(CHOSEN_AGAIN, {}).get("terms", ())
-    return {tuple(entry["features"]): float(entry["share"]) for entry in known}
+    return {
+        tuple(entry["features"]): (float(entry["share"]), float(entry["amount_share"])) for entry in known
+    }
 
 
 def resamples_of_groups(formula: Formula) -> str:

@@ -338,17 +338,18 @@ def stability_table(outcome: StudyOutcome) -> Table:
             item.term,
             item.in_folds,
             item.in_seeds if n_seeds else "not run",
-            show_percent(100 * drawn[item.features]) if item.features in drawn else "",
+            *(show_percent(100 * share) for share in drawn.get(item.features, ())),
         ]
         for item in outcome.returns
     ]
     further = list(further_terms(outcome.formula, [*folds, *outcome.repeats]).items())
     for features, count in further[:_MOST_FURTHER_TERMS]:
         rows.append(
-            [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", "", ""]
+            [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", ""]
         )
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
-    header = ["term", f"of {len(folds)} folds", seeds]
-    if not drawn:
-        return Table(header, [row[:3] for row in rows], ["formula", "n", "n"])
-    return Table([*header, f"% of {resamples_of_groups(outcome.formula)}"], rows, ["formula", "n", "n", "n"])
+    resamples = resamples_of_groups(outcome.formula)
+    shares = [f"% of {resamples}", "with any factors"] if drawn else []
+    header = ["term", f"of {len(folds)} folds", seeds, *shares]
+    filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
+    return Table(header, filled, ["formula", *["n"] * (len(header) - 1)])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
-from trainlaw.app.studies.term_kinds import term_shares
+from trainlaw.app.studies.term_kinds import TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
@@ -31,15 +31,11 @@ RESAMPLES = 200
 
 
 class SearchedRows(NamedTuple):
-    """What a search on all rows found.
-
-    terms : by the features of a term, in which share of the resamples the chosen formula has it; empty where
-    nothing was resampled.
-    """
+    """What a search on all rows found; terms : how often each is chosen when the groups are resampled."""
 
     formula: Formula
     front: ParetoFront
-    terms: Mapping[frozenset[str], float]
+    terms: TermShares
 
 
 @dataclass(frozen=True)
@@ -168,7 +164,7 @@ def search_all_rows(
     ]
     found = getattr(estimator, "search_", estimator)
     again = found.choose_again(RESAMPLES) if isinstance(found, FormulaRegressor) else []
-    terms = [[sorted(kind), share] for kind, share in term_shares(again).items()]
+    terms = TermShares.of(again).to_json()
     return {"formula": estimator.formula_.to_json(), "front": front, "terms": terms}
 
 
@@ -180,7 +176,7 @@ def searched_on_all_rows(value: Mapping[str, Any]) -> SearchedRows:
             for member in value["front"]
         )
     )
-    terms = {frozenset(kind): float(share) for kind, share in value.get("terms", ())}
+    terms = TermShares.from_json(value.get("terms", ((), ())))
     return SearchedRows(Formula.from_json(value["formula"]), front, terms)
 
 

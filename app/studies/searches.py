@@ -23,6 +23,7 @@ from trainlaw.app.studies.splits import (
     evaluated_splits,
     held_out_unit,
 )
+from trainlaw.app.studies.term_kinds import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     Formula,
@@ -63,7 +64,7 @@ class Searched:
     formula: Formula
     front: ParetoFront
     repeats: tuple[SearchedRows, ...]
-    terms: Mapping[frozenset[str], float]
+    terms: TermShares
     result: StudyResult
     cut_short: bool
     new_generations: StudyResult | None = None

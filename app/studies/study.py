@@ -26,7 +26,7 @@ from trainlaw.app.studies.splits import (
     held_out_unit,
     platform_matrices,
 )
-from trainlaw.app.studies.term_kinds import chosen_again
+from trainlaw.app.studies.term_kinds import TermShares, chosen_again
 from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
@@ -117,7 +117,7 @@ class _Found:
     facts: Mapping[str, object] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
     repeats: tuple[Formula, ...] = ()
-    terms: tuple[Mapping[frozenset[str], float], ...] = ()
+    terms: tuple[TermShares, ...] = ()
     cut_short: bool = False
     new_generations: StudyResult | None = None
 
@@ -386,7 +386,7 @@ def _support(formula: Formula, own_rows: FormulaRows, material: Material) -> dic
 def _chosen_again(found: _Found) -> dict[str, object]:
     """How often each term is chosen when the GPU groups are resampled, for the errors; {} if none were."""
     terms = chosen_again(found.formula, found.terms)
-    seeds = sum(map(bool, found.terms))
+    seeds = sum(bool(shares.terms) for shares in found.terms)
     return {CHOSEN_AGAIN: {"resamples": RESAMPLES, "seeds": seeds, "terms": terms}} if terms else {}
 
 

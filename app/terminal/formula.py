@@ -221,14 +221,14 @@ def chosen_again_text(formula: Formula) -> list[str]:
     if not known:
         return []
     rows = [
-        [show_percent(100 * known[kind]), words.name, to_text(term, 3)]
+        [*(show_percent(100 * share) for share in known[kind]), words.name, to_text(term, 3)]
         for words, term in _named_terms(formula)
-        if (kind := tuple(sorted(variables(term)))) in known and known[kind] < 1.0
+        if (kind := tuple(sorted(variables(term)))) in known and known[kind][0] < 1.0
     ]
-    title = f"terms chosen again in {resamples_of_groups(formula)}"
+    title = f"terms chosen again, % of {resamples_of_groups(formula)}"
     if not rows:
         return [f"{title}: all, in every resample", ""]
-    table = fitted_table(["% of resamples", "meaning", "term"], rows, indent="  ")
+    table = fitted_table(["%", "% with any factors", "meaning", "term"], rows, indent="  ")
     return [f"{title}; all others in every resample:", table, ""]
 
 

@@ -128,9 +128,9 @@ def test_terms_chosen_again_are_stored_and_shown(outcome):
     assert (known["resamples"], known["seeds"]) == (200, 2)
     kinds = [tuple(entry["features"]) for entry in known["terms"]]
     assert sorted(kinds) == sorted({item.features for item in outcome.returns})
-    assert all(0.0 <= entry["share"] <= 1.0 for entry in known["terms"])
+    assert all(0.0 <= entry["share"] <= entry["amount_share"] <= 1.0 for entry in known["terms"])
     # What is always required is always chosen.
-    assert {("input_copy_s",): 1.0}.items() <= shares_chosen_again(outcome.formula).items()
+    assert {("input_copy_s",): (1.0, 1.0)}.items() <= shares_chosen_again(outcome.formula).items()
     assert "% of 200 resamples of the GPU groups, of 2 random seeds" in report_html(outcome)
 
 
