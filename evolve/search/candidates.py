@@ -14,18 +14,20 @@ from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
+    Apply,
     Expression,
     Formula,
     GroupedConstant,
     ParetoFront,
     ScoredFormula,
+    Variable,
     complexity,
     constants,
     evaluate,
     tidy,
     variables,
 )
-from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -97,9 +99,21 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         expression, loss = snapped(expression, lambda trial: squares_loss(trial, grouped, problem), rows)
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
+    if problem.settings.typed:
+        short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
     return Candidate(expression, loss, complexity(expression), held_out, grouped)
+
+
+def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:
+    """Return |x| as x for features that are positive: tidying writes (x * x)^c as |x|^2c."""
+
+    def shorter(node: Apply, parts: tuple[Expression, ...]) -> Expression:
+        bare = node.operator == "abs" and isinstance(parts[0], Variable) and parts[0].name in positive
+        return parts[0] if bare else Apply(node.operator, parts)
+
+    return rebuilt(expression, apply=shorter)
 
 
 def values_of(

@@ -23,7 +23,7 @@ from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_text, to_text
+from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
 
 
 def candidates():
@@ -195,6 +195,19 @@ def test_refined_trees_are_candidates_as_well(typed_problem):
     state.islands[0].archive = {("loss", 7): tree[0]}
     tree[0].complexity = 7
     assert len(finish(state, typed_problem, tree)) == 1
+
+
+def test_powers_of_squares_of_positive_features_need_no_magnitude(typed_problem):
+    state = start_state(typed_problem)
+    state.islands[0].archive = {}
+    tree = from_expression(parse_text("compute_s * (ratio * ratio)^(-0.25)"), typed_problem.grammar)
+    (found,) = finish(state, typed_problem, typed_problem.fit([tree], 5))
+    text = to_text(found.expression, 3)
+    assert "ratio^" in text and "abs" not in text
+    values, _ = values_of(found.expression, (), typed_problem)
+    columns = dict(zip(("compute_s", "memory_s", "launch_s", "ratio"), typed_problem.columns, strict=False))
+    (weight, exponent) = (value for value in constants(found.expression))
+    assert values == pytest.approx(weight * columns["compute_s"] / columns["ratio"] ** abs(exponent))
 
 
 def test_an_empty_archive_gives_no_candidate(typed_problem):
