@@ -5,13 +5,19 @@ reproduces them to one percent on every row: equivalent forms count, lucky fits 
 whether the chosen formula is such a form.
 
 The noise is independent between rows, so nothing has to transfer between groups: individuals survive by their
-loss on all rows, and the shortest description is chosen.
+loss on all rows, all rows weigh the same, and the shortest description is chosen.
+
+Some planted terms are weaker than the noise, so that a shorter formula is as probable as the planted one. A
+third column therefore compares the two on the noisy rows: whether the Bayesian information criterion (Schwarz
+1978) prefers the planted formula by less than one nat, which is "not worth more than a bare mention" (Kass,
+Raftery 1995).
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +25,7 @@ from trainlaw.app.studies.clusters import Place
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.cnns import Cnn, Layer, build
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search.problem import make_problem
+from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -29,6 +35,7 @@ from trainlaw.formulas import (
     FeatureSpec,
     RowSums,
     complexity,
+    constants,
     evaluate,
     parse_text,
     variables,
@@ -38,6 +45,8 @@ from trainlaw.validate.workers import run_tasks
 NOISE = 0.05
 # Largest relative distance on any row of a form that is equivalent to the planted formula.
 EQUIVALENT = 0.01
+# Evidence for the planted formula below which the chosen one counts as equally probable, nats.
+NEGLIGIBLE = 1.0
 # Members of the front with a larger loss, in multiples of the least, are not examined.
 WORST_LOSS = 1.3
 
@@ -172,15 +181,21 @@ def _matrix_product(layer: Layer, batch: int) -> tuple[float, float, float]:
     return float(outputs), float(layer.out_channels // layer.groups), float(inner)
 
 
-def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np.float64]:
-    """Return the largest relative distance of each form, (n_expressions,), refitted without noise."""
+def _fit_problem(planted: Planted, y: NDArray[np.float64], **changes: Any) -> Problem:
+    """Return the problem in which forms are fitted to the logarithms of `y`; changes : of the settings."""
     rows = np.arange(planted.columns.shape[0])
     # Sums over single rows: a fit without the offset and slope of the untyped mode.
     sums = planted.sums or RowSums(np.append(rows, rows.size), rows, np.ones(rows.size))
-    settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS))
-    problem = make_problem(
-        planted.columns, planted.truth, planted.features, TARGET, settings, groups=planted.groups, sums=sums
+    settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS), **changes)
+    return make_problem(
+        planted.columns, y, planted.features, TARGET, settings, groups=planted.groups, sums=sums
     )
+
+
+def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np.float64]:
+    """Return the largest relative distance of each form, (n_expressions,), refitted without noise."""
+    rows = np.arange(planted.columns.shape[0])
+    problem = _fit_problem(planted, planted.truth)
     trees = [from_expression(expression, problem.grammar) for expression in expressions]
     names = [spec.name for spec in planted.features]
     found = []
@@ -190,6 +205,20 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
         whole = values if planted.sums is None else planted.sums.apply(values)
         found.append(float(np.max(np.abs(whole / planted.truth - 1.0))))
     return np.array(found)
+
+
+def evidence_against(planted: Planted, y: NDArray[np.float64], expression: Expression) -> float:
+    """Return by how many nats the rows with values `y` prefer the planted formula, by the Bayesian criterion.
+
+    Both are fitted to the logarithms of `y`; below 0 the rows prefer `expression`.
+    """
+    problem = _fit_problem(planted, y, group_weight_power=0.0)
+    pair = (expression, parse_text(planted.text))
+    fitted = problem.fit([from_expression(form, problem.grammar) for form in pair], 2000, start=False)
+    gain = 0.5 * y.size * np.log(fitted[0].loss / fitted[1].loss)
+    # A written 1, as in 1 + 96 / depth_k, is no fitted constant.
+    held = [sum(value != 1.0 for value in constants(form)) for form in pair]
+    return float(gain + 0.5 * (held[0] - held[1]) * np.log(y.size))
 
 
 def search_once(task: tuple[Planted, int, float, int]) -> dict[str, object]:
@@ -202,11 +231,13 @@ def search_once(task: tuple[Planted, int, float, int]) -> dict[str, object]:
         random_seed=seed,
         threads=threads,
         held_out_selection=False,
+        group_weight_power=0.0,
         choice="description_length",
     )
     estimator = FormulaRegressor(planted.features, TARGET, settings)
     began = time.perf_counter()
-    estimator.fit(planted.columns, planted.truth * np.exp(NOISE * noise), planted.groups, sums=planted.sums)
+    y = planted.truth * np.exp(NOISE * noise)
+    estimator.fit(planted.columns, y, planted.groups, sums=planted.sums)
     spent = time.perf_counter() - began
     members = [member for member in estimator.front_ if member.loss <= WORST_LOSS * estimator.front_[-1].loss]
     near = distances(planted, [member.formula.expression for member in members]) <= EQUIVALENT
@@ -217,6 +248,7 @@ def search_once(task: tuple[Planted, int, float, int]) -> dict[str, object]:
         "seed": seed,
         "found": bool(np.any(near)),
         "chosen": bool(chosen <= EQUIVALENT),
+        "nats for the planted": evidence_against(planted, y, estimator.formula_.expression),
         "largest distance of the chosen form %": 100.0 * chosen,
         "mean error without noise %": 100.0 * float(np.mean(np.abs(predicted / planted.truth - 1.0))),
         "complexity": complexity(estimator.formula_.expression),
@@ -258,11 +290,13 @@ def planted_summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     table = []
     for name in dict.fromkeys(str(row["planted"]) for row in rows):
         searches = [row for row in rows if row["planted"] == name]
+        probable = sum(float(str(row["nats for the planted"])) < NEGLIGIBLE for row in searches)
         table.append(
             {
                 "planted": name,
                 "on the front": f"{sum(bool(row['found']) for row in searches)}/{len(searches)}",
                 "chosen": f"{sum(bool(row['chosen']) for row in searches)}/{len(searches)}",
+                "as probable as the planted": f"{probable}/{len(searches)}",
                 "mean error without noise %": float(
                     np.mean([row["mean error without noise %"] for row in searches])
                 ),

@@ -13,9 +13,11 @@ from trainlaw.evolve.checkpoint import load_state, save_state
 from trainlaw.evolve.executors import Executor, advance_on, problem_arguments
 from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.notebooks import notebook_progress
-from trainlaw.evolve.search.candidates import Candidate, choose, finish, make_front
+from trainlaw.evolve.search.candidates import Candidate, choose, choose_again, finish, make_front, scored
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.refinement import refine
+from trainlaw.evolve.search.variation import Individual
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,
@@ -143,9 +145,11 @@ class FormulaRegressor(FittedViews):
             elsewhere = advance_on(self.executor, problem, problem_arguments(problem, arguments))
         earlier = state.seconds
         state = run(state, problem, self.progress or notebook_progress(), save, elsewhere, began=began)
+        with problem.machine.until(began + search_seconds(state, problem, refined=True) - earlier):
+            refined = refine(state, problem)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit - earlier):
-            self._conclude(problem, state, self.scope or self._default_scope(sums))
+            self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
         return self
 
     def predict(
@@ -189,6 +193,36 @@ class FormulaRegressor(FittedViews):
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
         length = columns.shape[0] if sums is None else sums.amount
         return np.broadcast_to(formula.predict(named, labels, sums), length).copy()
+
+    def choose_again(self, resamples: int = 200) -> list[tuple[Formula, float]]:
+        """Return the formulas chosen when the groups are resampled, and their shares.
+
+        What is chosen hardly changes where the groups agree. The losses are those of `candidates_`: constants
+        are not fitted again.
+
+        Parameters
+        ----------
+        resamples : int
+            Number of resamples.
+
+        Returns
+        -------
+        list of (Formula, float)
+            Each formula that was chosen, and in which share of the resamples; empty without groups, for a
+            loaded estimator, or where the rule of choice does not compare groups.
+
+        Raises
+        ------
+        InputError
+            If `fit` was not called.
+        """
+        chosen = self._formula_at(None)
+        settings = chosen.provenance["settings"]
+        # A file of formulas has no losses of groups.
+        known = getattr(self, "candidates_", [])
+        rule, seed = settings["choice"], settings["random_seed"]
+        again = choose_again(known, rule, resamples=resamples, random_seed=seed)
+        return [(scored(candidate, chosen).formula, share) for candidate, share in again]
 
     def _problem_arguments(
         self,
@@ -237,16 +271,18 @@ class FormulaRegressor(FittedViews):
             return "layer"
         return "run" if self.features else "custom"
 
-    def _conclude(self, problem: Problem, state: SearchState, scope: str) -> None:
+    def _conclude(
+        self, problem: Problem, state: SearchState, refined: Sequence[Individual], scope: str
+    ) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
-        self.candidates_: list[Candidate] = finish(state, problem)
+        self.candidates_: list[Candidate] = finish(state, problem, refined)
         if not self.candidates_:
             raise InputError(
                 "expected at least one valid formula, got none: allow more operators or a larger budget"
             )
         settings = problem.settings
-        chosen = choose(self.candidates_, settings.choice, problem.columns.shape[1])
+        chosen = choose(self.candidates_, settings.choice, problem.effective_rows)
         stored = asdict(settings)
         if settings.typed:
             # Only untyped searches are screened: what typed ones store stays as it is.

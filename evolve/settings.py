@@ -192,7 +192,8 @@ class SearchSettings:
     group_weight_power : float
         Each row is weighted by (rows in its group) ** -power: 0 weights rows equally, 1 groups.
     evaluations : int, optional
-        Number of individuals to fit in all; None means no such limit.
+        Number of individuals to fit in all, without up to a tenth more where the best are refined at the
+        end; None means no such limit.
     limit_seconds : float, optional
         Wall-clock limit in seconds; None means no such limit.
     population : int

@@ -30,6 +30,11 @@ def _filled_number(value: object, place: str) -> None:
     finite_number(value, place)
 
 
+def _share(value: object, place: str) -> None:
+    if not 0 <= finite_number(value, place) <= 1:
+        raise InputError(f"expected a share from 0 to 1 as {place}, got {shown(value)}")
+
+
 def _factor(value: object, place: str) -> None:
     if value is not None and finite_number(value, place) < 1:
         raise InputError(f"expected a factor of at least 1 as {place}, got {shown(value)}")
@@ -84,6 +89,9 @@ _TEXTS = _list(_text)
 _LINES = _list(_record({"name": _text, "rows": _whole, "errors": _every(_number)}, {"members": _TEXTS}))
 _BY_CLASS = _record({"level": _number, "factors": _every(_factor), "groups": _every(_whole)})
 
+_SHARES = _list(_record({"features": _TEXTS, "share": _share, "amount_share": _share}))
+_CHOSEN_AGAIN = _record({"resamples": _whole, "seeds": _whole, "terms": _SHARES})
+
 _ERRORS = _record(
     {},
     {
@@ -96,6 +104,7 @@ _ERRORS = _record(
         "summary": _every(_every(_number)),
         "summary_intervals": _every(_every(_list(_number, 2))),
         "joint_range": _object,
+        "chosen_again": _CHOSEN_AGAIN,
         **dict.fromkeys(("gpu_group", "cnn_base", "precision", "generation", "layout"), _LINES),
     },
 )

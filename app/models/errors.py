@@ -47,6 +47,8 @@ OTHERS = "any other"  # class of runs outside all others
 OWN_CLASS, CHANNELS_LAST = "AMD", ", channels last"
 #: Key of the sources that support each time of a formula, by feature.
 SOURCES = "supporting_sources"
+#: Key of the share of resamples of the GPU groups in which each term is chosen.
+CHOSEN_AGAIN = "chosen_again"
 _RESAMPLES = 200  # of the bootstrap; its ends then move by a tenth of their distance
 _KEYS = ["level", "name", "estimator", "n_rows"]
 _SERIES_AND_NUMBER = re.compile(r"[^-]*?\w*\d\w*")
@@ -433,3 +435,23 @@ def weakly_supported(formula: Formula, fewer_than: int = 3) -> dict[str, tuple[s
     """Return the times that matter in the runs of only a few sources, with these sources."""
     known = formula.errors.get(SOURCES, {})
     return {name: tuple(found) for name, found in known.items() if 0 < len(found) < fewer_than}
+
+
+def shares_chosen_again(formula: Formula) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Return, by the sorted features of a term, in which share of the resamples it was chosen.
+
+    The second share is that of terms with the same amounts, whatever their factors.
+    """
+    known = formula.errors.get(CHOSEN_AGAIN, {}).get("terms", ())
+    return {
+        tuple(entry["features"]): (float(entry["share"]), float(entry["amount_share"])) for entry in known
+    }
+
+
+def resamples_of_groups(formula: Formula) -> str:
+    """Return how often the GPU groups were resampled, as words; "" where they were not."""
+    known = formula.errors.get(CHOSEN_AGAIN)
+    if known is None:
+        return ""
+    seeds = f", of {known['seeds']} random seeds" if known["seeds"] > 1 else ""
+    return f"{known['resamples']} resamples of the GPU groups{seeds}"

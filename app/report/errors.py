@@ -18,7 +18,9 @@ from trainlaw.app.models.errors import (
     errors_frame,
     estimators,
     overall_error,
+    resamples_of_groups,
     searches_of,
+    shares_chosen_again,
     summary_interval,
 )
 from trainlaw.app.models.terms import plain_expression
@@ -340,11 +342,18 @@ def _witness(proof: Proof) -> str:
 
 
 def stability_table(outcome: StudyOutcome) -> Table:
-    """Return how often each term recurs in the formulas of the folds and of further seeds."""
+    """Return how often each term recurs: in folds, with further seeds, when the GPU groups are resampled."""
     folds = [formula for (_, name), formula in outcome.result.formulas.items() if name == OURS]
     n_seeds = len(outcome.repeats)
+    drawn = shares_chosen_again(outcome.formula)
     rows: list[list[object]] = [
-        [item.term, item.in_folds, item.in_seeds if n_seeds else "not run"] for item in outcome.returns
+        [
+            item.term,
+            item.in_folds,
+            item.in_seeds if n_seeds else "not run",
+            *(show_percent(100 * share) for share in drawn.get(item.features, ())),
+        ]
+        for item in outcome.returns
     ]
     further = list(further_terms(outcome.formula, [*folds, *outcome.repeats]).items())
     for features, count in further[:_MOST_FURTHER_TERMS]:
@@ -352,4 +361,8 @@ def stability_table(outcome: StudyOutcome) -> Table:
             [f"not in this formula, found {count} times: {', '.join(features) or 'a constant'}", "", ""]
         )
     seeds = f"of {n_seeds} further seeds" if n_seeds else "of further seeds"
-    return Table(["term", f"of {len(folds)} folds", seeds], rows, ["formula", "n", "n"])
+    resamples = resamples_of_groups(outcome.formula)
+    shares = [f"% of {resamples}", "with any factors"] if drawn else []
+    header = ["term", f"of {len(folds)} folds", seeds, *shares]
+    filled = [[*row, *[""] * (len(header) - len(row))] for row in rows]
+    return Table(header, filled, ["formula", *["n"] * (len(header) - 1)])

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.studies.definition import StudyDefinition
-from trainlaw.formulas import Expression, Formula, ParetoFront, to_text, variables
+from trainlaw.app.studies.term_kinds import kind_of, kinds_of
+from trainlaw.formulas import Formula, ParetoFront, to_text
 from trainlaw.validate import LevelError, StudyResult
 
 
@@ -67,7 +68,7 @@ def term_returns(
     formula: Formula, folds: Sequence[Formula], seeds: Sequence[Formula] = ()
 ) -> tuple[TermReturns, ...]:
     """Return one entry per term of `formula`, in the order of `parts_of`."""
-    by_fold, by_seed = ([_kinds(other) for other in others] for others in (folds, seeds))
+    by_fold, by_seed = ([kinds_of(other) for other in others] for others in (folds, seeds))
     return tuple(
         TermReturns(
             to_text(term, 3),
@@ -76,22 +77,14 @@ def term_returns(
             sum(kind in kinds for kinds in by_seed),
         )
         for term in (part.expression for part in parts_of(formula))
-        for kind in (_kind(term),)
+        for kind in (kind_of(term),)
     )
 
 
 def further_terms(formula: Formula, others: Iterable[Formula]) -> dict[tuple[str, ...], int]:
     """Return the terms that `formula` lacks, as their features, and how many of the `others` have each."""
-    own, counts = _kinds(formula), dict[tuple[str, ...], int]()
+    own, counts = kinds_of(formula), dict[tuple[str, ...], int]()
     for other in others:
-        for kind in sorted(_kinds(other) - own, key=sorted):
+        for kind in sorted(kinds_of(other) - own, key=sorted):
             counts[tuple(sorted(kind))] = counts.get(tuple(sorted(kind)), 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _kind(term: Expression) -> frozenset[str]:
-    return frozenset(variables(term))
-
-
-def _kinds(formula: Formula) -> set[frozenset[str]]:
-    return {_kind(part.expression) for part in parts_of(formula)}

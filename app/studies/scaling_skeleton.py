@@ -90,5 +90,5 @@ class ScalingSearch(BracketSearch):
         )
         search = evolved(feature_specs(SCALING_TERMS), TARGET, settings, MULTI_GPU)
         search.fit(X[list(SCALING_TERMS)], y, groups)
-        self.formula_, self.front_ = search.formula_, search.front_
+        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
         return self

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.interrupts import postponed
+from trainlaw.app.studies.term_kinds import TermShares
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.evolve import FormulaRegressor, Progress, SearchSettings
@@ -23,6 +24,18 @@ from trainlaw.validate.workers import WorkerPool, follow_parent, given_up
 
 # Each library with its own threads reads one of these when it is loaded.
 _THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+#: How often the groups of a search on all rows are resampled, to see which terms are chosen again.
+RESAMPLES = 200
+
+
+class SearchedRows(NamedTuple):
+    """What a search on all rows found; terms : how often each is chosen when the groups are resampled."""
+
+    formula: Formula
+    front: ParetoFront
+    terms: TermShares
 
 
 @dataclass(frozen=True)
@@ -110,7 +123,7 @@ class LayerSearch:
         rows = self.cnn_layers.rows(X, self.features)
         search = evolved(feature_specs(self.features, CNN_LAYER_FEATURES), TARGET, self.settings, LAYER)
         search.fit(pd.DataFrame(rows.columns), y, groups, sums=rows.sums)
-        self.formula_, self.front_ = search.formula_, search.front_
+        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
@@ -135,8 +148,8 @@ def search_all_rows(
     """Search on all rows; for use in a worker process.
 
     search : makes the estimator. X : its features at least, shape (n_runs, k). seconds, groups : (n_runs,).
-    labels : text, (n_runs, n_labels). Returns the chosen formula and the front that it was chosen from, as
-    JSON for `searched_on_all_rows`.
+    labels : text, (n_runs, n_labels). Returns the chosen formula, the front that it was chosen from, and the
+    terms chosen when the groups are resampled, as JSON for `searched_on_all_rows`.
     """
     estimator = search()
     estimator.fit(X, seconds, groups, **asked_divisions(estimator, labels))
@@ -149,18 +162,22 @@ def search_all_rows(
         }
         for member in estimator.front_
     ]
-    return {"formula": estimator.formula_.to_json(), "front": front}
+    found = getattr(estimator, "search_", estimator)
+    again = found.choose_again(RESAMPLES) if isinstance(found, FormulaRegressor) else []
+    terms = TermShares.of(again).to_json()
+    return {"formula": estimator.formula_.to_json(), "front": front, "terms": terms}
 
 
-def searched_on_all_rows(value: Mapping[str, Any]) -> tuple[Formula, ParetoFront]:
-    """Return the formula and the front that `search_all_rows` found."""
+def searched_on_all_rows(value: Mapping[str, Any]) -> SearchedRows:
+    """Return what `search_all_rows` found; journals of earlier versions have no terms."""
     front = ParetoFront(
         tuple(
             ScoredFormula(**{**member, "formula": Formula.from_json(member["formula"])})
             for member in value["front"]
         )
     )
-    return Formula.from_json(value["formula"]), front
+    terms = TermShares.from_json(value.get("terms", ((), ())))
+    return SearchedRows(Formula.from_json(value["formula"]), front, terms)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.search import (
     Evolution,
+    SearchedRows,
     Signals,
     TaskPool,
     search_all_rows,
@@ -22,6 +23,7 @@ from trainlaw.app.studies.splits import (
     evaluated_splits,
     held_out_unit,
 )
+from trainlaw.app.studies.term_kinds import TermShares
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import (
     Formula,
@@ -61,7 +63,8 @@ class Searched:
 
     formula: Formula
     front: ParetoFront
-    repeats: tuple[Formula, ...]
+    repeats: tuple[SearchedRows, ...]
+    terms: TermShares
     result: StudyResult
     cut_short: bool
     new_generations: StudyResult | None = None
@@ -96,9 +99,9 @@ def search(
             material, generations, ours, pool, progress=partial(count, None), journal=journal
         )
     interrupted = any(part is not None and part.missing_splits for part in (result, by_generation))
-    (formula, front), cut_short = _finish(on_all_rows, signals, interrupted)
-    repeats = () if interrupted or cut_short else tuple(_result(future)[0] for future in repeated)
-    return Searched(formula, front, repeats, result, cut_short, by_generation)
+    found, cut_short = _finish(on_all_rows, signals, interrupted)
+    repeats = () if interrupted or cut_short else tuple(map(_result, repeated))
+    return Searched(*found[:2], repeats, found.terms, result, cut_short, by_generation)
 
 
 def _fitted(
@@ -168,9 +171,7 @@ def _on_all_rows(material: Material, seed: int, pool: TaskPool, journal: Journal
     return future
 
 
-def _finish(
-    on_all_rows: _WholeSearch, signals: Signals, interrupted: bool
-) -> tuple[tuple[Formula, ParetoFront], bool]:
+def _finish(on_all_rows: _WholeSearch, signals: Signals, interrupted: bool) -> tuple[SearchedRows, bool]:
     """Wait for the search on all rows, or end it early on an interrupt; return also whether it was.
 
     KeyboardInterrupt where it has nothing yet.
@@ -188,5 +189,5 @@ def _finish(
         raise KeyboardInterrupt from None
 
 
-def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> tuple[Formula, ParetoFront]:
+def _result(on_all_rows: _WholeSearch, limit_seconds: float | None = None) -> SearchedRows:
     return searched_on_all_rows(on_all_rows.result(limit_seconds))

@@ -144,7 +144,7 @@ class SkeletonSearch(BracketSearch):
             sample_weight=class_weights(X.iloc[rows]),
             further_groups=[] if divisions is None else _dividing(divisions.iloc[rows]),
         )
-        self.formula_, self.front_ = search.formula_, search.front_
+        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
         return self
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.deployment import proved_properties
-from trainlaw.app.models.errors import BY_GPU, OURS, SOURCES, errors_json, overall_error
+from trainlaw.app.models.errors import BY_GPU, CHOSEN_AGAIN, OURS, SOURCES, errors_json, overall_error
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.clusters import Place, task_place, task_pool
@@ -20,11 +20,13 @@ from trainlaw.app.studies.interrupts import uninterrupted
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, STUDY_KINDS, StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
 from trainlaw.app.studies.result import StudyOutcome, term_returns
+from trainlaw.app.studies.search import RESAMPLES
 from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, search
 from trainlaw.app.studies.splits import (
     held_out_unit,
     platform_matrices,
 )
+from trainlaw.app.studies.term_kinds import TermShares, chosen_again
 from trainlaw.app.studies.verdict import calibration_advice, verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
@@ -115,6 +117,7 @@ class _Found:
     facts: Mapping[str, object] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
     repeats: tuple[Formula, ...] = ()
+    terms: tuple[TermShares, ...] = ()
     cut_short: bool = False
     new_generations: StudyResult | None = None
 
@@ -216,7 +219,8 @@ def _evolved(searched: Searched, material: Material) -> _Found:
         method=f"a search for each, {seeds} seeds" if seeds > 1 else "a search for each",
         facts=facts,
         levels=levels,
-        repeats=searched.repeats,
+        repeats=tuple(each.formula for each in searched.repeats),
+        terms=(searched.terms, *(each.terms for each in searched.repeats)),
         cut_short=searched.cut_short,
         new_generations=searched.new_generations,
     )
@@ -325,6 +329,7 @@ def _outcome(found: _Found, material: Material, place: Place, journal: Journal |
     )
     errors |= _joint_range({name: own_rows.columns[name] for name in names}, material)
     errors |= _support(found.formula, own_rows, material)
+    errors |= _chosen_again(found)
     delivered = replace(
         found.formula,
         provenance={**facts, **({"interrupted": list(missing)} if missing else {})},
@@ -376,6 +381,13 @@ def _support(formula: Formula, own_rows: FormulaRows, material: Material) -> dic
     if sources.nunique() < 2 or material.rows.cnn_layers is not None:
         return {}
     return {SOURCES: supporting_sources(formula, own_rows, sources)}
+
+
+def _chosen_again(found: _Found) -> dict[str, object]:
+    """How often each term is chosen when the GPU groups are resampled, for the errors; {} if none were."""
+    terms = chosen_again(found.formula, found.terms)
+    seeds = sum(bool(shares.terms) for shares in found.terms)
+    return {CHOSEN_AGAIN: {"resamples": RESAMPLES, "seeds": seeds, "terms": terms}} if terms else {}
 
 
 def _verdict(delivered: Formula, found: _Found, material: Material) -> tuple[str, ...]:

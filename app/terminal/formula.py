@@ -22,6 +22,8 @@ from trainlaw.app.models.errors import (
     held_out_kind,
     interval_of,
     overall_error,
+    resamples_of_groups,
+    shares_chosen_again,
     weakly_supported,
 )
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
@@ -31,7 +33,7 @@ from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.datasets import RunTable
-from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
 from trainlaw.formulas.expression import additive_terms
 from trainlaw.validate.baselines import title_of
 
@@ -120,7 +122,7 @@ def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep =
     ]
     on_step("proofs and errors", 0.9)
     parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
-    parts += [*trends_text(shown), symbols_text(shown)]
+    parts += [*trends_text(shown), *chosen_again_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
     return fitted_lines("\n".join(parts))
@@ -211,6 +213,23 @@ def trends_text(formula: Formula) -> list[str]:
     lines = ["  the time is never negative"] if positive else []
     lines += _claims(proved_raw_trends(formula)) + _claims(trends)
     return ["proved everywhere in the training ranges:", *lines, ""] if lines else []
+
+
+def chosen_again_text(formula: Formula) -> list[str]:
+    """Return the terms not chosen in every resample, with an empty last line; no lines if unknown."""
+    known = shares_chosen_again(formula)
+    if not known:
+        return []
+    rows = [
+        [*(show_percent(100 * share) for share in known[kind]), words.name, to_text(term, 3)]
+        for words, term in _named_terms(formula)
+        if (kind := tuple(sorted(variables(term)))) in known and known[kind][0] < 1.0
+    ]
+    title = f"terms chosen again, % of {resamples_of_groups(formula)}"
+    if not rows:
+        return [f"{title}: all, in every resample", ""]
+    table = fitted_table(["%", "% with any factors", "meaning", "term"], rows, indent="  ")
+    return [f"{title}; all others in every resample:", table, ""]
 
 
 def _claims(trends: Sequence[Trend]) -> list[str]:

@@ -9,22 +9,25 @@ from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.refinement import code_length
 from trainlaw.evolve.search.snapping import snapped
 from trainlaw.evolve.search.trees import grouped_constants, prune, to_expression
 from trainlaw.evolve.search.variation import Individual
 from trainlaw.formulas import (
+    Apply,
     Expression,
     Formula,
     GroupedConstant,
     ParetoFront,
     ScoredFormula,
+    Variable,
     complexity,
     constants,
     evaluate,
     tidy,
     variables,
 )
-from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -32,6 +35,8 @@ MOST_CANDIDATES = 60
 WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
+# Rules that compare losses on held-out groups.
+TRANSFERRING = ("one_standard_error", "validation")
 # Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
 ROUND_DIGITS = (1, 2, 3)
 
@@ -62,10 +67,14 @@ class Candidate:
         return float(max(losses.max() for losses in self.held_out))
 
 
-def finish(state: SearchState, problem: Problem) -> list[Candidate]:
-    """Return the candidates from simple to complex, all with valid values on every training row."""
+def finish(state: SearchState, problem: Problem, refined: Sequence[Individual] = ()) -> list[Candidate]:
+    """Return the candidates from simple to complex, all with valid values on every training row.
+
+    refined : trees in addition to those of the archives.
+    """
     steps = problem.settings.polish_steps
-    chosen = _contenders(state, problem)
+    archived = _contenders(state, problem)
+    chosen = [*archived, *(tree for tree in refined if all(tree is not other for other in archived))]
     if not chosen:
         return []
     polished = [_pruned(tree, problem) for tree in problem.fit(chosen, steps, start=False)]
@@ -92,9 +101,21 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
         )  # fmt: skip
     # A proof depends on the form: the shorter one is taken only if it is proved as well.
     short = tidy(expression)
+    if problem.settings.typed:
+        short = _without_magnitudes(short, problem.grammar.positive)
     if keeps_as(short, grouped, problem):
         expression = short
     return Candidate(expression, loss, complexity(expression), held_out, grouped)
+
+
+def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:
+    """Return |x| as x for features that are positive: tidying writes (x * x)^c as |x|^2c."""
+
+    def shorter(node: Apply, parts: tuple[Expression, ...]) -> Expression:
+        bare = node.operator == "abs" and isinstance(parts[0], Variable) and parts[0].name in positive
+        return parts[0] if bare else Apply(node.operator, parts)
+
+    return rebuilt(expression, apply=shorter)
 
 
 def values_of(
@@ -202,7 +223,7 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
     )
 
 
-def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candidate:
+def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Candidate:
     """Return one candidate by a rule of `CHOICES`.
 
     one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's, in every
@@ -225,6 +246,32 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: int) -> Candid
     return best
 
 
+def choose_again(
+    candidates: Sequence[Candidate], rule: str, *, resamples: int, random_seed: int
+) -> list[tuple[Candidate, float]]:
+    """Return the candidates that the rule chooses when the held-out groups are resampled, and their shares.
+
+    A resample takes as many groups as there are, with replacement, in every division (Efron, 1979). Each
+    group keeps the loss with constants that were fitted without it, so that no resample needs a fit.
+    """
+    generator = np.random.default_rng(random_seed)
+    sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
+    if rule not in TRANSFERRING or max(sizes, default=0) < 2:
+        return []
+    chosen: dict[int, int] = {}
+    for _ in range(resamples):
+        picks = [generator.integers(size, size=size) for size in sizes]
+        drawn = [
+            replace(candidate, held_out=tuple(map(np.take, candidate.held_out, picks)))
+            for candidate in candidates
+        ]
+        # Without description lengths, the number of rows does not matter.
+        winner = choose(drawn, rule, 1)
+        place = next(i for i, candidate in enumerate(drawn) if candidate is winner)
+        chosen[place] = chosen.get(place, 0) + 1
+    return [(candidates[place], count / resamples) for place, count in sorted(chosen.items())]
+
+
 def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
     """Return whether the groups do not show that `candidate` transfers worse than `best`."""
     for own, other in zip(candidate.held_out, best.held_out, strict=True):
@@ -235,11 +282,10 @@ def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
     return candidate.worst_loss <= WORST_GROUP * best.worst_loss
 
 
-def description_length(candidate: Candidate, row_count: int) -> float:
-    """Return n/2 log loss, plus log n / 2 per constant and log 4 per node, in nats (Rissanen, 1978)."""
+def description_length(candidate: Candidate, row_count: float) -> float:
+    """Return the length of the candidate's code, in nats."""
     held = len(constants(candidate.expression))
-    fit = 0.5 * row_count * math.log(max(candidate.loss, 1e-30))
-    return fit + 0.5 * held * math.log(row_count) + candidate.complexity * math.log(4.0)
+    return code_length(candidate.loss, held, candidate.complexity, row_count)
 
 
 def round_exact(

@@ -88,13 +88,7 @@ def _screened_trees(problem: Problem) -> list[Individual]:
     """Return the trees that screening found, of those that the settings allow."""
     found = (nodes_of(expression, problem.grammar.target, problem.grammar) for expression in problem.seeds)
     trees = [Individual(nodes) for nodes in found if nodes]
-    return [
-        tree
-        for tree in trees
-        if len(tree) <= problem.settings.node_limit
-        and problem.structure.accepts(tree)
-        and _fits(tree, problem)
-    ]
+    return [tree for tree in trees if is_allowed(tree, problem)]
 
 
 def _first_tree(problem: Problem, random: Random) -> Individual:
@@ -205,9 +199,9 @@ def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]
         if chosen:
             waiting.append(problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out))
         if len(waiting) > MOST_WAITING:
-            pool += _received(island, problem, waiting.popleft()(), held_out)
+            pool += receive(island, problem, waiting.popleft()(), held_out)
     for fitted in waiting:
-        pool += _received(island, problem, fitted(), held_out)
+        pool += receive(island, problem, fitted(), held_out)
     island.population = survivors(pool, settings.population) or pool[: settings.population]
 
 
@@ -224,6 +218,12 @@ def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> li
     return chosen
 
 
+def is_allowed(tree: Individual, problem: Problem) -> bool:
+    """Return whether the tree is small enough and has the required structure."""
+    small = len(tree) <= problem.settings.node_limit and _fits(tree, problem)
+    return small and problem.structure.accepts(tree)
+
+
 def _fits(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree has few enough constants, and each grouped one at most once."""
     held = held_constants(tree)
@@ -233,7 +233,7 @@ def _fits(tree: Individual, problem: Problem) -> bool:
     return len(grouped) == len(set(grouped))
 
 
-def _received(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
+def receive(island: Island, problem: Problem, fitted: list[Individual], held_out: bool) -> list[Individual]:
     """Return the fitted trees, pruned and scored, and archive the best."""
     # Those that were not reached in time have no cases.
     fitted = [tree for tree in fitted if tree.cases is not None]

@@ -13,6 +13,8 @@ from trainlaw.evolve.search.variation import Individual
 MOST_SPARE = 0.4
 # Polishing the constants of a formula and checking its values take as long as this many fits.
 POLISH_FITS = 10
+# Formulas that are refined at the end, as a share of those that the search fitted.
+REFINED_SHARE = 0.1
 # Advances islands by some generations, for at most some seconds: here, or in other processes.
 AdvanceAll = Callable[[list[Island], int, float], list[Island]]
 
@@ -155,10 +157,15 @@ def _advance_here(problem: Problem) -> AdvanceAll:
     return together
 
 
-def search_seconds(state: SearchState | None, problem: Problem) -> float:
+def refines(problem: Problem) -> bool:
+    """Return whether the best formulas of the search are refined: they are compared by their description."""
+    return problem.settings.typed and problem.settings.choice == "description_length"
+
+
+def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:
     """Return the seconds after which the search must end, so that its formulas are finished in time.
 
-    state : None before the first generation.
+    state : None before the first generation. refined : whether the formulas are refined already.
     """
     limit = problem.settings.limit_seconds
     if limit is None:
@@ -169,6 +176,8 @@ def search_seconds(state: SearchState | None, problem: Problem) -> float:
         cases = problem.case_count + sum(rows.groups for rows in problem.further_rows)
         # A polished formula takes several fits, and a refit without each case about one.
         fits = finished * (POLISH_FITS + cases)
+        if refines(problem) and not refined:
+            fits += int(REFINED_SHARE * state.evaluations)
         spare = min(spare, fits * state.seconds / state.evaluations)
     return limit - spare
 

@@ -217,6 +217,11 @@ class Problem:
         """Number of groups of rows that count as cases."""
         return self.rows.group_weight.size
 
+    @property
+    def effective_rows(self) -> float:
+        """Number of observations of equal weight that say as much as the weighted ones (Kish, 1965)."""
+        return 1.0 / float(np.sum(self.rows.weight**2))
+
     def fit(
         self,
         trees: Sequence[Individual],

@@ -65,7 +65,7 @@ class LayerTimeSearch:
         )
         search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings, MEASURED_LAYER)
         search.fit(X[list(features)], y, groups)
-        self.formula_, self.front_ = search.formula_, search.front_
+        self.search_, self.formula_, self.front_ = search, search.formula_, search.front_
         return self
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:

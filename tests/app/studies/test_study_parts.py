@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trainlaw.app.cli import app
+from trainlaw.app.models.errors import shares_chosen_again
 from trainlaw.app.report.errors import claims
 from trainlaw.app.report.run_files import report_html, write_run_files
 from trainlaw.app.studies.comparison import read_run
@@ -120,6 +121,17 @@ def test_intervals_are_by_class_and_for_new_generations(outcome):
         assert set(outcome.formula.errors[name]["factors"]) == {"fp32", "tf32"}
     assert set(outcome.formula.provenance["generations"]) >= {"Ampere", "Pascal", "Turing", "Volta"}
     assert outcome.formula.provenance["vendors"] == ["NVIDIA"]
+
+
+def test_terms_chosen_again_are_stored_and_shown(outcome):
+    known = outcome.formula.errors["chosen_again"]
+    assert (known["resamples"], known["seeds"]) == (200, 2)
+    kinds = [tuple(entry["features"]) for entry in known["terms"]]
+    assert sorted(kinds) == sorted({item.features for item in outcome.returns})
+    assert all(0.0 <= entry["share"] <= entry["amount_share"] <= 1.0 for entry in known["terms"])
+    # What is always required is always chosen.
+    assert {("input_copy_s",): (1.0, 1.0)}.items() <= shares_chosen_again(outcome.formula).items()
+    assert "% of 200 resamples of the GPU groups, of 2 random seeds" in report_html(outcome)
 
 
 def test_matrix_of_platforms(outcome, run_folder):

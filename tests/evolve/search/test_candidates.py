@@ -9,6 +9,7 @@ from trainlaw.evolve.search.candidates import (
     MOST_CANDIDATES,
     Candidate,
     choose,
+    choose_again,
     description_length,
     finish,
     held_out_losses,
@@ -22,7 +23,7 @@ from trainlaw.evolve.search.loop import run, start_state
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import Individual
-from trainlaw.formulas import Constant, Formula, complexity, evaluate, parse_text, to_text
+from trainlaw.formulas import Constant, Formula, complexity, constants, evaluate, parse_text, to_text
 
 
 def candidates():
@@ -78,6 +79,33 @@ def test_of_equal_losses_the_simpler_is_chosen():
     first, second = (Candidate(Constant(1.0), 1.0, size, (np.array([1.0]),)) for size in (7, 3))
     for rule in ("validation", "loss", "description_length"):
         assert choose([first, second], rule, 10) is second
+
+
+def test_groups_that_agree_choose_the_same_in_every_draw():
+    losses = (np.full(6, 2.0), np.full(6, 1.0))
+    worse, better = (Candidate(Constant(1.0), 1.0, i, (cases,)) for i, cases in enumerate(losses))
+    for rule in ("validation", "one_standard_error"):
+        assert choose_again([worse, better], rule, resamples=50, random_seed=0) == [(better, 1.0)]
+
+
+def test_groups_that_disagree_divide_the_draws():
+    first = Candidate(Constant(1.0), 1.0, 1, (np.array([0.0, 1.0] * 4),))
+    second = Candidate(Constant(1.0), 1.0, 2, (np.array([1.0, 0.0] * 4),))
+    again = choose_again([first, second], "validation", resamples=400, random_seed=0)
+    assert [candidate for candidate, _ in again] == [first, second]
+    shares = [share for _, share in again]
+    assert sum(shares) == pytest.approx(1.0)
+    # Of eight groups with replacement, 36 % of the resamples prefer the second: ties go to the simpler one.
+    assert shares[1] == pytest.approx(0.363, abs=0.07)
+    assert again == choose_again([first, second], "validation", resamples=400, random_seed=0)
+    assert again != choose_again([first, second], "validation", resamples=400, random_seed=1)
+
+
+def test_rules_that_compare_no_groups_are_not_repeated():
+    assert choose_again(candidates(), "loss", resamples=5, random_seed=0) == []
+    assert choose_again([], "validation", resamples=5, random_seed=0) == []
+    alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
+    assert choose_again([alone], "validation", resamples=5, random_seed=0) == []
 
 
 def test_the_description_length_is_that_of_its_definition():
@@ -157,6 +185,29 @@ def test_required_features_are_in_every_candidate(typed_rows, specs):
     assert len(estimator.candidates_) > 0
     for candidate in estimator.candidates_:
         assert "wide" in to_text(candidate.expression)
+
+
+def test_refined_trees_are_candidates_as_well(typed_problem):
+    state = start_state(typed_problem)
+    tree = typed_problem.fit([from_expression(parse_text("compute_s + memory_s"), typed_problem.grammar)], 5)
+    state.islands[0].archive = {}
+    assert [item.complexity for item in finish(state, typed_problem, tree)] == [7]
+    state.islands[0].archive = {("loss", 7): tree[0]}
+    tree[0].complexity = 7
+    assert len(finish(state, typed_problem, tree)) == 1
+
+
+def test_powers_of_squares_of_positive_features_need_no_magnitude(typed_problem):
+    state = start_state(typed_problem)
+    state.islands[0].archive = {}
+    tree = from_expression(parse_text("compute_s * (ratio * ratio)^(-0.25)"), typed_problem.grammar)
+    (found,) = finish(state, typed_problem, typed_problem.fit([tree], 5))
+    text = to_text(found.expression, 3)
+    assert "ratio^" in text and "abs" not in text
+    values, _ = values_of(found.expression, (), typed_problem)
+    columns = dict(zip(("compute_s", "memory_s", "launch_s", "ratio"), typed_problem.columns, strict=False))
+    (weight, exponent) = (value for value in constants(found.expression))
+    assert values == pytest.approx(weight * columns["compute_s"] / columns["ratio"] ** abs(exponent))
 
 
 def test_an_empty_archive_gives_no_candidate(typed_problem):

@@ -1,0 +1,80 @@
+"""Refine what a search found: every neighbour of the best formulas is tried until none is better.
+
+Formulas are compared by the length of their code. A search draws its changes at random and may miss one of
+the few that improve a good formula; here all of them are tried, from a handful of formulas.
+"""
+
+import math
+from collections.abc import Iterable
+
+from trainlaw.evolve.search.islands import is_allowed, receive
+from trainlaw.evolve.search.loop import REFINED_SHARE, SearchState, refines
+from trainlaw.evolve.search.neighbours import neighbours
+from trainlaw.evolve.search.problem import Problem
+from trainlaw.evolve.search.trees import held_constants, structure_keys
+from trainlaw.evolve.search.variation import Individual
+
+# Formulas whose neighbours are tried in one round, and rounds.
+WIDTH, MOST_ROUNDS = 16, 30
+# Steps of a neighbour's fit, which begins with the constants of the formula itself.
+NEIGHBOUR_STEPS = 10
+
+
+def code_length(loss: float, held: int, complexity: int, row_count: float) -> float:
+    """Return n/2 log loss, plus log n / 2 per constant and log 4 per node, in nats (Rissanen, 1978)."""
+    fit = 0.5 * row_count * math.log(max(loss, 1e-30))
+    return fit + 0.5 * held * math.log(row_count) + complexity * math.log(4.0)
+
+
+def refine(state: SearchState, problem: Problem) -> list[Individual]:
+    """Return the trees with the shortest codes, from those of `state` to where no neighbour is shorter.
+
+    A round fits all neighbours of the shortest; the first island archives them. Where the rule of choice is
+    another, nothing is tried and nothing is returned. An interrupt ends the rounds.
+    """
+    if not refines(problem):
+        return []
+    island = state.islands[0]
+    held_out = problem.settings.held_out_selection and problem.grouped
+    left = int(REFINED_SHARE * state.evaluations)
+    archived = [tree for each in state.islands for tree in each.archive.values()]
+    best = _shortest(archived, problem)
+    seen = set(structure_keys(best).tolist()) if best else set()
+    known: set[int] = set()
+    for _ in range(MOST_ROUNDS):
+        children = _unseen((tree for tree in best if id(tree) not in known), seen, problem)[:left]
+        known |= {id(tree) for tree in best}
+        if not children or problem.machine.fits_end:
+            break
+        left -= len(children)
+        try:
+            fitted = problem.fit(children, NEIGHBOUR_STEPS, start=False)
+        except KeyboardInterrupt:
+            # What was found so far is a valid result.
+            break
+        best = _shortest([*best, *receive(island, problem, fitted, held_out)], problem)
+    return best
+
+
+def _shortest(trees: Iterable[Individual], problem: Problem) -> list[Individual]:
+    """Return the trees with the shortest codes, each of another complexity, so that they differ."""
+    required = set(problem.settings.required_features)
+    found: dict[int, tuple[float, Individual]] = {}
+    for tree in trees:
+        if math.isfinite(tree.loss) and required <= {node.feature for node in tree}:
+            held = len(held_constants(tree))
+            length = code_length(tree.loss, held, tree.complexity, problem.effective_rows)
+            if tree.complexity not in found or length < found[tree.complexity][0]:
+                found[tree.complexity] = length, tree
+    return [tree for _, tree in sorted(found.values(), key=lambda pair: pair[0])[:WIDTH]]
+
+
+def _unseen(trees: Iterable[Individual], seen: set[int], problem: Problem) -> list[Individual]:
+    """Return the neighbours of new structures that the settings allow, and add the structures to `seen`."""
+    found = [child for tree in trees for child in neighbours(tree, problem.grammar)]
+    chosen = []
+    for key, tree in zip(structure_keys(found).tolist() if found else (), found, strict=True):
+        if key not in seen and is_allowed(tree, problem):
+            seen.add(key)
+            chosen.append(tree)
+    return chosen
