@@ -25,13 +25,17 @@ VECTOR_FORMS = {
     "sin": "sine(a)",
     "tanh": "hyperbolic_tangent(a)",
 }
+# With a whole number of vectors LLVM writes no loop over single rows.
+_START = ("    vector_hints()", "    n = (n + LANES - 1) & -LANES")
 _HEADER = '''"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
 
 import math
 
 import numpy as np
 from numba import njit
+from trainlaw.evolve.machine.arrays import LANES
 from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.kernel_calls import vector_hints
 from trainlaw.evolve.machine.vector_maths import (
     {imports},
 )
@@ -72,7 +76,8 @@ def _values_text(codes: dict[str, int]) -> str:
         "    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray,",
         "    p: float, q: float, n: int",
         ") -> float:",
-        '    """Compute `n` values of an operator from p times `x` and q times `y`."""',
+        '    """Compute `n` values, up to whole vectors, of an operator from p times `x` and q times `y`."""',
+        *_START,
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
@@ -92,7 +97,8 @@ def _partials_text(codes: dict[str, int]) -> str:
         "    p: float, q: float, n: int,",
         "    adjoint: np.ndarray, first: np.ndarray, second: np.ndarray, first_live: int, second_live: int",
         ") -> float:",
-        '    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""',
+        '    """Propagate `n` adjoints, up to whole vectors, to the arguments `first` and `second` where live."""',
+        *_START,
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         partials = [_python(parse_text(text), row) for text in row.partials]
