@@ -167,12 +167,9 @@ def _parents(island: Island, problem: Problem) -> list[int]:
     """
     count = 2 * problem.settings.population
     cases = np.array([individual.cases for individual in island.population])
-    picks = epsilon_lexicase(cases, count, island.generator)
-    if not problem.grouped:
-        anyone = island.generator.integers(0, len(island.population), count)
-        picks = np.where(island.generator.random(count) < SHARE_OF_ANYONE, anyone, picks)
-    chosen: list[int] = picks.tolist()
-    return chosen
+    share = 0.0 if problem.grouped else SHARE_OF_ANYONE
+    picks: list[int] = epsilon_lexicase(cases, count, island.generator, share).tolist()
+    return picks
 
 
 def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:
