@@ -20,7 +20,7 @@ SQUARES, HUBER, SOFT_L1 = 0, 1, 2
 # A block is long enough to pay for the dispatch of each node, and short enough that values, adjoints and
 # derivatives of a typical program stay in the second-level cache.
 BLOCK_ROWS = 512
-# Operators compute a multiple of this number of rows, so that no vector loop ends in single rows: four vectors.
+# Operators compute a multiple of this number of rows, four vectors: no loop ends in single rows.
 LANES = 32
 # Bytes of a line of the caches, and of the widest vector.
 LINE_BYTES = 64
@@ -149,9 +149,10 @@ class Work(Protocol):
     factor : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the
     value. Per node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale,
     factor of its row; left, right, its arguments; live, whether it holds a constant; first, its first
-    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level : (constants + 1,),
-    the leaf of each constant and its level there, -1 for an ordinary one. effect : (constants,), the factor of
-    each level. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone, without
+    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level :
+    (constants + 1,), the leaf of each constant and its level there, -1 for an ordinary one. effect :
+    (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of constants. loss :
+    (1,), of the rows alone, without
     pulls. normal, system, kept_normal : (constants, constants). gradient, step, trial, lower, upper, pull,
     centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants * constants).
     group_gradient : (groups, constants). sums : (8,), of a kernel. kernels : (kernels,), their addresses.

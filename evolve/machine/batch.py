@@ -35,7 +35,7 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
-from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.

@@ -186,8 +186,8 @@ def _hint(typing_context: Any) -> Any:
     """Tell LLVM what it cannot know of the kernel that calls this."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # LLVM keeps to 256 bits by itself, since early processors lowered their clock for 512. llvmlite has no
-        # attributes with values, but writes them as they are.
+        # LLVM keeps to 256 bits by itself, since early processors lowered their clock for 512. llvmlite has
+        # no attributes with values, but writes them as they are.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         for argument in builder.function.args:
             if argument.type == ir.DoubleType().as_pointer():

@@ -13,7 +13,7 @@ from trainlaw.formulas.files import write_text_atomically
 from trainlaw.formulas.operators import Operator
 
 KERNELS_PATH = Path(__file__).with_name("kernels.py")
-# Operators whose `math` function has no vector instruction; `vector_maths` computes the same values.
+# Operators whose `math` function has no fast vector instruction; `vector_maths` computes the same values.
 VECTOR_FORMS = {
     "cbrt": "cube_root(a)",
     "cos": "cosine(a)",
@@ -23,6 +23,7 @@ VECTOR_FORMS = {
     "min": "smaller(a, b)",
     "pow": "power(a, b)",
     "sin": "sine(a)",
+    "sqrt": "square_root(a)",
     "tanh": "hyperbolic_tangent(a)",
 }
 # With a whole number of vectors LLVM writes no loop over single rows.
@@ -97,7 +98,7 @@ def _partials_text(codes: dict[str, int]) -> str:
         "    p: float, q: float, n: int,",
         "    adjoint: np.ndarray, first: np.ndarray, second: np.ndarray, first_live: int, second_live: int",
         ") -> float:",
-        '    """Propagate `n` adjoints, up to whole vectors, to the arguments `first` and `second` where live."""',
+        '    """Propagate `n` adjoints, up to whole vectors, to the arguments that are live."""',
         *_START,
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):

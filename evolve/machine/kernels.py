@@ -17,6 +17,7 @@ from trainlaw.evolve.machine.vector_maths import (
     power,
     sine,
     smaller,
+    square_root,
 )
 
 OPERATOR_CODES = {
@@ -90,7 +91,7 @@ def apply_operator(
     elif code == 11:  # sqrt
         for i in range(n):
             a = p * x[i]
-            out[i] = math.sqrt(a)
+            out[i] = square_root(a)
     elif code == 12:  # cbrt
         for i in range(n):
             a = p * x[i]
@@ -160,7 +161,7 @@ def apply_partials(
     first_live: int,
     second_live: int,
 ) -> float:
-    """Propagate `n` adjoints, up to whole vectors, to the arguments `first` and `second` where live."""
+    """Propagate `n` adjoints, up to whole vectors, to the arguments that are live."""
     vector_hints()
     n = (n + LANES - 1) & -LANES
     if code == 4:  # add

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.search.variation import Individual
 
-
 # Sets of individuals near the best of a case that are kept for further draws, per case.
 MOST_KEPT = 64
 
@@ -73,8 +72,8 @@ def epsilon_lexicase(
     """Return the indices (count,) of parents for `cases` (n_individuals, n_cases), losses.
 
     The tolerance of a case is its median absolute deviation over the population, the "automatic" form of
-    La Cava et al., "Epsilon-lexicase selection for regression", 2016. share_of_anyone : the probability that a
-    parent is drawn from all instead.
+    La Cava et al., "Epsilon-lexicase selection for regression", 2016. share_of_anyone : the
+    probability that a parent is drawn from all instead.
     """
     finite = np.where(np.isfinite(cases), cases, 1e300)
     centre = np.median(finite, axis=0)
