@@ -2,7 +2,6 @@
 
 import gc
 import math
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -27,11 +26,10 @@ from trainlaw.evolve.search.variation import Individual, random_tree, simpler_tr
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
-# A generation's children are made and fitted in batches, one being made while others are fitted: the smaller
-# they are, the less is left when all are made. Results do not depend on it.
-LEAST_BATCHES, BATCH_SIZE = 4, 128
-# Seconds after which the thread that makes trees lets one that ends a fit take over, a tenth of Python's own.
-HANDOVER_SECONDS = 5e-4
+# A generation's children are made and fitted in batches of these relative sizes, one being made while others
+# are fitted. No fit runs while the first is made or the last is received, so these are small. Results do not
+# depend on the batches.
+BATCH_SIZES = (1, 2, 2, 2, 1)
 # Maximum number of batches in flight.
 MOST_WAITING = 2
 # Without groups, the share of the parents that is drawn from all survivors.
@@ -142,7 +140,7 @@ def is_spent(island: Island, problem: Problem) -> bool:
 def step(island: Island, problem: Problem) -> None:
     """Advance the island in place by one generation: parents, children, fits, survivors."""
     before = island.evaluations
-    with _interpreter_tuned():
+    with _collector_paused():
         picks = _parents(island, problem)
         _admit(island, problem, _children(island, problem, picks))
         island.generation += 1
@@ -152,19 +150,13 @@ def step(island: Island, problem: Problem) -> None:
 
 
 @contextmanager
-def _interpreter_tuned() -> Iterator[None]:
-    """Pause the garbage collector, and let threads take over from each other sooner.
-
-    Trees have no cycles, and looking for them takes 5 % of the time. Threads that fit need the interpreter's
-    lock only for a moment, when they begin and end.
-    """
-    running, interval = gc.isenabled(), sys.getswitchinterval()
+def _collector_paused() -> Iterator[None]:
+    """Pause Python's garbage collector: trees have no cycles, and looking for them takes 5 % of the time."""
+    running = gc.isenabled()
     gc.disable()
-    sys.setswitchinterval(min(interval, HANDOVER_SECONDS))
     try:
         yield
     finally:
-        sys.setswitchinterval(interval)
         if running:
             gc.enable()
 
@@ -186,8 +178,8 @@ def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[li
     """Yield the children of the selected parents, pair by pair, in batches."""
     parents, random = island.population, island.random
     pairs = list(zip(picks[::2], picks[1::2], strict=True))
-    batches = max(LEAST_BATCHES, len(pairs) // BATCH_SIZE)
-    edges = np.linspace(0, len(pairs), batches + 1).astype(int).tolist()
+    shares = np.cumsum([0, *BATCH_SIZES]) / sum(BATCH_SIZES)
+    edges = (len(pairs) * shares).astype(int).tolist()
     for begin, end in pairwise(edges):
         yield [_child(parents[first], parents[second], problem, random) for first, second in pairs[begin:end]]
 
