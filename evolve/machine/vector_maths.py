@@ -55,13 +55,14 @@ inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True
 @inline_maths
 def exponential(x: float) -> float:
     """Return e to the power `x`: 0 below -708.05, infinite above 709.78. Taylor series of degree 13."""
+    # At the lower bound the scale below is 0. Above the upper one the product is infinite. Two bounds of the
+    # same number would be merged into more instructions.
     bounded = x
-    # Beyond these bounds the scale below is 0, or the product infinite.
     if bounded < -708.4:
         bounded = -708.4
-    if bounded > 710.0:
-        bounded = 710.0
     shifted = bounded * LOG2_E + ROUNDER
+    if shifted > ROUNDER + 1024.0:
+        shifted = ROUNDER + 1024.0
     k = shifted - ROUNDER
     r = bounded - k * LN2_HIGH
     r = r - k * LN2_LOW
