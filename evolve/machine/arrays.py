@@ -5,6 +5,7 @@ the operators follow in the order of their table. Constants are numbered in pref
 has one per level of its label.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -19,10 +20,10 @@ SQUARES, HUBER, SOFT_L1 = 0, 1, 2
 # A block is long enough to pay for the dispatch of each node, and short enough that values, adjoints and
 # derivatives of a typical program stay in the second-level cache.
 BLOCK_ROWS = 512
-# Values alone need less scratch than a fit, so a block may have more rows.
-VALUE_BLOCK_ROWS = 1024
-# Rows of a block are evaluated in multiples of this, so that no vector loop ends in single rows.
-LANES = 8
+# Operators compute a multiple of this number of rows, four vectors: no loop ends in single rows.
+LANES = 32
+# Bytes of a line of the caches, and of the widest vector.
+LINE_BYTES = 64
 # Nodes and constants of the longest program that the scratch holds.
 NODE_LIMIT = 256
 CONSTANT_LIMIT = 64
@@ -72,6 +73,10 @@ class Columns(NamedTuple):
         """Number of rows."""
         return int(self.columns.shape[1])
 
+    def packed(self) -> Any:
+        """Return the columns for compiled code."""
+        return Packed(self, [("columns", self.columns), ("stride", self.stride)])
+
 
 class Rows(NamedTuple):
     """The data and the loss.
@@ -80,7 +85,7 @@ class Rows(NamedTuple):
     each chunk one block of rows. Where formulas are summed over rows (`summed`), a chunk has several blocks,
     and an observation is the sum over its entries, count times row.
 
-    columns : float64 (n_columns, n_rows), rows in the order used here, then ones up to a multiple of LANES.
+    columns : float64 (n_columns, n_rows), rows in the order used here, then `padded` with ones.
     levels : int64 (n_columns,), number of levels of a column of labels, 0 for a feature. block_start : int64
     (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale :
     float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
@@ -144,9 +149,10 @@ class Work(Protocol):
     factor : (block,), of the observations of a chunk; factor is the slope of the weighted residual in the
     value. Per node (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale,
     factor of its row; left, right, its arguments; live, whether it holds a constant; first, its first
-    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level : (constants,), the
-    leaf of each constant and its level there, -1 for an ordinary one. effect : (constants,), the factor of
-    each level. sizes : (2,), numbers of inner nodes and of constants. loss : (1,), of the rows alone, without
+    constant; stack. inner : (nodes,), the nodes to be computed, root first. holder, level :
+    (constants + 1,), the leaf of each constant and its level there, -1 for an ordinary one. effect :
+    (constants,), the factor of each level. sizes : (2,), numbers of inner nodes and of constants. loss :
+    (1,), of the rows alone, without
     pulls. normal, system, kept_normal : (constants, constants). gradient, step, trial, lower, upper, pull,
     centre, kept_gradient, fixed : (constants,). group_normal : (groups, constants * constants).
     group_gradient : (groups, constants). sums : (8,), of a kernel. kernels : (kernels,), their addresses.
@@ -191,7 +197,7 @@ class Work(Protocol):
     kernels: np.ndarray
 
 
-_BLOCK, _NODES, _CONSTANTS = (VALUE_BLOCK_ROWS,), (NODE_LIMIT,), (CONSTANT_LIMIT,)
+_NODES, _CONSTANTS = (NODE_LIMIT,), (CONSTANT_LIMIT,)
 _NODE_NUMBERS = ("row", "moving", "left", "right", "live", "first", "stack", "inner")
 _CONSTANT_NUMBERS = (
     "effect", "gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient",
@@ -200,7 +206,8 @@ _CONSTANT_NUMBERS = (
 _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
     ("scale", np.float64, _NODES),
-    *((name, np.int64, _CONSTANTS) for name in ("holder", "level", "fixed")),
+    *((name, np.int64, (CONSTANT_LIMIT + 1,)) for name in ("holder", "level")),
+    ("fixed", np.int64, _CONSTANTS),
     *((name, np.float64, _CONSTANTS) for name in _CONSTANT_NUMBERS),
     ("sizes", np.int64, (2,)),
     ("loss", np.float64, (1,)),
@@ -210,16 +217,36 @@ _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.float64, (BLOCK_ROWS,)) for name in ("value", "residual", "factor")),
     *((name, np.float64, (CONSTANT_LIMIT, BLOCK_ROWS)) for name in ("jacobian", "gathered")),
     ("adjoints", np.float64, (NODE_LIMIT, BLOCK_ROWS)),
-    ("arena", np.float64, (NODE_LIMIT + 1, VALUE_BLOCK_ROWS)),
+    ("arena", np.float64, (NODE_LIMIT + 1, BLOCK_ROWS)),
     ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT * CONSTANT_LIMIT)),
     ("group_gradient", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT)),
 )  # fmt: skip
-_WORK_TYPE = np.dtype((np.record, list(_WORK_FIELDS)))
+
+
+def _work_type() -> Any:
+    """Return the type of the record, each of whose arrays begins at a multiple of a line of the caches."""
+    names, kinds, shapes = zip(*_WORK_FIELDS, strict=True)
+    formats = [(kind, shape) for kind, shape in zip(kinds, shapes, strict=True)]
+    sizes = [-(-np.dtype(form).itemsize // LINE_BYTES) * LINE_BYTES for form in formats]
+    ends = np.cumsum(sizes).tolist()
+    layout = {"names": names, "formats": formats, "offsets": [0, *ends[:-1]], "itemsize": ends[-1]}
+    return np.dtype((np.record, np.dtype(layout)))
+
+
+_WORK_TYPE = _work_type()
+
+
+def at_line(shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
+    """Return zeros that begin at a line of the caches: a wide vector that crosses one takes twice as long."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    memory = np.zeros(size + LINE_BYTES, np.uint8)
+    begin = -memory.ctypes.data % LINE_BYTES
+    return memory[begin : begin + size].view(kind).reshape(shape)
 
 
 def make_work(addresses: Sequence[int]) -> NDArray[Any]:
     """Return scratch for the longest program, one record (1,), with the addresses of the kernels."""
-    scratch = np.zeros(1, _WORK_TYPE)
+    scratch = at_line((1,), _WORK_TYPE)
     scratch[0].arena[0] = 1.0
     scratch[0].kernels[: len(addresses)] = addresses
     return scratch
@@ -251,10 +278,10 @@ def make_rows(
     group_start = np.cumsum([0, *np.bincount(group).tolist()])
     share = weight[order] / weight.sum()
     if sums is None:
-        ordered, cut = _ordered(columns, order), _plain_chunks(order.size)
+        ordered, cut = padded(columns, order), _plain_chunks(order.size)
     else:
         needed, cut = _summed_chunks(sums.of(order), group_start)
-        ordered = _ordered(columns, needed)
+        ordered = padded(columns, needed)
     return Rows(
         ordered,
         np.zeros(columns.shape[0], np.int64) if levels is None else levels,
@@ -326,12 +353,14 @@ def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArr
     return np.concatenate(wanted), cut
 
 
-def _ordered(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the columns (n_columns, n_rows) in this order, then ones up to a multiple of LANES.
+def padded(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return rows of the columns (n_columns, n_rows) in this order, then ones.
 
-    With ones no operator raises a floating-point exception there.
+    So many that a block of any size may be read up to whole vectors; with ones no operator raises a
+    floating-point exception there.
     """
-    ordered = np.ones((columns.shape[0], -(-order.size // LANES) * LANES))
+    ordered = at_line((columns.shape[0], (order.size // LANES + 2) * LANES))
+    ordered[:, order.size :] = 1.0
     for own, column in zip(ordered, columns, strict=True):
         own[: order.size] = column[order]
     return ordered

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import VALUE_BLOCK_ROWS, Columns, Programs, Rows, Work, make_work
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, Columns, Programs, Rows, Work, make_work, padded
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
@@ -35,7 +35,7 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
-from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
@@ -43,7 +43,9 @@ LEAST_GAIN = 1e-9
 # What precedes the fit: nothing, one overall factor, or offset and slope.
 NOTHING, RESCALE, AFFINE = 0, 1, 2
 # Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
-VALUE_BLOCKS = 4
+VALUE_BLOCKS = 16
+# Numbers of a table that is evaluated in a padded copy.
+MOST_COPIED = 2**22
 
 
 def sum_for_factor(
@@ -214,15 +216,22 @@ def fit_some(
 
 @entry
 def values_of_some(
-    programs: Programs, first: int, stride: int, rows: Columns, values: np.ndarray, scratch: np.ndarray
+    programs: Programs,
+    first: int,
+    stride: int,
+    rows: Columns,
+    ending: Columns,
+    edge: int,
+    values: np.ndarray,
+    scratch: np.ndarray,
 ) -> None:
     """Fill `values` (n_programs, n_rows) of every `stride`-th program from `first` on.
 
-    Grouped constants have no values here. scratch : of `make_work`.
+    ending : the rows from `edge` on, padded. Grouped constants have no values here. scratch : of `make_work`.
     """
     work = scratch[0]
-    span = VALUE_BLOCKS * VALUE_BLOCK_ROWS
-    for start in range(0, rows.stride, span):
+    span = VALUE_BLOCKS * BLOCK_ROWS
+    for start in range(0, values.shape[1], span):
         for index in range(first, programs.amount, stride):
             begin, size = (
                 programs.constant_offsets[index],
@@ -234,10 +243,11 @@ def values_of_some(
             for constant in range(programs.constant_offsets[index + 1] - begin):
                 work.scale[work.holder[constant]] = programs.theta[begin + constant]
             scale = work.scale[0]
-            for shift in range(start, min(start + span, rows.stride), VALUE_BLOCK_ROWS):
-                n = min(VALUE_BLOCK_ROWS, rows.stride - shift)
-                forward(program, rows, shift, FIRST, n, work)
-                found, out = values_from(rows, FIRST, shift, FIRST, work), flat_from(values, index, shift)
+            for shift in range(start, min(start + span, values.shape[1]), BLOCK_ROWS):
+                n = min(BLOCK_ROWS, values.shape[1] - shift)
+                table, place = (rows, shift) if shift < edge else (ending, shift - edge)
+                forward(program, table, place, FIRST, n, work)
+                found, out = values_from(table, FIRST, place, FIRST, work), flat_from(values, index, shift)
                 for i in range(n):
                     out[i] = scale * found[i]
 
@@ -329,11 +339,17 @@ class Machine:
         arithmetic.
         """
         values = np.empty((programs.amount, columns.shape[1])) if out is None else out
-        rows = Columns(np.ascontiguousarray(columns))
-        table: Any = Packed(rows, [("columns", rows.columns), ("stride", rows.stride)])
+        count = columns.shape[1]
+        # Copying a column costs as much as evaluating a node, so that for few nodes only the end is copied.
+        is_cheap = columns.shape[0] <= programs.tokens.size and columns.size <= MOST_COPIED
+        edge = 0 if is_cheap else count // BLOCK_ROWS * BLOCK_ROWS
+        rows = Columns(np.ascontiguousarray(columns)).packed()
+        ending = Columns(padded(columns, np.arange(edge, count))).packed()
         packed = programs.packed()
         self._spread(
-            lambda first, stride: values_of_some(packed, first, stride, table, values, self._scratch()),
+            lambda first, stride: values_of_some(
+                packed, first, stride, rows, ending, edge, values, self._scratch()
+            ),
             programs.amount,
         )()
         return values

@@ -94,40 +94,41 @@ def link(program: np.ndarray, nodes: int, levels: np.ndarray, work: Work) -> Non
     program : int64, tokens of the program's nodes and perhaps of others. levels : int64 (n_columns,), as in
     `Rows`.
     """
-    depth = 0
+    # Without branches, every second of which would be predicted wrongly: leaves get any arguments.
+    depth = 1
     for node in range(nodes - 1, -1, -1):
         code = program[node] & 255
         work.scale[node] = 1.0
-        work.moving[node] = code == VARIABLE or code == WEIGHTED
-        work.live[node] = code == CONSTANT or code == WEIGHTED or code == GROUPED
-        if code > GROUPED:
-            depth -= 1
-            work.left[node] = work.right[node] = work.stack[depth]
-            if is_binary(code):
-                depth -= 1
-                work.right[node] = work.stack[depth]
-            work.live[node] = work.live[work.left[node]] or work.live[work.right[node]]
+        work.moving[node] = (code == VARIABLE) | (code == WEIGHTED)
+        is_operation = int(code > GROUPED)
+        a = work.stack[depth - 1]
+        depth -= is_operation + int(is_binary(code))
+        b = work.stack[depth]
+        work.left[node] = a
+        work.right[node] = b
+        inside = (work.live[a] | work.live[b]) & is_operation
+        work.live[node] = inside | (code == CONSTANT) | (code == WEIGHTED) | (code == GROUPED)
         work.stack[depth] = node
         depth += 1
     inner = 0
     constants = 0
     for node in range(nodes):
         code = program[node] & 255
-        work.row[node] = 0 if code == CONSTANT else program[node] >> 8
+        is_computed = int(code >= GROUPED)
+        column = (program[node] >> 8) * (code != CONSTANT)
+        work.row[node] = is_computed * (1 + inner) + (1 - is_computed) * column
         work.first[node] = constants
-        if code >= GROUPED:
-            work.row[node] = 1 + inner
-            work.inner[inner] = node
-            inner += 1
+        # The next node overwrites what does not count.
+        work.inner[inner] = node
+        inner += is_computed
+        work.holder[constants] = node
+        work.level[constants] = -1
+        constants += int(code == CONSTANT) | int(code == WEIGHTED)
         if code == GROUPED:
             for level in range(levels[program[node] >> 8]):
                 work.holder[constants] = node
                 work.level[constants] = level
                 constants += 1
-        elif work.live[node] and code < GROUPED:
-            work.holder[constants] = node
-            work.level[constants] = -1
-            constants += 1
     work.sizes[0] = inner
     work.sizes[1] = constants
 
@@ -141,22 +142,17 @@ def share_rows(program: np.ndarray, work: Work) -> None:
     free, taken, waiting = work.stack, 0, 0
     for k in range(work.sizes[0] - 1, -1, -1):
         node = work.inner[k]
-        if waiting:
-            waiting -= 1
-            work.row[node] = free[waiting]
-        else:
-            taken += 1
-            work.row[node] = taken
-        code = program[node] & 255
-        if code == GROUPED:
+        is_reused = int(waiting > 0)
+        waiting -= is_reused
+        taken += 1 - is_reused
+        work.row[node] = is_reused * free[waiting] + (1 - is_reused) * taken
+        if program[node] & 255 == GROUPED:
             continue
         a, b = work.left[node], work.right[node]
-        if program[a] & 255 >= GROUPED:
-            free[waiting] = work.row[a]
-            waiting += 1
-        if b != a and program[b] & 255 >= GROUPED:
-            free[waiting] = work.row[b]
-            waiting += 1
+        free[waiting] = work.row[a]
+        waiting += int(program[a] & 255 >= GROUPED)
+        free[waiting] = work.row[b]
+        waiting += int(program[b] & 255 >= GROUPED) & int(b != a)
 
 
 @compiled
@@ -175,11 +171,10 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 @compiled
 def values_from(rows: Columns | Rows, node: int, shift: int, first: int, work: Work) -> np.ndarray:
     """Return the values of a node, without its factor, from row `first` of the block at `shift` on."""
-    values: np.ndarray
-    if work.moving[node]:
-        values = flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
-    else:
-        values = flat_from(work.arena, work.row[node], first)
+    # Both places are computed, so that none is guessed.
+    column = flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
+    computed = flat_from(work.arena, work.row[node], first)
+    values: np.ndarray = column if work.moving[node] else computed
     return values
 
 
@@ -281,7 +276,7 @@ def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> No
         size = rows.block_start[block + 1] - shift
         if rows.chunk_block[chunk + 1] - rows.chunk_block[chunk] > 1:
             forward(program, rows, shift, FIRST, size, work)
-        for i in range(size):
+        for i in range((size + LANES - 1) // LANES * LANES):
             adjoint[i] = 1.0
         backward(program, rows, shift, size, work)
         for constant in range(work.sizes[1]):

@@ -182,5 +182,24 @@ def _numbers_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
     return array.reshape(-1)[row * array.shape[-1] + first :]
 
 
+def _hint(typing_context: Any) -> Any:
+    """Tell LLVM what it cannot know of the kernel that calls this."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # LLVM keeps to 256 bits by itself, since early processors lowered their clock for 512. llvmlite has
+        # no attributes with values, but writes them as they are.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        for argument in builder.function.args:
+            if argument.type == ir.DoubleType().as_pointer():
+                argument.add_attribute("noalias")
+        return ir.Constant(ir.IntType(64), 0)
+
+    return types.int64(), generate
+
+
+#: Tells LLVM that no array that the calling kernel writes overlaps another, and to use its widest vectors.
+vector_hints: Any = _with_python(_hint, lambda: 0)
+
+
 #: The numbers of an array (n, k) or (k,) in C order, from a row and a place in it on; for a pointer, row 0.
 flat_from: Any = _with_python(_pointer_into, _numbers_from)

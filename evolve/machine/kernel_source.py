@@ -13,7 +13,7 @@ from trainlaw.formulas.files import write_text_atomically
 from trainlaw.formulas.operators import Operator
 
 KERNELS_PATH = Path(__file__).with_name("kernels.py")
-# Operators whose `math` function has no vector instruction; `vector_maths` computes the same values.
+# Operators whose `math` function has no fast vector instruction; `vector_maths` computes the same values.
 VECTOR_FORMS = {
     "cbrt": "cube_root(a)",
     "cos": "cosine(a)",
@@ -23,15 +23,20 @@ VECTOR_FORMS = {
     "min": "smaller(a, b)",
     "pow": "power(a, b)",
     "sin": "sine(a)",
+    "sqrt": "square_root(a)",
     "tanh": "hyperbolic_tangent(a)",
 }
+# With a whole number of vectors LLVM writes no loop over single rows.
+_START = ("    vector_hints()", "    n = (n + LANES - 1) & -LANES")
 _HEADER = '''"""Operators of the compiled machine, written by `trainlaw.evolve.machine.kernel_source`."""
 
 import math
 
 import numpy as np
 from numba import njit
+from trainlaw.evolve.machine.arrays import LANES
 from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.kernel_calls import vector_hints
 from trainlaw.evolve.machine.vector_maths import (
     {imports},
 )
@@ -72,7 +77,8 @@ def _values_text(codes: dict[str, int]) -> str:
         "    address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray,",
         "    p: float, q: float, n: int",
         ") -> float:",
-        '    """Compute `n` values of an operator from p times `x` and q times `y`."""',
+        '    """Compute `n` values, up to whole vectors, of an operator from p times `x` and q times `y`."""',
+        *_START,
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
@@ -92,7 +98,8 @@ def _partials_text(codes: dict[str, int]) -> str:
         "    p: float, q: float, n: int,",
         "    adjoint: np.ndarray, first: np.ndarray, second: np.ndarray, first_live: int, second_live: int",
         ") -> float:",
-        '    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""',
+        '    """Propagate `n` adjoints, up to whole vectors, to the arguments that are live."""',
+        *_START,
     ]
     for position, (name, row) in enumerate(OPERATORS.items()):
         partials = [_python(parse_text(text), row) for text in row.partials]

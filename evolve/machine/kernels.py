@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 from numba import njit
+from trainlaw.evolve.machine.arrays import LANES
 from trainlaw.evolve.machine.compiler_cache import CACHED
+from trainlaw.evolve.machine.kernel_calls import vector_hints
 from trainlaw.evolve.machine.vector_maths import (
     cosine,
     cube_root,
@@ -15,6 +17,7 @@ from trainlaw.evolve.machine.vector_maths import (
     power,
     sine,
     smaller,
+    square_root,
 )
 
 OPERATOR_CODES = {
@@ -50,7 +53,9 @@ def is_binary(code: int) -> bool:
 def apply_operator(
     address: int, code: int, x: np.ndarray, y: np.ndarray, out: np.ndarray, p: float, q: float, n: int
 ) -> float:
-    """Compute `n` values of an operator from p times `x` and q times `y`."""
+    """Compute `n` values, up to whole vectors, of an operator from p times `x` and q times `y`."""
+    vector_hints()
+    n = (n + LANES - 1) & -LANES
     if code == 4:  # add
         for i in range(n):
             a = p * x[i]
@@ -86,7 +91,7 @@ def apply_operator(
     elif code == 11:  # sqrt
         for i in range(n):
             a = p * x[i]
-            out[i] = math.sqrt(a)
+            out[i] = square_root(a)
     elif code == 12:  # cbrt
         for i in range(n):
             a = p * x[i]
@@ -156,7 +161,9 @@ def apply_partials(
     first_live: int,
     second_live: int,
 ) -> float:
-    """Propagate `n` adjoints of an operator to its arguments `first` and `second` where live."""
+    """Propagate `n` adjoints, up to whole vectors, to the arguments that are live."""
+    vector_hints()
+    n = (n + LANES - 1) & -LANES
     if code == 4:  # add
         if first_live:
             for i in range(n):

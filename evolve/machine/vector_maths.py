@@ -20,11 +20,11 @@ LOG2_E = 1.4426950408889634
 # ln 2 in two parts, the first with trailing zeros (fdlibm e_log.c).
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
-# pi/2 in three parts of 33 bits (fdlibm e_rem_pio2.c).
-TWO_OVER_PI = 0.6366197723675814
-HALF_PI_1 = 1.57079632673412561417e00
-HALF_PI_2 = 6.07710050630396597660e-11
-HALF_PI_3 = 2.02226624879595063154e-21
+# pi in three parts of 33 bits (twice those of pi/2 in fdlibm e_rem_pio2.c).
+ONE_OVER_PI = 0.3183098861837907
+PI_1 = 2.0 * 1.57079632673412561417e00
+PI_2 = 2.0 * 6.07710050630396597660e-11
+PI_3 = 2.0 * 2.02226624879595063154e-21
 
 
 def _bits_of(typing_context: Any, value: Any) -> Any:
@@ -54,13 +54,15 @@ inline_maths = njit(error_model="numpy", fastmath={"contract"}, forceinline=True
 
 @inline_maths
 def exponential(x: float) -> float:
-    """Return e to the power `x`: 0 below -708.39, infinite above 709.78. Taylor series of degree 13."""
+    """Return e to the power `x`: 0 below -708.05, infinite above 709.78. Taylor series of degree 13."""
+    # At the lower bound the scale below is 0. Above the upper one the product is infinite. Two bounds of the
+    # same number would be merged into more instructions.
     bounded = x
-    if bounded < -708.39:
-        bounded = -708.39
-    if bounded > 709.78:
-        bounded = 709.78
+    if bounded < -708.4:
+        bounded = -708.4
     shifted = bounded * LOG2_E + ROUNDER
+    if shifted > ROUNDER + 1024.0:
+        shifted = ROUNDER + 1024.0
     k = shifted - ROUNDER
     r = bounded - k * LN2_HIGH
     r = r - k * LN2_LOW
@@ -80,12 +82,7 @@ def exponential(x: float) -> float:
     p = p * r + 1.0
     # One factor of 2 is applied separately, since 2**1024 does not fit into the exponent field.
     scale: float = float_of((bits_of(shifted) - ROUNDER_BITS + 1022) << 52)
-    value = p * scale * 2.0
-    if x < -708.39:
-        value = 0.0
-    if x > 709.78:
-        value = math.inf
-    return value
+    return p * scale * 2.0
 
 
 @inline_maths
@@ -108,69 +105,102 @@ def logarithm(x: float) -> float:
     odd = z * (6.666666666666735130e-01 + w * 2.857142874366239149e-01 + w * odd)
     half = 0.5 * f * f
     value = k * LN2_HIGH - ((half - (s * (half + even + odd) + k * LN2_LOW)) - f)
-    if x == 0.0:
-        value = -math.inf
-    if x < 0.0:
-        value = math.nan
-    if x == math.inf:
-        value = math.inf
-    if x != x:
-        value = math.nan
+    invalid = -math.inf if x == 0.0 else math.nan
+    value = value if x > 0.0 else invalid
+    return math.inf if x == math.inf else value
+
+
+@inline_maths
+def _sine_of(r: float, flip: int) -> float:
+    """Return the sine of `r` between -pi/2 and pi/2, negative for an odd `flip`.
+
+    A polynomial of degree 17 through the values at the Chebyshev nodes; relative error below 4e-17.
+    """
+    z = r * r
+    p = -7.643967132130914e-13 + z * 2.7314053169647314e-15
+    p = 1.6058977213318265e-10 + z * p
+    p = -2.505210761546661e-08 + z * p
+    p = 2.755731921915122e-06 + z * p
+    p = -1.9841269841254928e-04 + z * p
+    p = 8.333333333333316e-03 + z * p
+    p = -1.6666666666666666e-01 + z * p
+    value: float = float_of(bits_of(r + r * z * p) ^ (flip << 63))
     return value
 
 
 @inline_maths
-def _circular(x: float, quarter_turns: float) -> float:
-    """Return the sine of `x` plus a whole number of quarter turns; not an int, or numba compiles it twice."""
-    shifted = x * TWO_OVER_PI + ROUNDER
-    k = shifted - ROUNDER
-    r = x - k * HALF_PI_1
-    r = r - k * HALF_PI_2
-    r = r - k * HALF_PI_3
-    z = r * r
-    # fdlibm k_sin.c and k_cos.c, S1..S6 and C1..C6.
-    sine_part = -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10
-    sine_part = 2.75573137070700676789e-06 + z * sine_part
-    sine_part = -1.98412698298579493134e-04 + z * sine_part
-    sine_part = 8.33333333332248946124e-03 + z * sine_part
-    sine_part = -1.66666666666666324348e-01 + z * sine_part
-    sine_value = r + r * z * sine_part
-    cosine_part = 2.08757232129817482790e-09 + z * -1.13596475577881948265e-11
-    cosine_part = -2.75573143513906633035e-07 + z * cosine_part
-    cosine_part = 2.48015872894767294178e-05 + z * cosine_part
-    cosine_part = -1.38888888888741095749e-03 + z * cosine_part
-    cosine_part = 4.16666666666666019037e-02 + z * cosine_part
-    cosine_value = 1.0 - (0.5 * z - z * z * cosine_part)
-    quadrant = bits_of(shifted) + int(quarter_turns)
-    value = cosine_value if (quadrant & 1) == 1 else sine_value
-    value = -value if (quadrant & 2) == 2 else value
-    # The reduction is exact only up to here; larger angles have no use in a formula, so they are invalid.
-    return value if math.fabs(x) < 1.0e6 else math.nan
+def _less_turns(x: float, k: float) -> float:
+    """Return `x` minus `k` times pi; exact up to 1e6: larger angles have no use in a formula, so are nan."""
+    r = x - k * PI_1
+    r = r - k * PI_2
+    r = r - k * PI_3
+    return r if math.fabs(x) < 1.0e6 else math.nan
 
 
 @inline_maths
 def sine(x: float) -> float:
     """Return the sine of `x` radians; nan from 1e6 radians."""
-    return _circular(x, 0.0)
+    shifted = x * ONE_OVER_PI + ROUNDER
+    return _sine_of(_less_turns(x, shifted - ROUNDER), bits_of(shifted))
 
 
 @inline_maths
 def cosine(x: float) -> float:
     """Return the cosine of `x` radians; nan from 1e6 radians."""
-    return _circular(x, 1.0)
+    shifted = (x * ONE_OVER_PI - 0.5) + ROUNDER
+    return _sine_of(_less_turns(x, (shifted - ROUNDER) + 0.5), bits_of(shifted) + 1)
 
 
 @inline_maths
 def hyperbolic_tangent(x: float) -> float:
-    """Return the hyperbolic tangent. Source: Cephes tanh.c below 0.625, the exponential above."""
-    size = math.fabs(x)
-    z = x * x
-    top = (-9.64399179425052238628e-01 * z - 9.92877231001918586564e01) * z - 1.61468768441708447952e03
-    bottom = ((z + 1.12811678491632931402e02) * z + 2.23548839060100448583e03) * z + 4.84406305325125486048e03
-    small = x + x * z * (top / bottom)
-    large = 1.0 - 2.0 / (exponential(2.0 * size) + 1.0)
-    large = -large if x < 0.0 else large
-    return small if size < 0.625 else large
+    """Return the hyperbolic tangent: e^t - 1 over e^t + 1, where t = 2 |x|.
+
+    The polynomial, through the values at the Chebyshev nodes, is e^r - 1 with a relative error below 5e-17,
+    so that nothing cancels for small arguments.
+    """
+    t = 2.0 * math.fabs(x)
+    # The result is 1 from here on.
+    if t > 40.0:
+        t = 40.0
+    shifted = t * LOG2_E + ROUNDER
+    k = shifted - ROUNDER
+    r = t - k * LN2_HIGH
+    r = r - k * LN2_LOW
+    p = 2.7620201591031547e-07 + r * 2.5100472505694996e-08
+    p = 2.7557268276905696e-06 + r * p
+    p = 2.4801521057868204e-05 + r * p
+    p = 1.9841269863171557e-04 + r * p
+    p = 1.3888888917367081e-03 + r * p
+    p = 8.333333333330039e-03 + r * p
+    p = 4.1666666666623824e-02 + r * p
+    p = 1.6666666666666669e-01 + r * p
+    p = 5.000000000000001e-01 + r * p
+    p = r + r * r * p
+    scale: float = float_of((bits_of(shifted) - ROUNDER_BITS + 1023) << 52)
+    above = scale * p + (scale - 1.0)
+    return math.copysign(above / (above + 2.0), x)
+
+
+@inline_maths
+def square_root(x: float) -> float:
+    """Return the square root, nan below 0; in half of the time that a processor's own takes for a vector.
+
+    From the reciprocal root by its exponent and two steps of third order (Householder, 1970). A last step by
+    the remainder rounds as the processor does: without fused products, one unit off at most.
+    """
+    # The remainder of a smaller number would not be exact.
+    tiny = x < 1e-290
+    scaled = x * 324518553658426726783156020576256.0 if tiny else x
+    y: float = float_of(0x5FE6EB50C7B537A9 - (bits_of(scaled) >> 1))
+    h = 1.0 - (scaled * y) * y
+    y = y + y * (h * (0.5 + 0.375 * h))
+    h = 1.0 - (scaled * y) * y
+    y = y + y * (h * (0.5 + 0.375 * h))
+    root = scaled * y
+    root = root + (scaled - root * root) * (0.5 * y)
+    root = root * 5.551115123125783e-17 if tiny else root
+    root = root if x >= 0.0 else math.nan
+    return x if x == math.inf else root
 
 
 @inline_maths

@@ -26,8 +26,10 @@ from trainlaw.evolve.search.variation import Individual, random_tree, simpler_tr
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
-# A generation's children are made and fitted in this many batches, one being made while others are fitted.
-BATCHES = 4
+# A generation's children are made and fitted in batches of these relative sizes, one being made while others
+# are fitted. No fit runs while the first is made or the last is received, so these are small. Results do not
+# depend on the batches.
+BATCH_SIZES = (1, 2, 2, 2, 1)
 # Maximum number of batches in flight.
 MOST_WAITING = 2
 # Without groups, the share of the parents that is drawn from all survivors.
@@ -161,19 +163,17 @@ def _parents(island: Island, problem: Problem) -> list[int]:
     """
     count = 2 * problem.settings.population
     cases = np.array([individual.cases for individual in island.population])
-    picks = epsilon_lexicase(cases, count, island.generator)
-    if not problem.grouped:
-        anyone = island.generator.integers(0, len(island.population), count)
-        picks = np.where(island.generator.random(count) < SHARE_OF_ANYONE, anyone, picks)
-    chosen: list[int] = picks.tolist()
-    return chosen
+    share = 0.0 if problem.grouped else SHARE_OF_ANYONE
+    picks: list[int] = epsilon_lexicase(cases, count, island.generator, share).tolist()
+    return picks
 
 
 def _children(island: Island, problem: Problem, picks: list[int]) -> Iterator[list[Individual]]:
     """Yield the children of the selected parents, pair by pair, in batches."""
     parents, random = island.population, island.random
     pairs = list(zip(picks[::2], picks[1::2], strict=True))
-    edges = np.linspace(0, len(pairs), BATCHES + 1).astype(int).tolist()
+    shares = np.cumsum([0, *BATCH_SIZES]) / sum(BATCH_SIZES)
+    edges = (len(pairs) * shares).astype(int).tolist()
     for begin, end in pairwise(edges):
         yield [_child(parents[first], parents[second], problem, random) for first, second in pairs[begin:end]]
 
@@ -226,6 +226,9 @@ def is_allowed(tree: Individual, problem: Problem) -> bool:
 
 def _fits(tree: Individual, problem: Problem) -> bool:
     """Return whether the tree has few enough constants, and each grouped one at most once."""
+    # At most every second node is a leaf, and one more.
+    if len(tree) // 2 + 1 <= problem.settings.max_constants and not problem.grammar.levels:
+        return True
     held = held_constants(tree)
     if len(held) > problem.settings.max_constants:
         return False

@@ -11,65 +11,84 @@ from numpy.typing import NDArray
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.search.variation import Individual
 
-
-# Compiled functions take no keywords.
-@njit(cache=CACHED, nogil=True)
-def _filter(  # noqa: PLR0917
-    cases: np.ndarray, case: int, tolerance: float, alive: np.ndarray, count: int, kept: np.ndarray
-) -> int:
-    """Write those of `alive[:count]` that are near the best of a case to `kept` and return their number."""
-    best = np.inf
-    for i in range(count):
-        best = min(best, cases[alive[i], case])
-    number = 0
-    for i in range(count):
-        if cases[alive[i], case] <= best + tolerance:
-            kept[number] = alive[i]
-            number += 1
-    return number
+# Sets of individuals near the best of a case that are kept for further draws, per case.
+MOST_KEPT = 64
 
 
 @njit(cache=CACHED, nogil=True)
-def _lexicase(cases: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    """Return the survivor of each draw (n_draws,): one case after another, in its order, filters."""
-    individuals, amount = cases.shape
-    # Draws that begin with the same two cases share the survivors of both, which are kept here; 0 for none.
-    pairs = np.empty((amount, amount, individuals), np.int64)
-    sizes = np.zeros((amount, amount), np.int64)
-    everyone, first, alive = np.empty((3, individuals), np.int64)
-    for i in range(individuals):
-        everyone[i] = i
+def _lexicase(
+    cases: np.ndarray, ranked: np.ndarray, tolerance: np.ndarray, orders: np.ndarray, picks: np.ndarray
+) -> np.ndarray:
+    """Return the survivor of each draw (n_draws,): one case after another, in its order, filters.
+
+    cases : (n_cases, n_individuals). ranked : the individuals by each case, best first.
+    """
+    amount, individuals = cases.shape
+    # Who is near the best of a case depends on that best alone, and few individuals are ever the best.
+    near = np.zeros((amount, MOST_KEPT, individuals), np.uint8)
+    place_of = np.full((amount, individuals), -1)
+    owner = np.zeros((amount, MOST_KEPT), np.int64)
+    taken = np.zeros(amount, np.int64)
+    alive = np.empty(individuals, np.uint8)
     chosen = np.zeros(orders.shape[0], np.int64)
     for draw in range(orders.shape[0]):
-        order = orders[draw]
-        a, b = order[0], order[min(1, amount - 1)]
-        if sizes[a, b] == 0:
-            count = _filter(cases, a, tolerance[a], everyone, individuals, first)
-            sizes[a, b] = _filter(cases, b, tolerance[b], first, count, pairs[a, b])
-        count = sizes[a, b]
-        for i in range(count):
-            alive[i] = pairs[a, b, i]
-        for place in range(2, amount):
+        count = individuals
+        alive[:] = 1
+        for case in orders[draw]:
             if count <= 1:
                 break
-            count = _filter(cases, order[place], tolerance[order[place]], alive, count, alive)
-        chosen[draw] = alive[min(int(picks[draw] * count), count - 1)]
+            rank = 0
+            while not alive[ranked[case, rank]]:
+                rank += 1
+            best = ranked[case, rank]
+            place = place_of[case, best]
+            if place < 0:
+                place = min(taken[case], MOST_KEPT - 1)
+                # The last place is used again and again.
+                if taken[case] == MOST_KEPT:
+                    place_of[case, owner[case, place]] = -1
+                taken[case] = place + 1
+                owner[case, place] = best
+                place_of[case, best] = place
+                limit = cases[case, best] + tolerance[case]
+                for i in range(individuals):
+                    near[case, place, i] = cases[case, i] <= limit
+            count = 0
+            for i in range(individuals):
+                alive[i] &= near[case, place, i]
+                count += int(alive[i])
+        left = min(int(picks[draw] * count), count - 1)
+        i = -1
+        while left >= 0:
+            i += 1
+            left -= int(alive[i])
+        chosen[draw] = i
     return chosen
 
 
 def epsilon_lexicase(
-    cases: NDArray[np.float64], count: int, generator: np.random.Generator
+    cases: NDArray[np.float64], count: int, generator: np.random.Generator, share_of_anyone: float = 0.0
 ) -> NDArray[np.int64]:
     """Return the indices (count,) of parents for `cases` (n_individuals, n_cases), losses.
 
     The tolerance of a case is its median absolute deviation over the population, the "automatic" form of
-    La Cava et al., "Epsilon-lexicase selection for regression", 2016.
+    La Cava et al., "Epsilon-lexicase selection for regression", 2016. share_of_anyone : the
+    probability that a parent is drawn from all instead.
     """
     finite = np.where(np.isfinite(cases), cases, 1e300)
     centre = np.median(finite, axis=0)
     tolerance = np.median(np.abs(finite - centre), axis=0)
     orders = generator.permuted(np.tile(np.arange(cases.shape[1]), (count, 1)), axis=1)
-    return _lexicase(finite, tolerance, orders, generator.random(count))
+    places = generator.random(count)
+    chosen = np.zeros(count, np.int64)
+    selected = np.ones(count, np.bool_)
+    if share_of_anyone:
+        chosen = generator.integers(0, cases.shape[0], count)
+        selected = generator.random(count) >= share_of_anyone
+    by_case = np.ascontiguousarray(finite.T)
+    ranked = np.argsort(by_case, axis=1)
+    chosen[selected] = _lexicase(by_case, ranked, tolerance, orders[selected], places[selected])
+    return chosen
 
 
 @njit(cache=CACHED, nogil=True)

@@ -44,13 +44,14 @@ def held_constants(tree: Sequence[Node]) -> list[Node]:
 def encode(trees: Sequence[Individual], affine: bool) -> Programs:
     """Return the programs of many trees; with `affine` each begins with its offset and slope."""
     tokens, sizes = _tokens(trees)
-    held = [node for tree in trees for node in held_constants(tree)]
+    codes = tokens & 255
+    widths = ((codes <= GROUPED) & (codes != VARIABLE)).astype(np.int64)
+    held = [node for tree in trees for node in tree if node.constant is not None]
     values = [node.constant for node in held]
-    widths = np.array([node.constant is not None for tree in trees for node in tree], dtype=np.int64)
     rules = np.fromiter(chain.from_iterable([node.rule for node in held]), np.float64)
     rules = rules.reshape(-1, len(Rule()))
     # Grouped constants are rare: the common case avoids a loop over all constants.
-    if np.any(tokens & 255 == GROUPED):
+    if np.any(codes == GROUPED):
         counts_held = [len(value) if isinstance(value, tuple) else 1 for value in values]
         widths[widths > 0] = counts_held
         rules = np.repeat(rules, counts_held, axis=0)

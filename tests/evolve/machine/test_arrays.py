@@ -8,8 +8,8 @@ from trainlaw.evolve.machine.arrays import (
     CONSTANT_LIMIT,
     GROUP_LIMIT,
     LANES,
+    LINE_BYTES,
     NODE_LIMIT,
-    VALUE_BLOCK_ROWS,
     make_rows,
 )
 from trainlaw.evolve.settings import SearchSettings
@@ -47,7 +47,9 @@ def test_blocks_hold_every_row_once_and_ones_beyond(count):
     rows = rows_of(columns, np.ones(count), np.zeros(count, np.int64))
     assert rows.block_start.tolist() == [*range(0, count, BLOCK_ROWS), count]
     assert rows.stride % LANES == 0
-    assert count <= rows.stride < count + LANES
+    # A block that begins at the last row can still be read up to a whole vector.
+    assert count + LANES - 1 < rows.stride <= count + 2 * LANES
+    assert rows.columns.ctypes.data % LINE_BYTES == 0
     np.testing.assert_array_equal(rows.columns[:, :count], columns)
     assert np.all(rows.columns[:, count:] == 1.0)
 
@@ -96,7 +98,7 @@ def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):
     with pytest.raises(InputError):
         SearchSettings(max_nodes=201)
     work = arrays.make_work([5, 6])[0]
-    assert work.arena.shape == (1 + NODE_LIMIT, VALUE_BLOCK_ROWS)
+    assert work.arena.shape == (1 + NODE_LIMIT, BLOCK_ROWS)
     assert np.all(work.arena[0] == 1.0)
     assert work.group_normal.shape == (GROUP_LIMIT, CONSTANT_LIMIT**2)
     assert work.kernels[:2].tolist() == [5, 6]

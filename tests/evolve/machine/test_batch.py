@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.machine.arrays import CONSTANT, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, CONSTANT, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.batch import (
     AFFINE,
     LEAST_GAIN,
     RESCALE,
-    VALUE_BLOCK_ROWS,
     VALUE_BLOCKS,
     Machine,
 )
@@ -32,9 +31,7 @@ def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
         np.testing.assert_allclose(values[valid], expected[valid], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "rows", [1, VALUE_BLOCK_ROWS, VALUE_BLOCK_ROWS + 1, VALUE_BLOCKS * VALUE_BLOCK_ROWS + 3]
-)
+@pytest.mark.parametrize("rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1, VALUE_BLOCKS * BLOCK_ROWS + 3])
 def test_values_do_not_depend_on_how_rows_are_cut(rows, programs_of):
     columns = np.random.default_rng(1).uniform(1.0, 2.0, (2, rows))
     program = [CODES["mul"], CODES["add"], VARIABLE, WEIGHTED + 256, VARIABLE + 256]

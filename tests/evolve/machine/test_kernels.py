@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.machine import kernels
-from trainlaw.evolve.machine.arrays import VARIABLE, WEIGHTED
+from trainlaw.evolve.machine import batch, kernels
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, LANES, VARIABLE, WEIGHTED
 from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.machine.kernel_source import operator_codes
 from trainlaw.formulas import OPERATORS, derivative, evaluate, parse_text
@@ -42,11 +42,11 @@ def test_each_partial_derivative_fits_a_constant_at_every_argument(name, program
 def test_adjoints_are_the_exact_derivatives(name, interpreted):
     generator = np.random.default_rng(5)
     arity = OPERATORS[name].arity
-    a, b = generator.uniform(0.5, 2.0, (2, 40))
-    value, adjoints = np.zeros(40), np.ones((3, 40))
+    a, b = generator.uniform(0.5, 2.0, (2, 2 * LANES))
+    value, adjoints = np.zeros(a.size), np.ones((3, a.size))
     code = operator_codes()[name]
-    kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, 40)
-    kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, 40, *adjoints, 1, int(arity == 2))
+    kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, a.size)
+    kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, a.size, *adjoints, 1, int(arity == 2))
     for letter, found in zip("ab"[:arity], adjoints[1:], strict=False):
         slope = derivative(parse_text(call_text(name)), letter)
         expected, _ = evaluate(slope, {"a": a, "b": b})
@@ -55,21 +55,35 @@ def test_adjoints_are_the_exact_derivatives(name, interpreted):
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if OPERATORS[name].arity == 2])
 def test_the_side_without_constants_gets_no_adjoint(name, interpreted):
-    a, b, value = np.array([[1.5], [0.5], [0.0]])
-    adjoints = np.array([[1.0], [7.0], [7.0]])
+    a, b, value = np.repeat([[1.5], [0.5], [0.0]], LANES, axis=1)
+    adjoints = np.repeat([[1.0], [7.0], [7.0]], LANES, axis=1)
     code = operator_codes()[name]
     kernels.apply_operator(0, code, a, b, value, 1.0, 1.0, 1)
     kernels.apply_partials(0, code, a, b, value, 1.0, 1.0, 1, *adjoints, 1, 0)
-    assert adjoints[2, 0] == 7.0 != adjoints[1, 0]
+    assert np.all(adjoints[2] == 7.0)
+    assert np.all(adjoints[1] != 7.0)
 
 
 def test_factors_of_leaves_are_applied_where_they_are_read(interpreted):
-    a, b, value = np.array([[2.0, 3.0], [5.0, 7.0], [0.0, 0.0]])
+    a, b, value = np.repeat([[2.0], [5.0], [0.0]], LANES, axis=1)
     kernels.apply_operator(0, operator_codes()["add"], a, b, value, 10.0, 100.0, 2)
-    assert value.tolist() == [520.0, 730.0]
+    assert np.all(value == 520.0)
 
 
-def test_only_the_range_asked_for_is_written(interpreted):
-    a, value = np.array([[2.0, 3.0, 4.0], [0.0, 0.0, 0.0]])
-    kernels.apply_operator(0, operator_codes()["neg"], a, a, value, 1.0, 1.0, 2)
-    assert value.tolist() == [-2.0, -3.0, 0.0]
+@pytest.mark.parametrize("count", [1, LANES - 1, LANES, LANES + 1])
+def test_whole_vectors_are_written_and_nothing_beyond(interpreted, count):
+    a, value = np.full(3 * LANES, 2.0), np.zeros(3 * LANES)
+    kernels.apply_operator(0, operator_codes()["neg"], a, a, value, 1.0, 1.0, count)
+    whole = -(-count // LANES) * LANES
+    assert np.all(value[:whole] == -2.0)
+    assert np.all(value[whole:] == 0.0)
+
+
+@pytest.mark.parametrize("count", [1, LANES + 1, BLOCK_ROWS, 3 * BLOCK_ROWS + 5])
+@pytest.mark.parametrize("copied", [True, False])
+def test_values_of_any_number_of_rows_are_those_of_each_row(programs_of, monkeypatch, count, copied):
+    monkeypatch.setattr(batch, "MOST_COPIED", 2**22 if copied else 0)
+    columns = np.random.default_rng(count).uniform(1.0, 2.0, (2, count))
+    programs = programs_of(([operator_codes()["mul"], VARIABLE, VARIABLE + 256], []))
+    found = Machine().values(programs, columns)
+    np.testing.assert_array_equal(found[0], columns[0] * columns[1])

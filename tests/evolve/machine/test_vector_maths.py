@@ -7,6 +7,7 @@ from trainlaw.evolve.machine import vector_maths
 
 GENERATOR = np.random.default_rng(0)
 WIDE = 10.0 ** GENERATOR.uniform(-300, 300, 4000)
+TINY = 10.0 ** GENERATOR.uniform(-323, -280, 1000)
 SPECIAL = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1e-310, 1e308, -1.0, 1.0])
 CASES = [
     ("exponential", np.exp, np.concatenate([GENERATOR.uniform(-700, 709, 4000), SPECIAL]), 2),
@@ -14,6 +15,8 @@ CASES = [
     ("sine", np.sin, GENERATOR.uniform(-1000, 1000, 4000), 3),
     ("cosine", np.cos, GENERATOR.uniform(-9e5, 9e5, 4000), 3),
     ("hyperbolic_tangent", np.tanh, np.concatenate([GENERATOR.normal(size=4000), SPECIAL]), 3),
+    ("hyperbolic_tangent", np.tanh, 10.0 ** GENERATOR.uniform(-300, 2, 4000), 3),
+    ("square_root", np.sqrt, np.concatenate([WIDE, GENERATOR.uniform(0, 9, 4000), TINY, SPECIAL]), 1),
     ("cube_root", np.cbrt, np.concatenate([GENERATOR.normal(size=4000), WIDE, SPECIAL]), 2),
 ]
 
@@ -51,6 +54,18 @@ def test_extrema_keep_what_is_not_a_number():
 
 def test_angles_beyond_the_reduction_are_invalid():
     assert math.isnan(vector_maths.sine(2e6))
+
+
+def test_the_cosine_of_nothing_is_exactly_one():
+    assert vector_maths.cosine(0.0) == 1.0
+    assert vector_maths.sine(0.0) == 0.0
+
+
+@pytest.mark.parametrize(("x", "expected"), [(709.7, True), (709.79, False), (-707.0, True), (-709.0, False)])
+def test_the_exponential_keeps_its_range(x, expected):
+    found = vector_maths.exponential(x)
+    assert (0.0 < found < math.inf) == expected
+    assert found == pytest.approx(math.exp(x) if x < 709.78 else math.inf, rel=1e-15, abs=1e-307)
 
 
 def test_bits_and_floats_are_inverse():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve.search import islands
 from trainlaw.evolve.search.islands import (
     LEAST_IMPROVEMENT,
     MOST_BARREN,
@@ -91,6 +92,16 @@ def test_the_same_seed_is_the_same_island_and_another_number_is_not(typed_proble
     first, again, other = (advance(start_island(typed_problem, n), typed_problem, 2) for n in (0, 0, 1))
     texts = [[to_text(to_expression(tree)) for tree in island.population] for island in (first, again, other)]
     assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize("sizes", [(1,), (1, 1, 1, 1), (5, 1, 9)])
+def test_batches_change_nothing(typed_problem, monkeypatch, sizes):
+    populations = []
+    for own in (islands.BATCH_SIZES, sizes):
+        monkeypatch.setattr(islands, "BATCH_SIZES", own)
+        island = advance(start_island(typed_problem, 0), typed_problem, 3)
+        populations.append([(to_expression(tree), tree.loss, tree.score) for tree in island.population])
+    assert populations[0] == populations[1]
 
 
 def test_the_first_island_has_the_seeds(typed_problem):

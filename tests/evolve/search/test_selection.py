@@ -5,6 +5,7 @@ import pytest
 from deap import base, tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trainlaw.evolve.search import selection
 from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
 from trainlaw.evolve.search.variation import Individual
 
@@ -45,6 +46,35 @@ def test_losses_that_are_not_finite_are_the_worst():
 
 def test_parents_of_one_case_are_drawn_too():
     assert epsilon_lexicase(np.array([[2.0]]), 3, np.random.default_rng(0)).tolist() == [0, 0, 0]
+
+
+def filtered(cases, tolerance, order, pick):
+    """The survivor of one draw, filter by filter."""
+    alive = np.arange(cases.shape[0])
+    for case in order:
+        values = cases[alive, case]
+        alive = alive[values <= values.min() + tolerance[case]]
+    return alive[min(int(pick * alive.size), alive.size - 1)]
+
+
+@pytest.mark.parametrize("most_kept", [1, 2, 64])
+def test_each_draw_is_filtered_case_by_case(monkeypatch, most_kept):
+    monkeypatch.setattr(selection, "MOST_KEPT", most_kept)
+    generator = np.random.default_rng(most_kept)
+    cases, tolerance = generator.lognormal(size=(40, 6)), np.full(6, 0.3)
+    orders, picks = generator.permuted(np.tile(np.arange(6), (60, 1)), axis=1), generator.random(60)
+    columns = np.ascontiguousarray(cases.T)
+    found = selection._lexicase.py_func(columns, np.argsort(columns, axis=1), tolerance, orders, picks)
+    expected = [filtered(cases, tolerance, *draw) for draw in zip(orders, picks, strict=True)]
+    assert found.tolist() == expected
+    assert len(set(expected)) > 10
+
+
+def test_a_share_of_the_parents_may_be_anyone():
+    cases = np.array([[0.0], [0.0], [9.0], [9.0], [9.0]])
+    picks = epsilon_lexicase(cases, 2000, np.random.default_rng(0), 0.5)
+    assert 0.25 < np.mean(picks > 1) < 0.35
+    assert set(epsilon_lexicase(cases, 200, np.random.default_rng(0)).tolist()) == {0, 1}
 
 
 def test_the_same_generator_picks_the_same_parents():
