@@ -229,7 +229,7 @@ def _work_type() -> Any:
     formats = [(kind, shape) for kind, shape in zip(kinds, shapes, strict=True)]
     sizes = [-(-np.dtype(form).itemsize // LINE_BYTES) * LINE_BYTES for form in formats]
     ends = np.cumsum(sizes).tolist()
-    layout = {"names": names, "formats": formats, "offsets": [0, *ends[:-1]], "itemsize": ends[-1]}
+    layout: Any = {"names": names, "formats": formats, "offsets": [0, *ends[:-1]], "itemsize": ends[-1]}
     return np.dtype((np.record, np.dtype(layout)))
 
 
@@ -241,7 +241,8 @@ def at_line(shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(kind).itemsize
     memory = np.zeros(size + LINE_BYTES, np.uint8)
     begin = -memory.ctypes.data % LINE_BYTES
-    return memory[begin : begin + size].view(kind).reshape(shape)
+    aligned: NDArray[Any] = memory[begin : begin + size].view(kind).reshape(shape)
+    return aligned
 
 
 def make_work(addresses: Sequence[int]) -> NDArray[Any]:
@@ -356,7 +357,7 @@ def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArr
 def padded(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return rows of the columns (n_columns, n_rows) in this order, then ones.
 
-    So many that a block of any size may be read up to whole vectors; with ones no operator raises a
+    Enough that a block of any size may be read up to whole vectors; with ones no operator raises a
     floating-point exception there.
     """
     ordered = at_line((columns.shape[0], (order.size // LANES + 2) * LANES))

@@ -183,7 +183,7 @@ def _numbers_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
 
 
 def _hint(typing_context: Any) -> Any:
-    """Tell LLVM what it cannot know of the kernel that calls this."""
+    """State to LLVM what it cannot know of the kernel that calls this."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # LLVM keeps to 256 bits by itself, since early processors lowered their clock for 512. llvmlite has
@@ -197,7 +197,7 @@ def _hint(typing_context: Any) -> Any:
     return types.int64(), generate
 
 
-#: Tells LLVM that no array that the calling kernel writes overlaps another, and to use its widest vectors.
+#: States to LLVM that what the calling kernel writes overlaps no other array, and asks for wide vectors.
 vector_hints: Any = _with_python(_hint, lambda: 0)
 
 

@@ -32,11 +32,8 @@ def _lexicase(
     alive = np.empty(individuals, np.uint8)
     chosen = np.zeros(orders.shape[0], np.int64)
     for draw in range(orders.shape[0]):
-        count = individuals
         alive[:] = 1
         for case in orders[draw]:
-            if count <= 1:
-                break
             rank = 0
             while not alive[ranked[case, rank]]:
                 rank += 1
@@ -53,10 +50,11 @@ def _lexicase(
                 limit = cases[case, best] + tolerance[case]
                 for i in range(individuals):
                     near[case, place, i] = cases[case, i] <= limit
-            count = 0
             for i in range(individuals):
                 alive[i] &= near[case, place, i]
-                count += int(alive[i])
+        count = 0
+        for i in range(individuals):
+            count += int(alive[i])
         left = min(int(picks[draw] * count), count - 1)
         i = -1
         while left >= 0:
