@@ -1,4 +1,4 @@
-"""Bounds of elasticities over a box, and what they prove: that a law of a time never falls, or never rises.
+"""Bounds of elasticities over a box, and what they prove: that a formula of a time never falls, or never rises.
 
 The elasticity of f in x is (x / f) df/dx: by how many per cent f grows per per cent of x. Of a product it is
 the sum, of a quotient the difference, of a power the exponent times that of the base, and of a sum, maximum

@@ -268,9 +268,7 @@ class Problem:
 
         return fitted
 
-    def _in_every_division(
-        self, programs: Programs, result: FitResult, further: Sequence[Rows]
-    ) -> FitResult:
+    def _in_every_division(self, programs: Programs, result: FitResult, further: Sequence[Rows]) -> FitResult:
         """Return the result with the held-out losses of the groups of all divisions side by side."""
         there = programs._replace(theta=result.theta)
         cases = [self.machine.fit(there, rows, steps=0, held_out=True).cases for rows in further]
