@@ -109,7 +109,7 @@ def _parts(runs: RunTable) -> np.ndarray:
 
 
 def _left_out(formula: Formula, runs: RunTable, parts: np.ndarray) -> np.ndarray:
-    """Return the time of each run by the formula that the runs of other parts calibrate, seconds, (n_runs,)."""
+    """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
     found = np.empty(len(runs))
     for part in np.unique(parts):
         inside = parts == part
@@ -185,8 +185,8 @@ def _warnings(
     if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(
             f"the runs contradict each other: they deviate by {100 * np.expm1(spread):.0f} % from the "
-            f"calibrated formula, usual are {100 * np.expm1(RUN_DEVIATION):.0f} %; check units, precision and "
-            "labels"
+            f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, precision "
+            "and labels"
         )
     frame = runs.frame.assign(measured=runs.seconds)
     unequal = []
@@ -225,12 +225,12 @@ def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
 
 
 def other_gpu_warning(formula: Formula, gpu: str) -> list[str]:
-    """Return a warning for a GPU that a calibrated formula was not calibrated to; none for other laws."""
+    """Return a warning for a GPU to which a calibrated formula was not calibrated."""
     gpus = (calibration_of(formula) or {}).get("gpus", [gpu])
     return [] if gpu in gpus else [f"the formula is calibrated to {', '.join(gpus)}, not to this GPU"]
 
 
 def other_precision_warning(formula: Formula, precision: str) -> list[str]:
-    """Return a warning for a precision that a calibrated formula was not calibrated in; none for other laws."""
+    """Return a warning for a precision in which a calibrated formula was not calibrated."""
     known = (calibration_of(formula) or {}).get("precisions", [precision])
     return [] if precision in known else [f"the formula is calibrated by runs in {', '.join(known)} only"]

@@ -124,7 +124,7 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
 
 
 def _with_decimal(issue: Issue) -> Issue:
-    """Return an issue; one that asks for the decimal mark names the one with which the times fit the formula."""
+    """Return an issue; one that asks for the decimal mark names that with which the times fit the formula."""
     if not issue.options or issue.options[0][0] != "--decimal":
         return issue
     likely = issue.options[0]

@@ -48,7 +48,7 @@ def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tu
         return ()
     ours, theirs = show_percent(errors[OURS]), show_percent(errors[best])
     return (
-        f"worse than a baseline: the held-out error of the formula is {ours} %, of {title_of(best)} {theirs} %",
+        f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",
     )
 
 
@@ -68,7 +68,7 @@ def _by(name: str, factors: Mapping[str, float]) -> str:
 
 
 def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_percent: float | None) -> str:
-    """Return the advice to calibrate the built-in formula instead, with its error; "" where a study fits better.
+    """Return the advice to calibrate the built-in formula instead, with its error; "" if a study is better.
 
     own_percent : held-out error of the evolved formula, mean over runs; None where there is none.
     """

@@ -142,7 +142,7 @@ _LEAST_SHARE = 1e-3
 class LogarithmicLasso:
     """`ln(time) = constant + lasso in logarithms and their pairwise products`, squares included.
 
-    Logarithms of 15 times of a formula's skeleton, the batch and three pure numbers of the GPU, and six flags:
+    Logarithms of 15 times of the skeleton, the batch and three pure numbers of the GPU, and six flags:
     25 columns, limited to their range in training, because their products extrapolate badly. Weights are
     (rows of the GPU group)^-0.35 (rows of the precision class)^-0.35. Of groups with more than 400 rows, 400
     are drawn with a fixed seed.

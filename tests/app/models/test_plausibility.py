@@ -153,7 +153,7 @@ def test_a_cell_with_another_unit_than_its_header_is_a_fault(tmp_path, runs):
     ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"],
 )
 def test_measured_runs_far_from_the_law_pass(tmp_path, source):
-    """What people measured is not refused; of all sources, the medians of these are farthest from the formula."""
+    """What people measured is not refused; the medians of these sources are farthest from the formula."""
     for gpu, part in load("default").where(source=source).frame.groupby("gpu"):
         part.to_csv(tmp_path / "part.csv", index=False)
         said = Answers(confirmed=True)
