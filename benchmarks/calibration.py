@@ -3,8 +3,8 @@
 python -m benchmarks.calibration       some minutes on one thread
 
 Each GPU group of the default table is held out once: the constants of the built-in formula are fitted
-without it, so that no number of the calibrated formula has seen the group; its form has. Then k random runs of
-the group and a precision calibrate the formula, which predicts the other runs of that precision.
+without it, so that no number of the formula has seen the group; its form has. Then k random runs of the group
+and a precision calibrate the formula, which predicts the other runs of that precision.
 """
 
 import sys

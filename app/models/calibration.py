@@ -185,8 +185,8 @@ def _warnings(
     if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(
             f"the runs contradict each other: they deviate by {100 * np.expm1(spread):.0f} % from the "
-            f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, precision "
-            "and labels"
+            f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, "
+            "precision and labels"
         )
     frame = runs.frame.assign(measured=runs.seconds)
     unequal = []

@@ -47,9 +47,7 @@ def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tu
     if errors[best] >= errors[OURS] or not np.isfinite(errors[best]):
         return ()
     ours, theirs = show_percent(errors[OURS]), show_percent(errors[best])
-    return (
-        f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",
-    )
+    return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
 
 
 def _typical_factor(result: StudyResult, name: str) -> float:
