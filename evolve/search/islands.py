@@ -38,7 +38,7 @@ SHARE_OF_ANYONE = 0.5
 SEARCH_GAIN = 1e-4
 # After this many children in succession without a new structure the search space counts as exhausted.
 MOST_BARREN = 1_000
-# After this many generations without a better loss, an untyped search starts again beside what it has found.
+# After this many generations without a better loss, an untyped search starts again and keeps what it found.
 MOST_STALE = 40
 # A loss is better by at least this share.
 LEAST_PROGRESS = 0.02
