@@ -2,9 +2,9 @@
 
 python -m benchmarks.calibration       some minutes on one thread
 
-Each GPU group of the default table is held out once: the constants of the built-in law are fitted again
-without it, so that no number of the calibrated law has seen the group; its form has. Then k random runs of
-the group and a precision calibrate the law, which predicts the other runs of that precision.
+Each GPU group of the default table is held out once: the constants of the built-in formula are fitted
+without it, so that no number of the formula has seen the group; its form has. Then k random runs of the group
+and a precision calibrate the formula, which predicts the other runs of that precision.
 """
 
 import sys
@@ -32,7 +32,7 @@ MOST_WORSE, LEAST_GAIN = 0.5, 15.0
 def laws_without(
     formula: Formula, rows: FormulaRows, seconds: np.ndarray, groups: np.ndarray
 ) -> dict[str, Formula]:
-    """Return the law fitted without each GPU group, by its name."""
+    """Return the formula fitted without each GPU group, by its name."""
     X, found = pd.DataFrame(dict(rows.columns)), {}
     for group in np.unique(groups):
         others = np.flatnonzero(groups != group)

@@ -1,7 +1,7 @@
 """Brackets: the parts of a template that evolve, each a sum of given terms times given factors.
 
-A template such as `max(hole_device, hole_host) + hole_copy` fixes how parts of a law combine. A bracket says
-what one hole may hold: a sum of weighted amounts in the target's unit, where any part of the sum may be
+A template such as `max(hole_device, hole_host) + hole_copy` fixes how parts of a formula combine. A bracket
+says what one hole may hold: a sum of weighted amounts in the target's unit, where any part of the sum may be
 multiplied by factors of pure numbers, each a power or an exponential with an exponent between two bounds.
 There is no quotient and no product of two amounts, no pole and no negative term, so every formula is
 positive, and falls or rises with a quantity as the bounds of the exponents say.

@@ -72,6 +72,9 @@ def island_json(island: Island, problem: Problem) -> dict[str, Any]:
         "evaluations": island.evaluations,
         "generation": island.generation,
         "barren": island.barren,
+        "best": island.best,
+        "stale": island.stale,
+        "restarts": island.restarts,
     }
 
 
@@ -112,6 +115,9 @@ def island_from_json(content: dict[str, Any], problem: Problem) -> Island:
         content["evaluations"],
         content["generation"],
         content["barren"],
+        content["best"],
+        content["stale"],
+        content["restarts"],
     )
 
 

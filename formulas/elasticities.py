@@ -1,8 +1,8 @@
-"""Bounds of elasticities over a box, and what they prove: that a law of a time never falls, or never rises.
+"""Bounds of elasticities over a box, and what they prove: that a time never falls, or never rises.
 
 The elasticity of f in x is (x / f) df/dx: by how many per cent f grows per per cent of x. Of a product it is
 the sum, of a quotient the difference, of a power the exponent times that of the base, and of a sum, maximum
-or minimum of positive terms it lies between those of the terms, whatever their sizes. So laws of sums and
+or minimum of positive terms it lies between those of the terms, whatever their sizes. So formulas of sums and
 maxima of products are decided without bisecting a box of twenty quantities: in one pass over the tree.
 """
 

@@ -30,7 +30,7 @@ COVERED = ("formulas", "datasets", "evolve", "validate")
 
 @pytest.fixture(scope="session")
 def skeleton_text() -> str:
-    """Return a law that fills the skeleton, with the constants that hardware suggests."""
+    """Return a formula that fills the skeleton, with the constants that hardware suggests."""
     return (
         "max(matrix_number^0.3 * (1 / clock_ratio)^0.5 * (other_matrix_s + 0.5 * conv3x3_matrix_s"
         " + 10 * im2col_matrix_s + 500 * conv_weight_matrix_s) + dual_issue^-0.5 * cache_per_lane^-0.8"

@@ -34,6 +34,7 @@ OUT = {
     r"\bcannot be had\b": "is not available",
     r"\bin the end\b": "finally",
     r"\bhonest(?:ly)? error\b": "held-out error",
+    r"\b(?:built-in|calibrated|evolved) laws?\b": "formula",
 }
 
 

@@ -1,4 +1,4 @@
-"""Calibration of a law to one machine from a few runs measured on it: a factor on each of its times.
+"""Calibration of a formula to one machine from a few runs measured on it: a factor on each of its times.
 
 The GPU's times share a common factor, and each deviates from it by another factor; times of the host
 have only their own. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
@@ -26,7 +26,7 @@ from trainlaw.formulas.units import SECOND
 from trainlaw.validate.least_squares import Prior, robust_least_squares
 
 # Standard deviations of logarithms, chosen on held-out GPU groups (docs/decisions/0008): of the common factor
-# among GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated law.
+# among GPUs, of what one time deviates from it, of the host's times, and of runs around a calibrated formula.
 COMMON_DEVIATION = 0.1
 OWN_DEVIATION = 1.0
 HOST_DEVIATION = 0.6
@@ -36,7 +36,7 @@ HOST_TIMES = ("host_s", "input_copy_s")
 #: Bounds that no machine undercuts.
 LEAST_TIMES = ("least_time_s",)
 # Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
-# the errors of held-out GPU groups of the default table, the law refitted without each of them.
+# the errors of held-out GPU groups of the default table, the formula refitted without each of them.
 _LEFT = {0: 1.0, 1: 0.9, 2: 0.83, 3: 0.78, 5: 0.72, 10: 0.7, 20: 0.68}
 # Of more runs than this, only some of each architecture calibrate, from short to long: more of the same add
 # little, and a fit takes at most a certain number.

@@ -177,7 +177,7 @@ def _run_study(
     print(study_text(outcome, place.target, time.monotonic() - began))
     if outcome.definition.of != wanted.of:
         free = f"searched as with --of {outcome.definition.of}"
-        print(f"note: some runs lack what the law of --of {wanted.of} needs, such as a CPU's: {free}")
+        print(f"note: some runs lack what the formula of --of {wanted.of} needs, such as a CPU's: {free}")
     if outcome.missing:
         print_kept(journal)
         raise typer.Exit(_EXIT_INTERRUPTED)

@@ -72,7 +72,7 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 
 @cache
 def study_specifications() -> tuple[str, ...]:
-    """Return the specifications of a GPU that features of a study and the built-in law are made of."""
+    """Return the specifications of a GPU that features of a study and the built-in formula are made of."""
     names = {*STUDY_FEATURES, *(feature.spec.name for feature in SKELETON_FEATURES)}
     base = {name for feature in names for name in variables(written_out(FEATURES, feature))}
     return tuple(name for name in NUMBER_COLUMNS if name in base)

@@ -1,4 +1,4 @@
-"""A law calibrated to one machine by a few runs: its constants, its interval and what they rest on."""
+"""A formula calibrated to one machine by a few runs: its constants, its interval and what they rest on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from trainlaw.validate.time_factors import (
     time_factors,
 )
 
-#: Entry of the provenance of a calibrated law.
+#: Entry of the provenance of a calibrated formula.
 CALIBRATED = "calibrated"
 _LEAST_CNNS_LEFT_OUT = 3
-_CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated law
+_CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated formula
 _LEAST_RUNS_FOR_SPREAD = 4
 _MOST_SHOWN = 3
 _MOST_REPEAT_RATIO = 1.5  # slowest over fastest of equal configurations
@@ -91,7 +91,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
 def _check(formula: Formula, runs: RunTable) -> None:
     check_scope(formula, RUN, LAYER, advice="calibrate a formula of whole runs or of layers")
     if CALIBRATED in formula.provenance:
-        raise InputError("this law is calibrated already; calibrate the original with all runs")
+        raise InputError("this formula is calibrated already; calibrate the original with all runs")
     if not len(runs):
         raise InputError("expected at least one run to calibrate with, got none")
     if (runs.frame["n_gpus"] > 1).any():
@@ -109,7 +109,7 @@ def _parts(runs: RunTable) -> np.ndarray:
 
 
 def _left_out(formula: Formula, runs: RunTable, parts: np.ndarray) -> np.ndarray:
-    """Return the time of each run by the law that the runs of other parts calibrate, seconds, (n_runs,)."""
+    """Return the time of each run by the formula that the other parts' runs calibrate, seconds, (n_runs,)."""
     found = np.empty(len(runs))
     for part in np.unique(parts):
         inside = parts == part
@@ -139,7 +139,7 @@ def _extended(formula: Formula, rows: FormulaRows) -> dict[str, tuple[float, flo
 
 
 def _narrower(errors: Mapping[str, Any], n_runs: int, gpus: tuple[str, ...], own: float) -> dict[str, Any]:
-    """Return the errors of the law before, with intervals as narrow as the runs allow.
+    """Return the errors of the formula before, with intervals as narrow as the runs allow.
 
     own : ln of the factor that the runs themselves need.
     """
@@ -174,19 +174,19 @@ def _warnings(
     if groups > 1:
         found.append(
             f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
-            "mean; calibrate one law for each"
+            "mean; calibrate one formula for each"
         )
     if len(precisions) > 1:
         found.append(
             f"the runs are in {', '.join(precisions)}, and the factors are those of their mean; --precision "
-            "calibrates one law for each"
+            "calibrates one formula for each"
         )
     spread = float(np.sqrt(np.mean(np.log(ratios) ** 2)))
     if len(ratios) >= _LEAST_RUNS_FOR_SPREAD and spread > _CONTRADICTORY * RUN_DEVIATION:
         found.append(
             f"the runs contradict each other: they deviate by {100 * np.expm1(spread):.0f} % from the "
-            f"calibrated law, usual are {100 * np.expm1(RUN_DEVIATION):.0f} %; check units, precision and "
-            "labels"
+            f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, "
+            "precision and labels"
         )
     frame = runs.frame.assign(measured=runs.seconds)
     unequal = []
@@ -210,13 +210,13 @@ def _worst(unequal: list[tuple[float, str]]) -> list[str]:
 
 
 def calibration_of(formula: Formula) -> Mapping[str, Any] | None:
-    """Return what a law was calibrated with; None for a law that was not."""
+    """Return what a formula was calibrated with; None for a formula that was not."""
     found = formula.provenance.get(CALIBRATED)
     return found if isinstance(found, Mapping) else None
 
 
 def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
-    """Return warnings per run: a GPU or precision other than those that the law was calibrated with."""
+    """Return warnings per run: a GPU or precision other than those that the formula was calibrated with."""
     rows = zip(runs.frame["gpu"].astype(str), runs.frame["precision"].astype(str), strict=True)
     return [
         [*other_gpu_warning(formula, gpu), *other_precision_warning(formula, precision)]
@@ -225,12 +225,12 @@ def calibration_warnings(formula: Formula, runs: RunTable) -> list[list[str]]:
 
 
 def other_gpu_warning(formula: Formula, gpu: str) -> list[str]:
-    """Return a warning for a GPU that a calibrated law was not calibrated to; none for other laws."""
+    """Return a warning for a GPU to which a calibrated formula was not calibrated."""
     gpus = (calibration_of(formula) or {}).get("gpus", [gpu])
-    return [] if gpu in gpus else [f"the law is calibrated to {', '.join(gpus)}, not to this GPU"]
+    return [] if gpu in gpus else [f"the formula is calibrated to {', '.join(gpus)}, not to this GPU"]
 
 
 def other_precision_warning(formula: Formula, precision: str) -> list[str]:
-    """Return a warning for a precision that a calibrated law was not calibrated in; none for other laws."""
+    """Return a warning for a precision in which a calibrated formula was not calibrated."""
     known = (calibration_of(formula) or {}).get("precisions", [precision])
-    return [] if precision in known else [f"the law is calibrated by runs in {', '.join(known)} only"]
+    return [] if precision in known else [f"the formula is calibrated by runs in {', '.join(known)} only"]

@@ -44,7 +44,7 @@ def untrained_precision(formula: Formula, precision: str) -> list[str]:
 def unseen_generation(formula: Formula, gpu: Gpu) -> list[str]:
     """Return a warning for a GPU of a generation, or a vendor, without training runs; none for others.
 
-    A law that was calibrated to the GPU has measured it.
+    A formula that was calibrated to the GPU has measured it.
     """
     seen = formula.provenance.get("generations")
     calibrated = (calibration_of(formula) or {}).get("gpus", [])

@@ -1,4 +1,4 @@
-"""Imported times compared with the built-in law: which unit they fit, and which cannot be right."""
+"""Imported times compared with the built-in formula: which unit they fit, and which cannot be right."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +17,13 @@ from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, N_USUAL, Unit
 from trainlaw.datasets.spreadsheets.vocabulary import BATCH, GLOBAL_BATCH
 from trainlaw.formulas import load_formula
 
-#: A run this many times longer or shorter than the law says is a fault.
+#: A run this many times longer or shorter than the formula says is a fault.
 MOST_FACTOR = 30.0
 # Of the built-in measurements, the median of no source on a GPU is off by more than 2.5, and 1 run in 1,000
 # by more than 6: a column beyond the first, or a run beyond the second, has another reason.
 _MOST_OF_COLUMN = 2.8
 _MOST_OF_ROW = 12.0
-# Numbers fit a unit where their median is within this factor of the law.
+# Numbers fit a unit where their median is within this factor of the formula.
 _FITS = 3.0
 # ... and clearly within this one, where the file states another unit.
 _FITS_CLEARLY = 1.6
@@ -36,7 +36,7 @@ _SEVERAL = 0.3  # ln of the least factor between times and law for which a batch
 
 @dataclass(frozen=True)
 class Check:
-    """Imported runs next to the times that the built-in law gives for them, law_s in s, (n,)."""
+    """Imported runs next to the times that the built-in formula gives for them, law_s in s, (n,)."""
 
     made: Imported
     law_s: np.ndarray
@@ -66,7 +66,7 @@ class Check:
 
 
 def law_seconds(runs: RunTable) -> np.ndarray:
-    """Return the iteration times that the built-in law gives, in s, (n_runs,); nan where it has none."""
+    """Return the iteration times that the built-in formula gives, in s, (n_runs,); nan where it has none."""
     law = load_formula(BUILT_IN)
     single = formula_rows(law, runs).predict(law)
     if not (runs.frame["n_gpus"] > 1).any():
@@ -75,29 +75,31 @@ def law_seconds(runs: RunTable) -> np.ndarray:
 
 
 def checked_times(made: Imported, answers: Answers, law_s: np.ndarray | None = None) -> Imported:
-    """Return an import with an issue for times that the built-in law contradicts, and a fitting unit.
+    """Return an import with an issue for times that the built-in formula contradicts, and a fitting unit.
 
-    law_s : times by the law where they are known, in s, (n,); None to predict them.
+    law_s : times by the formula where they are known, in s, (n,); None to predict them.
     """
     if made.table is None or answers.trust:
         return made
     check = _check(made, made.table) if law_s is None else Check(made, law_s)
     unknown = int((~np.isfinite(check.law_s)).sum())
     if unknown == len(made.rows):
-        return replace(made, notes=(*made.notes, "the built-in law has no time for these runs: not compared"))
+        return replace(
+            made, notes=(*made.notes, "the built-in formula has no time for these runs: not compared")
+        )
     if any(unit is None for unit in made.units):
         return replace(made, issues=tuple(_with_unit(made.issues, check)))
     found = list(_doubts(check, answers))
     made = made if found else replace(made, issues=tuple(map(_with_decimal, made.issues)))
     median = exp(_median(check.deviations()))
-    notes = [f"the times are {show_number(median, 2)} times those of the built-in law (median)"]
+    notes = [f"the times are {show_number(median, 2)} times those of the built-in formula (median)"]
     if unknown:
-        notes.append(f"{unknown} runs have no time by the built-in law: not compared")
+        notes.append(f"{unknown} runs have no time by the built-in formula: not compared")
     return replace(made, issues=(*made.issues, *found), notes=(*made.notes, *notes))
 
 
 def _check(made: Imported, trial: RunTable) -> Check:
-    """Return the comparison with the law; where the precision is open, with the one that fits best."""
+    """Return the comparison with the formula; where the precision is open, with the one that fits best."""
     if not (trial.frame["precision"] == "unknown").all():
         return Check(made, law_seconds(trial))
     tables = (
@@ -122,17 +124,17 @@ def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
 
 
 def _with_decimal(issue: Issue) -> Issue:
-    """Return an issue; one that asks for the decimal mark names the one with which the times fit the law."""
+    """Return an issue; one that asks for the decimal mark names that with which the times fit the formula."""
     if not issue.options or issue.options[0][0] != "--decimal":
         return issue
     likely = issue.options[0]
     return replace(
-        issue, text=f"{issue.text} The times fit the built-in law with a {likely[1]}", options=(likely,)
+        issue, text=f"{issue.text} The times fit the built-in formula with a {likely[1]}", options=(likely,)
     )
 
 
 def _named(issue: Issue, unit: Unit) -> Issue:
-    text = f"{issue.text}; the built-in law says {unit.text}"
+    text = f"{issue.text}; the built-in formula says {unit.text}"
     return replace(issue, text=text, options=(("--unit", unit.text),))
 
 
@@ -147,13 +149,15 @@ def _doubts(check: Check, answers: Answers) -> Iterable[Issue]:
 
 
 def _of_column(check: Check, middle: float) -> Issue | None:
-    """Return the issue of a whole column in another unit, or far from the law for another reason."""
+    """Return the issue of a whole column in another unit, or far from the formula for another reason."""
     if abs(middle) < log(_MOST_OF_COLUMN):
         return None
     factor = show_number(exp(abs(middle)), 2)
     stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
     way = "long" if middle > 0 else "short"
-    text = f"read as {stated}, half of the times are at least {factor} times as {way} as by the built-in law"
+    text = (
+        f"read as {stated}, half of the times are at least {factor} times as {way} as by the built-in formula"
+    )
     unit, score = check.fitting_unit()
     if unit is not None and unit.text != stated and score < min(log(_FITS_CLEARLY), abs(middle) / 2):
         return Issue("times", f"{text}; these look like {unit.text}", options=(("--unit", unit.text),))
@@ -177,7 +181,7 @@ def _of_several(check: Check, deviations: np.ndarray, answers: Answers) -> Issue
     found = deviations[several]
     if abs(_median(found)) < _SEVERAL or _median(np.abs(left[several])) > 0.5 * _median(np.abs(found)):
         return None
-    text = f"with several GPUs, the times fit the built-in law if the {what}"
+    text = f"with several GPUs, the times fit the built-in formula if the {what}"
     return Issue("times", text, rows_of(check.made.rows, several), (option,) if option else ())
 
 
@@ -198,7 +202,7 @@ def _other_batch(check: Check, trial: RunTable, answers: Answers) -> tuple[str, 
 
 
 def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
-    """Yield an issue for the runs that are far from the law and from the other runs of the file."""
+    """Yield an issue for the runs that are far from the formula and from the other runs of the file."""
     middle = _median(deviations)
     far = np.abs(deviations) > log(MOST_FACTOR)
     far |= (np.abs(deviations - middle) > log(_MOST_OF_ROW)) & (np.abs(deviations) > log(_MOST_OF_ROW))
@@ -225,5 +229,5 @@ def _example(row: int, seconds: float, law_s: float) -> str:
     near = next(
         (text for factor, text in ways.items() if abs(log(ratio / factor)) < log(_FITS_CLEARLY**2)), ""
     )
-    said = f"row {row}: {show_seconds(seconds)}, the law gives {show_seconds(law_s)}"
+    said = f"row {row}: {show_seconds(seconds)}, the formula gives {show_seconds(law_s)}"
     return f"{said}, {near}" if near else said

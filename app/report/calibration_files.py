@@ -1,4 +1,4 @@
-"""The files of a calibrated law: a run folder without the report of a study."""
+"""The files of a calibrated formula: a run folder without the report of a study."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def write_calibration_files(
 ) -> None:
     """Write formula.json, formula.xlsx, page.html, calibration.csv and provenance.json into `folder`.
 
-    given : the law before. runs : those that calibrated. circumstances : what describes the command.
+    given : the formula before. runs : those that calibrated. circumstances : what describes the command.
     """
     save_formula(law.formula, folder / "formula.json")
     (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))

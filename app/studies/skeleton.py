@@ -1,4 +1,4 @@
-"""The skeleton of a law of whole iterations: which parts add up, and what each of them may hold.
+"""The skeleton of a formula of whole iterations: which parts add up, and what each of them may hold.
 
     time = max(compute + fp32 lanes + memory + depthwise + kernels, host, least) + copy
 
@@ -109,7 +109,7 @@ _LOSS_WIDTH = 0.5
 
 
 class SkeletonSearch(BracketSearch):
-    """Evolves a law within the skeleton.
+    """Evolves a formula within the skeleton.
 
     settings : of the search; budget and random seed are kept, the rest is set here. The formula is chosen by
     its errors without each GPU group, without each source and without each kind of CNN.

@@ -369,7 +369,7 @@ def _matrices(
 
 
 def _joint_range(columns: Mapping[str, np.ndarray], material: Material) -> dict[str, object]:
-    """The joint range of the used features; empty where nothing varies, as in a law of constants alone."""
+    """The joint range of the used features; empty where nothing varies, as with constants alone."""
     if not material.kind.has_joint_range or not any(np.ptp(column) > 0 for column in columns.values()):
         return {}
     return {KEY: JointRange.fit(columns, material.rows.groups).to_json()}

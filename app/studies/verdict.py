@@ -17,9 +17,9 @@ from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.result import MEASURED
 
-#: Fewer runs say more about a law's constants than about its terms.
+#: Fewer runs say more about a formula's constants than about its terms.
 FEW_RUNS = 40
-# On one GPU, at most 50 runs calibrate a law rather than evolve one.
+# On one GPU, at most 50 runs calibrate a formula rather than evolve one.
 _MOST_RUNS = 50
 CONSTANT = "constant"
 _LEAST_GAIN = 0.1  # of the error of the constant; noise alone gives some
@@ -47,9 +47,7 @@ def verdict_lines(formula: Formula, result: StudyResult, is_evolved: bool) -> tu
     if errors[best] >= errors[OURS] or not np.isfinite(errors[best]):
         return ()
     ours, theirs = show_percent(errors[OURS]), show_percent(errors[best])
-    return (
-        f"worse than a baseline: the held-out error of the law is {ours} %, of {title_of(best)} {theirs} %",
-    )
+    return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
 
 
 def _typical_factor(result: StudyResult, name: str) -> float:
@@ -68,9 +66,9 @@ def _by(name: str, factors: Mapping[str, float]) -> str:
 
 
 def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_percent: float | None) -> str:
-    """Return the advice to calibrate the built-in law instead, with its error; "" where a study fits better.
+    """Return the advice to calibrate the built-in formula instead, with its error; "" if a study is better.
 
-    own_percent : held-out error of the evolved law, mean over runs; None where there is none.
+    own_percent : held-out error of the evolved formula, mean over runs; None where there is none.
     """
     scope_fits = isinstance(table, RunTable) and definition.of in ("runs", "free-runs", "layers")
     if not isinstance(table, RunTable) or not scope_fits or not 2 <= len(table) <= _MOST_RUNS:
@@ -86,10 +84,10 @@ def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_pe
     parts = [
         f"{len(table)} runs are few: {advised}: `{_command(definition)}`",
         f"error on runs left out one by one {show_percent(calibrated)} %",
-        f"the built-in law as it is {show_percent(law.before_percent)} %",
+        f"the built-in formula as it is {show_percent(law.before_percent)} %",
     ]
     if own_percent is not None:
-        parts.append(f"the evolved law on what is held out {show_percent(own_percent)} %")
+        parts.append(f"the evolved formula on what is held out {show_percent(own_percent)} %")
     return "; ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""A calibrated law as text: errors before and after, what each factor means, and doubts about the runs."""
+"""A calibrated formula as text: errors before and after, what each factor means, doubts about the runs."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ _LEAST_CHANGE = 0.02  # of a factor beyond the common one, to be listed
 
 
 def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
-    """Return the whole account of a calibration; given : the law before, origin : where it is from."""
+    """Return the whole account of a calibration; given : the formula before, origin : where it is from."""
     number = "1 run" if law.n_runs == 1 else f"{law.n_runs} runs"
     gpus, precisions = ", ".join(law.gpus), ", ".join(law.precisions)
     lines = [f"{number} on {gpus} in {precisions}; calibrated: {origin}", *_errors(law)]
@@ -76,4 +76,4 @@ def _resource(name: str) -> str:
 
 def _percent(factor: float) -> str:
     change = 100 * (factor - 1)
-    return f"{abs(change):.0f} % {'longer' if change >= 0 else 'shorter'} than the law says"
+    return f"{abs(change):.0f} % {'longer' if change >= 0 else 'shorter'} than the formula says"

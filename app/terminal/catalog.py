@@ -50,7 +50,7 @@ def gpu_text(gpu: Gpu) -> str:
 
 
 def gpu_template_text(gpu: Gpu | None = None) -> str:
-    """Return a CSV file of one GPU to fill in: its needed columns, those of the built-in law, and the others.
+    """Return a CSV file of one GPU to fill in: needed columns, those of the built-in formula, and others.
 
     gpu : fills the row, with units; None leaves it empty but for the name.
     """
@@ -61,7 +61,7 @@ def gpu_template_text(gpu: Gpu | None = None) -> str:
 
 
 def template_columns() -> tuple[Column, ...]:
-    """Return the columns of a file of GPUs: what a new GPU needs, what the built-in law uses, the others."""
+    """Return the columns of a file of GPUs: what is needed, what the built-in formula uses, the others."""
     of_law = study_specifications()
     return tuple(
         sorted(GPU_COLUMNS, key=lambda column: (column.default is not None) * (2 - (column.name in of_law)))
@@ -74,7 +74,11 @@ def template_guide() -> str:
     rows = [
         [
             column.name,
-            "needed" if column.default is None else "built-in law" if column.name in of_law else "optional",
+            "needed"
+            if column.default is None
+            else "built-in formula"
+            if column.name in of_law
+            else "optional",
             "6 MB" if column.name in _CACHES else _EXAMPLES.get(column.unit, ""),
             column.meaning,
         ]

@@ -309,7 +309,7 @@ _SHOWN = (MACRO, "mape_percent", "median_ape_percent", "within_25_percent")
 
 
 def headline(formula: Formula) -> str:
-    """Return one sentence with the stated error and the interval; what a calibrated law was made of."""
+    """Return one sentence with the stated error and the interval; what a calibrated formula was made of."""
     known = calibration_of(formula)
     if known is not None:
         left_out = known["error_left_out_percent"]

@@ -117,8 +117,8 @@ def _calibration(model: Model) -> list[WarningLine]:
     if found is None:
         return []
     lines = []
-    texts = (("gpu", "gpus", "the law is calibrated to {}, not to this GPU"),
-             ("precision", "precisions", "the law is calibrated by runs in {} only"))  # fmt: skip
+    texts = (("gpu", "gpus", "the formula is calibrated to {}, not to this GPU"),
+             ("precision", "precisions", "the formula is calibrated by runs in {} only"))  # fmt: skip
     for name, key, text in texts:
         known = [_inside_text(item) for item in found.get(key, [])]
         said, well = text.format(", ".join(known)), f"that of the calibration, {name}"

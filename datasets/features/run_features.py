@@ -52,7 +52,7 @@ def _cached(name: str, symbol: str, amount: str, meaning: str) -> Feature:
     )
 
 
-#: Times of the skeleton of a law: work at the rate of the precision, work outside tensor cores at the fp32
+#: Times of the skeleton: work at the rate of the precision, work outside tensor cores at the fp32
 #: rate, and bytes through the level 2 cache.
 SKELETON_FEATURES: tuple[Feature, ...] = (
     _matrix("conv3x3_matrix_s", "x_3", "conv3x3_macs", "MACs of 3 x 3 convolutions of stride 1"),

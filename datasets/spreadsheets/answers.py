@@ -19,7 +19,7 @@ class Answers:
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our
     column to the value of all rows. unit, batch_is, decimal, sheet : "" where they were not given. only :
     column and value of the rows to keep. skip_unmeasured : leave out rows without a time. fill_down : an
-    empty GPU or CNN is that of the row above. trust : import times that are far from the built-in law.
+    empty GPU or CNN is that of the row above. trust : import times that are far from the built-in formula.
     confirmed : the columns were read as meant.
     """
 

@@ -38,6 +38,10 @@ SHARE_OF_ANYONE = 0.5
 SEARCH_GAIN = 1e-4
 # After this many children in succession without a new structure the search space counts as exhausted.
 MOST_BARREN = 1_000
+# After this many generations without a better loss, an untyped search starts again and keeps what it found.
+MOST_STALE = 40
+# A loss is better by at least this share.
+LEAST_PROGRESS = 0.02
 # A loss below this share of the target's variance is rounding.
 ROUNDING = 1e-22
 # Retries for a child that violates the required structure.
@@ -52,7 +56,9 @@ class Island:
 
     archive : the best individual of each complexity, by score and by loss. tried : how often each structure
     was fitted. random : Python's generator, for variation. generator : numpy's, for selection.
-    barren : children in succession without a new structure, counted by whole generations.
+    barren : children in succession without a new structure, counted by whole generations. best : least loss
+    since the last restart. stale : generations since it fell. restarts : how often new trees replaced the
+    population, or the archive joined it.
     """
 
     population: list[Individual]
@@ -63,6 +69,9 @@ class Island:
     evaluations: int = 0
     generation: int = 0
     barren: int = 0
+    best: float = math.inf
+    stale: int = 0
+    restarts: int = 0
 
 
 def start_island(problem: Problem, number: int) -> Island:
@@ -141,6 +150,31 @@ def step(island: Island, problem: Problem) -> None:
         if island.generation % problem.settings.simplify_interval == 0:
             _admit(island, problem, iter([_simpler_front(island, problem)]))
     island.barren = island.barren + len(picks) // 2 if island.evaluations == before else 0
+    if problem.affine and not problem.grouped:
+        _restart_if_stale(island, problem)
+
+
+def _restart_if_stale(island: Island, problem: Problem) -> None:
+    """Begin with random trees again once the loss stagnates; once theirs does, too, add the archive to them.
+
+    Newcomers compete among themselves first, and the archive keeps what was found. Source of the idea:
+    Hornby, "ALPS: the age-layered population structure", 2006.
+    """
+    best = min((tree.loss for tree in island.population), default=math.inf)
+    improved = best < (1.0 - LEAST_PROGRESS) * island.best
+    island.stale = 0 if improved else island.stale + 1
+    island.best = min(island.best, best)
+    if island.stale < MOST_STALE:
+        return
+    island.stale, island.best = 0, math.inf
+    island.restarts += 1
+    if island.restarts % 2:
+        island.population, island.tried = [], {}
+        first = [_first_tree(problem, island.random) for _ in range(problem.settings.population)]
+        _admit(island, problem, iter([first]))
+    else:
+        known = {id(tree): tree for tree in (*island.population, *island.archive.values())}
+        island.population = survivors(list(known.values()), problem.settings.population)
 
 
 @contextmanager

@@ -185,8 +185,8 @@ class Problem:
     order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
-    other groups, which are held out as well where individuals survive and where one formula is chosen. seeds : expressions that screening
-    found, for the first generation.
+    other groups, which are held out as well. seeds : expressions that screening found, for the first
+    generation.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -268,18 +268,16 @@ class Problem:
 
         return fitted
 
-    def _in_every_division(
-        self, programs: Programs, result: FitResult, further: Sequence[Rows]
-    ) -> FitResult:
+    def _in_every_division(self, programs: Programs, result: FitResult, further: Sequence[Rows]) -> FitResult:
         """Return the result with the held-out losses of the groups of all divisions side by side."""
         there = programs._replace(theta=result.theta)
         cases = [self.machine.fit(there, rows, steps=0, held_out=True).cases for rows in further]
         return replace(result, cases=np.hstack([result.cases, *cases]))
 
     def joint_loss(self, cases: NDArray[np.float64]) -> float:
-        """Return the joint loss of held-out losses (n_cases,): the mean over divisions, infinite where one is.
+        """Return the mean over divisions of held-out losses (n_cases,), infinite where one is.
 
-        Within a division it is the mean over groups, or the worst, as `held_out_measure` says.
+        Within a division the losses are joined by their mean or their worst, as `held_out_measure` says.
         """
         ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
         join = np.mean if self.settings.held_out_measure == "mean" else np.max
@@ -302,7 +300,7 @@ def make_problem(
 ) -> Problem:
     """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
 
-    groups : labels (n_observations,) or None. further_groups : more such labels, whose groups are held out as well.
+    groups : labels (n_observations,) or None. further_groups : more such labels, held out as well.
     sample_weight : (n_observations,), not negative, or None for ones. labels : per label of a grouped
     constant its values (n_rows,). sums : which rows add up to each observation; None where each row is one.
     Raises InputError where a relative loss meets a target that is not positive.

@@ -1,4 +1,4 @@
-"""A law's skeleton filled in by hand: what occupies the GPU, or the host's launches, then the input copy.
+"""A formula's skeleton filled in by hand: what occupies the GPU, or the host's launches, then the input copy.
 
 `t = (D^4 + H^4)^(1/4) + C`. D adds up the GPU's work: matrix products at the peak rate of the precision, work
 outside tensor cores at the fp32 rate, bytes through the level 2 cache, and a time per convolution. H is the

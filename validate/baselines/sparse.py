@@ -78,7 +78,7 @@ _FLAGS = ("is_amd", "is_tensor_precision", "is_channels_last", "is_tuned_tensor"
 class NonnegativePath:
     """`time = sum of constants x times x pure numbers`, constants >= 0, selected by a lasso.
 
-    Candidates: each time of a law's skeleton and of a study, times the 8 products of the peak rate of the
+    Candidates: each time of a formula's skeleton and of a study, times the 8 products of the peak rate of the
     precision (power 0 or 0.3), the level 1 cache per lane (0 or -0.8) and the clock ratio (0 or -0.5); and
     times a flag, with the first power and without. Relative errors are squared; weights are (rows of the GPU
     group)^-0.35 (rows of the precision class)^-0.35. Of groups with more than 400 rows, 400 are drawn with a
@@ -142,7 +142,7 @@ _LEAST_SHARE = 1e-3
 class LogarithmicLasso:
     """`ln(time) = constant + lasso in logarithms and their pairwise products`, squares included.
 
-    Logarithms of 15 times of a law's skeleton, the batch and three pure numbers of the GPU, and six flags:
+    Logarithms of 15 times of the skeleton, the batch and three pure numbers of the GPU, and six flags:
     25 columns, limited to their range in training, because their products extrapolate badly. Weights are
     (rows of the GPU group)^-0.35 (rows of the precision class)^-0.35. Of groups with more than 400 rows, 400
     are drawn with a fixed seed.

@@ -1,4 +1,4 @@
-"""Formulas of whole iterations on one GPU: within the skeleton of a law, or free."""
+"""Formulas of whole iterations on one GPU: within the skeleton of a formula, or free."""
 
 from collections.abc import Callable
 from functools import partial

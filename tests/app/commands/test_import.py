@@ -239,7 +239,7 @@ def test_excels_export_in_utf_16(tmp_path, runs):
     ]
     (tmp_path / "export.txt").write_bytes(text(rows, "\t").encode("utf-16"))
     table, said = imported(tmp_path / "export.txt")
-    assert "the built-in law says images/s" in said
+    assert "the built-in formula says images/s" in said
     precision = runs["precision"].map({"amp": "fp16", "fp32": "fp32"})
     truth = runs.assign(
         precision=precision.where((runs["gpu"] != "RTX 3090") | (precision == "fp16"), "tf32")
@@ -277,7 +277,7 @@ def test_a_wide_table_with_a_column_per_gpu(tmp_path, amp):
     order = ["gpu", "cnn", "batch_per_gpu"]
     found = RunTable("sorted", table.frame.sort_values(order).reset_index(drop=True), table.facts)
     assert_same(found, amp.sort_values(order).reset_index(drop=True))
-    assert "became rows" in said and "the built-in law says images/s" in said
+    assert "became rows" in said and "the built-in formula says images/s" in said
 
 
 def test_names_as_nvidia_smi_prints_them(tmp_path, amp):

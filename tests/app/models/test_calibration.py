@@ -1,4 +1,4 @@
-"""Fails if a calibrated law promises more than its runs tell, or hides that they are doubtful."""
+"""Fails if a calibrated formula promises more than its runs tell, or hides that they are doubtful."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ def runs():
 
 
 def some(runs, gpu, count, slower=1.0, law=None):
-    """Return runs of one GPU; with a law, as if it took `slower` times as long as the law says."""
+    """Return runs of one GPU; with a formula, as if it took `slower` times as long as the formula says."""
     frame = runs.frame[runs.frame["gpu"] == gpu].iloc[:count].reset_index(drop=True)
     table = RunTable("some", frame, runs.facts)
     if law is None:

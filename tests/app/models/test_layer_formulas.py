@@ -1,4 +1,4 @@
-"""A law of one layer, summed over each network: in predict, show, validate and a study of layers."""
+"""A formula of one layer, summed over each network: in predict, show, validate and a study of layers."""
 
 import json
 from dataclasses import replace

@@ -107,7 +107,7 @@ def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     export_formula(law, tmp_path / "law.xlsx")
     export_formula(law, tmp_path / "law.py")
     assert SINGLE_GPU_TIME in (tmp_path / "law.py").read_text()
-    # In the page the built-in formula stands in for the time on one GPU, so the law's error is not its own.
+    # In the page the built-in formula gives the time on one GPU, so the formula's error is not its own.
     page = page_html(law)
     assert f'"name":"{SINGLE_GPU_TIME}"' not in page
     assert page == page_html(with_built_in_single_gpu_formula(law))
@@ -180,7 +180,7 @@ def test_scaling_by_the_law_has_parts_that_add_up(law):
 def test_what_a_person_asks_for(law, tmp_path):
     assert find_formulas(None, "textbook", tmp_path).scaling is None
     assert find_formulas(None, "", tmp_path).scaling == law
-    # A law of several GPUs that is given as the formula is used as the law.
+    # A formula of several GPUs that is given as the formula is used as the formula.
     found = find_formulas(Path("multi"), "", tmp_path)
     assert (found.scaling, found.formula) == (law, load_formula(BUILT_IN))
     with pytest.raises(InputError, match="several GPUs"):

@@ -18,7 +18,7 @@ SEVERAL = [("V100-SXM2-16GB", cnn, 32, n) for cnn in ("resnet50", "vgg16") for n
 
 
 class Runs:
-    """Runs with times by the law and a deviation of 30 %, in every unit."""
+    """Runs with times by the formula and a deviation of 30 %, in every unit."""
 
     def __init__(self, configurations, path):
         self.frame = pd.DataFrame(configurations, columns=["gpu", "cnn", "batch", "n_gpus"])
@@ -153,7 +153,7 @@ def test_a_cell_with_another_unit_than_its_header_is_a_fault(tmp_path, runs):
     ["cde-catapult", "tf-metal-experiments", "azure-batchai-horovod", "pytorch-gpu-benchmark-lamikr"],
 )
 def test_measured_runs_far_from_the_law_pass(tmp_path, source):
-    """What people measured is not refused; of all sources, the medians of these are farthest from the law."""
+    """What people measured is not refused; the medians of these sources are farthest from the formula."""
     for gpu, part in load("default").where(source=source).frame.groupby("gpu"):
         part.to_csv(tmp_path / "part.csv", index=False)
         said = Answers(confirmed=True)

@@ -247,7 +247,7 @@ def of_text(text, **more):
     [
         (with_joint_range, "unlike any"),
         (lambda _: of_text(HOST_LAW, errors={"interval": {"factor": 2.0}}), "no term of the formula depends"),
-        (calibrated, "the law is calibrated to"),
+        (calibrated, "the formula is calibrated to"),
         (lambda _: of_text(SEVERAL_LAW, scope="multi_gpu_run"), "no term of the formula depends"),
     ],
     ids=["joint range", "host", "calibrated", "several GPUs"],

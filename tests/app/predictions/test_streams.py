@@ -1,4 +1,4 @@
-"""`trainlaw schedule`: layers of real networks on streams, by the built-in law of a layer."""
+"""`trainlaw schedule`: layers of real networks on streams, by the built-in formula of a layer."""
 
 import csv
 import io

@@ -33,7 +33,7 @@ def few(text, count=600):
 
 @pytest.fixture(scope="module")
 def found():
-    """A law of convolutions in training, from three cards; the table's rows of a fourth."""
+    """A formula of convolutions in training, from three cards; the table's rows of a fourth."""
     table = few("cde-layers/conv/train")
     groups = table.labels()["gpu_group"].to_numpy(dtype=str)
     train = groups != "GP102-28"

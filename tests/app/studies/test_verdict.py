@@ -45,7 +45,7 @@ def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
 def test_a_better_baseline_is_named_with_both_errors(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.2 * y, "roofline": 1.1 * y, "constant": np.full(len(y), np.median(y))}
-    expected = "worse than a baseline: the held-out error of the law is 20.0 %, of roofline 10.0 %"
+    expected = "worse than a baseline: its held-out error is 20.0 %, of roofline 10.0 %"
     assert first_line(formula, few, **known) == (expected,)
     assert first_line(formula, few, False, **known) == (expected,)
     assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()

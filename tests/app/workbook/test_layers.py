@@ -1,4 +1,4 @@
-"""The workbook of a law of layers, recalculated by force in LibreOffice, equals `trainlaw predict`."""
+"""The workbook of a formula of layers, recalculated by force in LibreOffice, equals `trainlaw predict`."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The features of the skeleton of a law, recomputed from figures of a data sheet and of a CNN's table."""
+"""The features of the skeleton of a formula, recomputed from figures of a data sheet and of a CNN's table."""
 
 import pytest
 from trainlaw.datasets import FEATURES, configuration

@@ -1,4 +1,4 @@
-"""Headings, cells and layouts of spreadsheets, without the comparison with the law."""
+"""Headings, cells and layouts of spreadsheets, without the comparison with the formula."""
 
 import os
 import socket

@@ -9,6 +9,7 @@ from trainlaw.evolve.search import islands
 from trainlaw.evolve.search.islands import (
     LEAST_IMPROVEMENT,
     MOST_BARREN,
+    MOST_STALE,
     TRIES_PER_STRUCTURE,
     advance,
     front_of,
@@ -198,6 +199,30 @@ def test_a_generation_without_new_structures_is_barren(typed_problem):
     island.tried = known
     step(island, typed_problem)
     assert island.barren == 0
+
+
+def stagnated(island, problem):
+    """Let the island make the last generation before a restart, and return it."""
+    island.best, island.stale = -1.0, MOST_STALE - 1
+    step(island, problem)
+    return island
+
+
+def test_a_population_that_stagnates_begins_again_and_then_meets_the_archive(untyped_problem):
+    island = advance(start_island(untyped_problem, 0), untyped_problem, 2)
+    before, archive = list(island.population), dict(island.archive)
+    stagnated(island, untyped_problem)
+    assert (island.restarts, island.stale, island.best) == (1, 0, np.inf)
+    assert not {id(tree) for tree in before} & {id(tree) for tree in island.population}
+    assert set(archive) <= set(island.archive)
+    stagnated(island, untyped_problem)
+    assert island.restarts == 2
+    best = min((tree for tree in island.archive.values()), key=lambda tree: tree.score)
+    assert any(tree is best for tree in island.population)
+
+
+def test_typed_searches_do_not_restart(typed_problem):
+    assert stagnated(start_island(typed_problem, 0), typed_problem).restarts == 0
 
 
 def test_no_time_left_means_no_generation(typed_problem):

@@ -12,7 +12,7 @@ from trainlaw.evolve.search.refinement import code_length, refine
 from trainlaw.evolve.search.trees import from_expression, held_constants, structure_keys
 from trainlaw.formulas import parse_text, variables
 
-# The law of the typed rows, and forms that differ from it in factors, terms and an operation.
+# The formula of the typed rows, and forms that differ from it in factors, terms and an operation.
 LAW = "(2 * compute_s + 0.5 * memory_s) * ratio^(-0.5) + 3 * launch_s"
 WRONG = (
     "(2 * compute_s + 0.5 * memory_s + 3 * launch_s) * ratio^(-0.1)",
