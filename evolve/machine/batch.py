@@ -35,13 +35,15 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import fit_constants, group_loss, held_out_losses, losses_per_group
-from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from
+from trainlaw.evolve.machine.kernel_calls import Kernel, flat_from, take_next
 from trainlaw.evolve.machine.vector_maths import exponential, logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
 LEAST_GAIN = 1e-9
 # What precedes the fit: nothing, one overall factor, or offset and slope.
 NOTHING, RESCALE, AFFINE = 0, 1, 2
+# Pause of the thread that hands out programs.
+HAND_OVER_SECONDS = 2e-4
 # Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
 VALUE_BLOCKS = 16
 # Numbers of a table that is evaluated in a padded copy.
@@ -171,8 +173,7 @@ def fit_some(
     programs: Programs,
     theta: np.ndarray,
     skip: np.ndarray,
-    first: int,
-    stride: int,
+    taken: np.ndarray,
     start_mode: int,
     steps: int,
     least_gain: float,
@@ -182,13 +183,14 @@ def fit_some(
     cases: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Fit every `stride`-th program from `first` on, only the first one after `rows.stop`.
+    """Fit one program after another that no other thread has taken, only the first one after `rows.stop`.
 
-    `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`. scratch :
-    of `make_work`.
+    `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`. taken :
+    int64 (1,), the next program, shared by all threads. scratch : of `make_work`.
     """
     work = scratch[0]
-    for index in range(first, programs.amount, stride):
+    first = index = take_next(taken)
+    while index < programs.amount:
         if rows.stop[0] and index > first:
             break
         program = flat_from(programs.tokens, 0, programs.offsets[index])
@@ -212,6 +214,7 @@ def fit_some(
             cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
             losses_per_group(program, own, rows, work, cases[index])
+        index = take_next(taken)
 
 
 @entry
@@ -310,10 +313,12 @@ class Machine:
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
         packed = programs.packed(), rows.packed(self._stop)
+        # Programs take unequal times, and other threads need the processors now and then.
+        taken = np.zeros(1, np.int64)
 
         def fit_share(first: int, stride: int) -> None:
             fit_some(
-                packed[0], theta, left_out, first, stride, start_mode, steps, least_gain, held_out,
+                packed[0], theta, left_out, taken, start_mode, steps, least_gain, held_out,
                 packed[1], losses, cases, self._scratch()
             )  # fmt: skip
 
@@ -395,4 +400,6 @@ class Machine:
             work_on(0, 1)
             return lambda: None
         shares = [self._pool.submit(work_on, first, self.threads) for first in range(self.threads)]
+        # Otherwise idle threads would begin when this one hands over the interpreter's lock, up to 5 ms later.
+        time.sleep(HAND_OVER_SECONDS)
         return lambda: [share.result() for share in shares]

@@ -182,6 +182,22 @@ def _numbers_from(array: np.ndarray, row: int, first: int) -> np.ndarray:
     return array.reshape(-1)[row * array.shape[-1] + first :]
 
 
+def _take(typing_context: Any, counter: Any) -> Any:
+    """Return the whole number in an array (1,) and raise it by one, as one operation for all threads."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.atomic_rmw("add", found.data, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(counter), generate
+
+
+def _taken(counter: np.ndarray) -> int:
+    """Return the whole number in an array (1,) and raise it by one."""
+    counter[0] += 1
+    return int(counter[0]) - 1
+
+
 def _hint(typing_context: Any) -> Any:
     """State to LLVM what it cannot know of the kernel that calls this."""
 
@@ -199,6 +215,10 @@ def _hint(typing_context: Any) -> Any:
 
 #: States to LLVM that what the calling kernel writes overlaps no other array, and asks for wide vectors.
 vector_hints: Any = _with_python(_hint, lambda: 0)
+
+
+#: The next of the numbers that the threads which share an int64 array (1,) take in turn.
+take_next: Any = _with_python(_take, _taken)
 
 
 #: The numbers of an array (n, k) or (k,) in C order, from a row and a place in it on; for a pointer, row 0.

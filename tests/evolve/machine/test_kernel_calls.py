@@ -1,8 +1,10 @@
+from threading import Thread
+
 import numpy as np
 import pytest
 from numba import njit
 from trainlaw.evolve.machine.arrays import Columns
-from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from
+from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from, take_next
 from trainlaw.formulas import InputError
 
 
@@ -58,3 +60,23 @@ def test_packed_tuples_with_the_same_fields_have_one_type():
 def test_an_array_with_gaps_is_refused_where_compiled_code_would_read_on():
     with pytest.raises(InputError, match="contiguous"):
         Packed(None, [("values", np.zeros((4, 6))[:, ::2])])
+
+
+def test_threads_take_each_number_once():
+    @njit(nogil=True)
+    def take_all(counter, taken, limit):
+        place = take_next(counter)
+        while place < limit:
+            taken[place] += 1
+            place = take_next(counter)
+
+    counter, taken = np.zeros(1, np.int64), np.zeros(300_000, np.int64)
+    take_all(counter, taken, 0)
+    counter[0] = 0
+    threads = [Thread(target=take_all, args=(counter, taken, taken.size)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert np.all(taken == 1)
+    assert take_next.py_func(counter) + 1 == counter[0]
