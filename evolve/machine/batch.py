@@ -400,6 +400,6 @@ class Machine:
             work_on(0, 1)
             return lambda: None
         shares = [self._pool.submit(work_on, first, self.threads) for first in range(self.threads)]
-        # Otherwise idle threads would begin when this one hands over the interpreter's lock, up to 5 ms later.
+        # Otherwise idle threads begin when this one hands over the interpreter's lock, up to 5 ms later.
         time.sleep(HAND_OVER_SECONDS)
         return lambda: [share.result() for share in shares]

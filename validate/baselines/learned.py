@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 from trainlaw.formulas.errors import optional_package
 from trainlaw.validate.baselines.closed_forms import cf21
 from trainlaw.validate.baselines.roofline import Roofline
@@ -52,14 +53,13 @@ class GradientBoosting:
         self.base = base
         self.random_seed = random_seed
         self._ensemble = optional_package("sklearn.ensemble", "sklearn")
-        self._threads = optional_package("threadpoolctl", "sklearn")
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit to seconds `y`, shape (n_runs,); `groups`, (n_runs,), are for the base only."""
         self.base_: Estimator | None = None if self.base is None else self.base().fit(X, y, groups)
         boosting = self._ensemble.HistGradientBoostingRegressor(random_state=self.random_seed)
         # One thread: as fast on tables of this size, and the same sums in the same order everywhere.
-        with self._threads.threadpool_limits(1):
+        with threadpool_limits(1):
             self.boosting_ = boosting.fit(X.to_numpy(dtype=float), np.log(y) - self._log_base(X))
         return self
 
@@ -68,7 +68,7 @@ class GradientBoosting:
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_runs,)."""
-        with self._threads.threadpool_limits(1):
+        with threadpool_limits(1):
             return np.asarray(np.exp(self.boosting_.predict(X.to_numpy(dtype=float)) + self._log_base(X)))
 
 
@@ -89,7 +89,6 @@ class ScaledPerceptron:
         """Store the settings; MissingDependencyError without scikit-learn."""
         self.settings = settings
         self._perceptrons = optional_package("sklearn.neural_network", "sklearn")
-        self._threads = optional_package("threadpoolctl", "sklearn")
 
     def fit(self, table: np.ndarray, target: np.ndarray) -> Self:
         """Fit to `table`, shape (n_rows, n_columns), and `target`, shape (n_rows,)."""
@@ -98,7 +97,7 @@ class ScaledPerceptron:
         self.width_[self.width_ < 1e-9] = np.inf
         perceptron = self._perceptrons.MLPRegressor(**self.settings)
         # One thread: many times faster on matrices of this size.
-        with warnings.catch_warnings(), self._threads.threadpool_limits(1):
+        with warnings.catch_warnings(), threadpool_limits(1):
             # The limit on iterations regularises a small perceptron; to reach it is no fault.
             warnings.simplefilter("ignore")
             self.perceptron_ = perceptron.fit((table - self.centre_) / self.width_, target)
@@ -106,7 +105,7 @@ class ScaledPerceptron:
 
     def predict(self, table: np.ndarray) -> np.ndarray:
         """Return the predicted target, shape (n_rows,)."""
-        with self._threads.threadpool_limits(1):
+        with threadpool_limits(1):
             return np.asarray(self.perceptron_.predict((table - self.centre_) / self.width_))
 
 
