@@ -68,6 +68,6 @@ def _without_one(leads: Mapping[str, float], whole: float) -> str:
     left = {label: (total - lead) / others for label, lead in leads.items()}
     least = min(left, key=left.__getitem__)
     if left[least] <= 0:
-        return f"That lead is the doing of one group: without {least} it is {left[least]:.1f} points."
+        return f"That lead comes from one group: without {least} it is {left[least]:.1f} points."
     ends = f"between {left[least]:.1f} and {max(left.values()):.1f} points"
     return f"No single group makes that lead: without any one it is {ends}, least without {least}."

@@ -104,7 +104,7 @@ def test_the_lead_is_put_to_the_test_of_each_group(formula):
 
     assert "10.0 points lower, and lower on 3 of 3 GPU groups" in carried(10.0, 8.0, 12.0)
     assert "without any one it is between 9.0 and 11.0 points, least without group 1" in carried(10, 8, 12)
-    assert "the doing of one group: without group 0 it is -1.0 points" in carried(5.0, 21.0, 21.0)
+    assert "comes from one group: without group 0 it is -1.0 points" in carried(5.0, 21.0, 21.0)
     assert "1.0 points higher" in carried(21.0, 21.0, 21.0)
 
 
