@@ -31,7 +31,7 @@ def typed_frame(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[pd.Data
         bad = numbers.isna() & values.notna()
         faults += _faults(column, values[bad])
         typed[column.name] = numbers
-    return pd.DataFrame(typed, index=frame.index), faults
+    return pd.DataFrame(typed, index=frame.index, copy=False), faults
 
 
 def _numbers(values: pd.Series) -> pd.Series:

@@ -129,14 +129,26 @@ def _encodings(data: bytes) -> tuple[str, ...]:
     return ("utf-8", "cp1252")
 
 
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text; as a list, they would take four times its memory."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
+
+
 def _text_grid(text: str, place: Path) -> Grid:
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(text), start=1):
         if len(line) > MAX_LINE_BYTES:
             raise InputError(f"{place} is not a text table: line {number} is too long")
-    separator = _stated_separator(lines) or _separator(lines[:_SAMPLE])
+    first, _, rest = text.partition("\n")
+    stated = _stated_separator(first)
+    if stated:
+        text = f"\n{rest}"  # the first line stays, empty, so that rows keep their numbers
+    separator = stated or _separator(list(islice(_lines(text), _SAMPLE)))
     try:
-        return _grid(_within_limits(_split(lines, separator), place), separator)
+        return _grid(_within_limits(_split(_lines(text), separator), place), separator)
     except csv.Error as error:
         raise InputError(f"{place} is not a text table: {one_line(error)}") from None
 
@@ -151,13 +163,10 @@ def _within_limits(rows: Iterable[list[str]], place: Path) -> Iterator[list[str]
         yield row
 
 
-def _stated_separator(lines: list[str]) -> str:
-    """Return the separator that Excel's first line "sep=;" states, and empty that line; "" without one."""
-    match = re.fullmatch(r"sep=(.)", lines[0].strip("\"' \n"), re.IGNORECASE)
-    if match is None:
-        return ""
-    lines[0] = ""
-    return match[1]
+def _stated_separator(line: str) -> str:
+    """Return the separator that Excel's first line "sep=;" states; "" for any other line."""
+    match = re.fullmatch(r"sep=(.)", line.strip("\"' \n"), re.IGNORECASE)
+    return match[1] if match else ""
 
 
 def _separator(lines: list[str]) -> str:
@@ -182,7 +191,7 @@ def _sampled(lines: list[str], separator: str) -> list[list[str]]:
         return []
 
 
-def _split(lines: list[str], separator: str) -> Iterable[list[str]]:
+def _split(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
     if separator in _BLANKS:
         return (re.split(separator, line.strip()) for line in lines)
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator)

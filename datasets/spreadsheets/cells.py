@@ -1,7 +1,7 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,31 +173,40 @@ def _decimal_mark(rows: Rows, table: SheetTable, issues: list[Issue]) -> str:
     """Return the decimal mark of the numbers in texts; append an issue where it is not clear."""
     if rows.answers.decimal:
         return "," if rows.answers.decimal == "comma" else "."
-    texts = [
-        (match[0], number)
-        for name in rows.cells
-        if name in NUMBERS or name in (TIME, RATE, "time_s")
-        for cell, number in zip(rows.cells[name], rows.numbers, strict=True)
-        if isinstance(cell, str) and (match := _LEADING_NUMBER.match(cell)) and is_number(match[0])
-    ]
-    marks = decimal_marks(text for text, _ in texts)
+    numeric = {*NUMBERS, TIME, RATE, "time_s"}
+    numbers_of = [cells for name, cells in rows.cells.items() if name in numeric]
+    texts = dict.fromkeys(text for cells in numbers_of for cell in cells if (text := _number_in(cell)))
+    marks = decimal_marks(texts)
     sure = marks & {".", ","}
     unclear = {"?,"} | ({"?."} if table.separator == ";" else set())
     if len(sure) == 1 and not (sure == {"."} and "?," in marks and table.separator == ";"):
         return next(iter(sure))
     likely = "," if "," in sure or table.separator == ";" else "."
     if len(sure) == 2 or marks & unclear:
-        doubtful = [(text, number) for text, number in texts if "," in text or "." in text]
-        examples = ", ".join(dict.fromkeys(text for text, _ in doubtful[:50]))[:60]
+        doubtful = [text for text in texts if "," in text or "." in text]
+        examples = ", ".join(doubtful[:50])[:60]
+        among = frozenset(doubtful)
+        where = {
+            number
+            for cells in numbers_of
+            for cell, number in zip(cells, rows.numbers, strict=True)
+            if _number_in(cell) in among
+        }
         issues.append(
             Issue(
                 "question",
                 f"the decimal mark is not clear ({examples}): comma or point?",
-                tuple(dict.fromkeys(number for _, number in doubtful)),
+                tuple(sorted(where)),
                 choices("--decimal", ("comma", "point") if likely == "," else ("point", "comma")),
             )
         )
     return likely
+
+
+def _number_in(cell: object) -> str:
+    """Return the number that a text begins with, "" for any other cell."""
+    match = _LEADING_NUMBER.match(cell) if isinstance(cell, str) else None
+    return match[0] if match and is_number(match[0]) else ""
 
 
 def _whole(rows: Rows) -> Callable[[object], object]:
@@ -368,11 +377,10 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
     if any(dates):
         text = f"{column.heading}: the spreadsheet made dates of numbers; enter them again as numbers"
         issues.append(Issue("cells", text, rows_of(rows.numbers, dates)))
-    pairs = [
-        (np.nan, None) if made else quantity(cell, rows.decimal)
-        for cell, made in zip(cells, dates, strict=True)
-    ]
-    numbers = np.array([number for number, _ in pairs], dtype=np.float64)
+    numbers, units = np.full(len(cells), np.nan), list[Unit | None]([None]) * len(cells)
+    for place, (cell, made) in enumerate(zip(cells, dates, strict=True)):
+        if not made:
+            numbers[place], units[place] = quantity(cell, rows.decimal)
     bad = [
         (str(cell), number)
         for cell, number, value, made in zip(cells, rows.numbers, numbers, dates, strict=True)
@@ -382,13 +390,12 @@ def _measured(rows: Rows, name: str, issues: list[Issue]) -> tuple[np.ndarray, l
         Issue("cells", f"{column.heading}: expected a number above 0, got {shown(text)}", where)
         for text, where in grouped(bad).items()
     ]
-    return np.where(numbers > 0, numbers, np.nan), _units(rows, column, [unit for _, unit in pairs], issues)
+    return np.where(numbers > 0, numbers, np.nan), _units(rows, column, units, issues)
 
 
 def _units(
-    rows: Rows, column: MappedColumn, of_cells: Iterable[Unit | None], issues: list[Issue]
+    rows: Rows, column: MappedColumn, units: Sequence[Unit | None], issues: list[Issue]
 ) -> list[Unit | None]:
-    units = list(of_cells)
     differing = [
         unit is not None and column.unit is not None and unit.text != column.unit.text for unit in units
     ]

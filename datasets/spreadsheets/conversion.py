@@ -102,8 +102,18 @@ def read_spreadsheet(
 
     Raises InputError for a file that is no table, and for answers that do not fit it.
     """
-    said, catalog, own = answers or Answers(), gpus or built_in_gpus(), tuple(cnns)
     issues: list[Issue] = []
+    return _checked(_read(path, answers or Answers(), gpus or built_in_gpus(), tuple(cnns), issues), issues)
+
+
+def _read(
+    path: str | os.PathLike[str],
+    said: Answers,
+    catalog: GpuCatalog,
+    own: tuple[CnnCounts, ...],
+    issues: list[Issue],
+) -> Imported:
+    """Return what a spreadsheet says of its runs, before they are checked as runs."""
     sheet, table = _table_of(read_grids(path), said, Path(path), issues)
     names = {facts.cnn for facts in own}
     table = long_table(
@@ -116,11 +126,10 @@ def read_spreadsheet(
     frame, measured, units = _runs(rows, catalog, names, issues, notes)
     notes += _readings(rows, frame)
     shown_columns = tuple((column, _first(table, column)) for column in columns.values())
-    made = Imported(
+    return Imported(
         Path(path).name, shown_columns, frame, rows.numbers, measured, units,
         (*table.notes, *notes), (), catalog, own,
     )  # fmt: skip
-    return _checked(made, issues)
 
 
 def _readings(rows: Rows, frame: pd.DataFrame) -> list[str]:
@@ -240,9 +249,21 @@ def _runs(
     rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue], notes: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Unit | None, ...]]:
     """Return the columns of the runs schema, the measured numbers and their units."""
-    constants, numbers, size = _constants(rows, gpus, own), read_numbers(rows, issues), len(rows)
+    frame = _stated(rows, gpus, own, issues)
+    frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
+    if not {"time_s", *MEASURES} & set(rows.cells):
+        return frame, np.full(len(rows), np.nan), (None,) * len(rows)
+    measured, stated = read_measured(rows, issues)
+    units = _asked_units(rows, stated, frame, issues)
+    _check_measures(rows, frame, measured, units, issues)
+    return frame, measured, units
+
+
+def _stated(rows: Rows, gpus: GpuCatalog, own: set[str], issues: list[Issue]) -> pd.DataFrame:
+    """Return the columns of the runs schema that the file or the user states."""
+    constants, numbers = _constants(rows, gpus, own), read_numbers(rows, issues)
     found: dict[str, object] = {name: text for name, text in constants.items() if name in _SCHEMA}
-    said: list[int | None] = [None] * size
+    said: list[int | None] = [None] * len(rows)
     if "gpu" in rows.cells:
         found["gpu"], said = read_gpus(rows, gpus, says_gpus(rows, constants), issues)
     if "cnn" in rows.cells:
@@ -250,16 +271,15 @@ def _runs(
     check_meaning(rows, issues)
     found |= counted(rows, numbers, constants, said, issues)
     found |= {**read_words(rows, issues), **read_sizes(rows, numbers, issues), **_copied(rows)}
-    index = range(size)
-    columns = {name: pd.Series(values, index=index, dtype=object) for name, values in found.items()}
-    frame = pd.DataFrame(columns, index=index).infer_objects()
-    frame = _with_links(_with_precision(_with_usual_sizes(frame), gpus), gpus, notes)
-    if not {"time_s", *MEASURES} & set(rows.cells):
-        return frame, np.full(size, np.nan), (None,) * size
-    measured, stated = read_measured(rows, issues)
-    units = _asked_units(rows, stated, frame, issues)
-    _check_measures(rows, frame, measured, units, issues)
-    return frame, measured, units
+    return pd.DataFrame({name: _typed(found.pop(name), len(rows)) for name in list(found)}, copy=False)
+
+
+def _typed(values: object, size: int) -> pd.Series:
+    """Return a column in the dtype that takes the least memory: texts that occur again are one object."""
+    if isinstance(values, np.ndarray):
+        return pd.Series(values)
+    column = pd.Series(values, index=range(size), dtype=object)
+    return column if any(isinstance(value, str) for value in column) else column.infer_objects()
 
 
 def _check_measures(
@@ -344,10 +364,12 @@ def _with_precision(frame: pd.DataFrame, gpus: GpuCatalog) -> pd.DataFrame:
     if "precision" not in frame or "gpu" not in frame:
         return frame.assign(precision="unknown") if "precision" not in frame else frame
     usual = {name: gpus.find(name).default_precision for name in frame["gpu"].dropna().unique()}
-    by_default = frame["precision"] == DEFAULT_PRECISION
-    stated = frame["precision"].where(~by_default, BY_DEFAULT)
-    precision = frame["precision"].where(~by_default, frame["gpu"].map(usual))
-    kept = {} if "precision_stated" in frame else {"precision_stated": stated.fillna("unknown")}
+    precision = frame["precision"].astype(object)
+    stated = precision.fillna("unknown")
+    by_default = (precision == DEFAULT_PRECISION).to_numpy()
+    precision[by_default] = frame["gpu"][by_default].map(usual)
+    stated[by_default] = BY_DEFAULT
+    kept = {} if "precision_stated" in frame else {"precision_stated": stated}
     return frame.assign(precision=precision, **kept)
 
 
@@ -448,6 +470,8 @@ def _without_row(fault: Fault) -> str:
 
 
 def _kept(made: Imported, good: np.ndarray) -> Imported:
+    if good.all():
+        return made
     places = np.flatnonzero(good)
     return replace(
         made,
