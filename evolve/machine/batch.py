@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,6 +44,8 @@ LEAST_GAIN = 1e-9
 NOTHING, RESCALE, AFFINE = 0, 1, 2
 # Pause of the thread that hands out programs.
 HAND_OVER_SECONDS = 2e-4
+# Programs times observations that are fitted in one compiled call: interrupts wait for its end.
+FITTED_AT_ONCE = 2**17
 # Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
 VALUE_BLOCKS = 16
 # Numbers of a table that is evaluated in a padded copy.
@@ -178,20 +180,23 @@ def fit_some(
     steps: int,
     least_gain: float,
     held_out: bool,
+    most: int,
     rows: Rows,
     losses: np.ndarray,
     cases: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Fit one program after another that no other thread has taken, only the first one after `rows.stop`.
+    """Fit up to `most` programs that no other thread has taken, only one after `rows.stop`.
 
     `theta` (n_constants,) is changed in place; `losses` and `cases` are filled as in `FitResult`. taken :
     int64 (1,), the next program, shared by all threads. scratch : of `make_work`.
     """
     work = scratch[0]
-    first = index = take_next(taken)
-    while index < programs.amount:
-        if rows.stop[0] and index > first:
+    for number in range(most):
+        if number and rows.stop[0]:
+            break
+        index = take_next(taken)
+        if index >= programs.amount:
             break
         program = flat_from(programs.tokens, 0, programs.offsets[index])
         begin, end = programs.constant_offsets[index], programs.constant_offsets[index + 1]
@@ -214,7 +219,6 @@ def fit_some(
             cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
             losses_per_group(program, own, rows, work, cases[index])
-        index = take_next(taken)
 
 
 @entry
@@ -271,7 +275,7 @@ class FitResult:
 
 
 class Machine:
-    """A pool of `threads` threads for batches of programs.
+    """The calling thread and a pool of others, together `threads`, for batches of programs.
 
     >>> Machine(threads=2).threads
     2
@@ -280,7 +284,8 @@ class Machine:
     def __init__(self, threads: int = 1) -> None:
         """Create the pool; it starts no thread before its first batch."""
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._shares: list[Future[None]] = []
         self._own = threading.local()
         self._stop = np.zeros(1, np.int64)
 
@@ -306,7 +311,8 @@ class Machine:
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
         one. A loss is infinite where a value is not valid, and nan of a program that was not reached in
-        time. With several threads the fit runs in the background.
+        time. With several threads the fit runs in the background until the result is asked for; the calling
+        thread then joins it.
         """
         theta = programs.theta.copy()
         losses = np.full(programs.amount, math.nan)
@@ -317,12 +323,17 @@ class Machine:
         taken = np.zeros(1, np.int64)
 
         def fit_share(first: int, stride: int) -> None:
-            fit_some(
-                packed[0], theta, left_out, taken, start_mode, steps, least_gain, held_out,
-                packed[1], losses, cases, self._scratch()
-            )  # fmt: skip
+            # Ctrl-C interrupts the calling thread alone; the others would wait for the lock after each call.
+            most = programs.amount if first else max(FITTED_AT_ONCE // max(rows.target.size, 1), 1)
+            while taken[0] < programs.amount:
+                fit_some(
+                    packed[0], theta, left_out, taken, start_mode, steps, least_gain, held_out, most,
+                    packed[1], losses, cases, self._scratch()
+                )  # fmt: skip
+                if self._stop[0]:
+                    break
 
-        end = self._spread(fit_share, programs.amount)
+        end = self._spread(fit_share, programs.amount, pauses=True)
 
         def result() -> FitResult:
             end()
@@ -390,16 +401,28 @@ class Machine:
         scratch: NDArray[Any] = self._own.scratch
         return scratch
 
-    def _spread(self, work_on: Callable[[int, int], None], count: int) -> Callable[[], object]:
-        """Give each thread its share of `count` programs and return a function that waits for the end.
+    def _spread(
+        self, work_on: Callable[[int, int], None], count: int, *, pauses: bool = False
+    ) -> Callable[[], object]:
+        """Let other threads begin with `count` programs; return a function that does this thread's share.
 
-        Each thread gets all its programs in one call, since every call waits for the interpreter's lock.
+        No more threads run than are allowed: this one makes the next programs meanwhile. pauses : whether
+        idle threads begin at once, although this one keeps the interpreter's lock.
         """
         # Too few programs to pay for handing them over.
         if self._pool is None or count < 2 * self.threads:
             work_on(0, 1)
             return lambda: None
-        shares = [self._pool.submit(work_on, first, self.threads) for first in range(self.threads)]
-        # Otherwise idle threads begin when this one hands over the interpreter's lock, up to 5 ms later.
-        time.sleep(HAND_OVER_SECONDS)
-        return lambda: [share.result() for share in shares]
+        is_idle = all(share.done() for share in self._shares)
+        shares = [self._pool.submit(work_on, first, self.threads) for first in range(1, self.threads)]
+        self._shares = shares
+        if pauses and is_idle:
+            # Otherwise they would begin when the interpreter takes its lock from this one, up to 5 ms later.
+            time.sleep(HAND_OVER_SECONDS)
+
+        def end() -> None:
+            work_on(0, self.threads)
+            for share in shares:
+                share.result()
+
+        return end
