@@ -170,11 +170,27 @@ def start_affine(program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, 
         theta[1] = slope
 
 
+@compiled
+def is_below(
+    limit: float, program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
+) -> bool:
+    """Return whether the mean of the groups' losses is below `limit`; otherwise leave `cases` infinite."""
+    if limit == math.inf:
+        return True
+    losses_per_group(program, theta, rows, work, cases)
+    total = 0.0
+    for group in range(cases.size):
+        total += cases[group]
+        cases[group] = math.inf
+    return total < limit * cases.size
+
+
 @entry
 def fit_some(
     programs: Programs,
     theta: np.ndarray,
     skip: np.ndarray,
+    limits: np.ndarray,
     taken: np.ndarray,
     start_mode: int,
     steps: int,
@@ -213,12 +229,12 @@ def fit_some(
         elif start_mode == AFFINE:
             start_affine(program, own, rows, skip[index], work)
         losses[index] = fit_constants(program, own, rows, skip[index], steps, least_gain, work)
-        if held_out and losses[index] < math.inf:
-            held_out_losses(program, own, rows, work, cases[index])
-        elif skip[index] >= 0:
+        if skip[index] >= 0:
             cases[index, skip[index]] = group_loss(program, own, rows, skip[index], work)
         elif not held_out:
             losses_per_group(program, own, rows, work, cases[index])
+        elif losses[index] < math.inf and is_below(limits[index], program, own, rows, work, cases[index]):
+            held_out_losses(program, own, rows, work, cases[index])
 
 
 @entry
@@ -303,6 +319,7 @@ class Machine:
         start_mode: int = NOTHING,
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
+        limits: NDArray[np.float64] | None = None,
     ) -> Callable[[], FitResult]:
         """Start to fit the constants of each program and return a function that waits for the result.
 
@@ -310,7 +327,8 @@ class Machine:
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
-        one. A loss is infinite where a value is not valid, and nan of a program that was not reached in
+        one. limits : (n_programs,), the mean loss of the groups from which on held-out losses do not matter
+        and stay infinite; None for no limit. A loss is infinite where a value is not valid, and nan of a program that was not reached in
         time. With several threads the fit runs in the background until the result is asked for; the calling
         thread then joins it.
         """
@@ -318,6 +336,7 @@ class Machine:
         losses = np.full(programs.amount, math.nan)
         cases = np.full((programs.amount, rows.group_weight.size), math.inf)
         left_out = np.full(programs.amount, -1) if skip is None else skip
+        least = np.full(programs.amount, math.inf) if limits is None else limits
         packed = programs.packed(), rows.packed(self._stop)
         # Programs take unequal times, and other threads need the processors now and then.
         taken = np.zeros(1, np.int64)
@@ -327,7 +346,7 @@ class Machine:
             most = programs.amount if first else max(FITTED_AT_ONCE // max(rows.target.size, 1), 1)
             while taken[0] < programs.amount:
                 fit_some(
-                    packed[0], theta, left_out, taken, start_mode, steps, least_gain, held_out, most,
+                    packed[0], theta, left_out, least, taken, start_mode, steps, least_gain, held_out, most,
                     packed[1], losses, cases, self._scratch()
                 )  # fmt: skip
                 if self._stop[0]:

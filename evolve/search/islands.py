@@ -11,9 +11,10 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 from trainlaw.evolve.search.constraints import keeps_constraints
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
+from trainlaw.evolve.search.selection import epsilon_lexicase, survival_limits, survivors
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
@@ -36,6 +37,8 @@ MOST_WAITING = 1
 SHARE_OF_ANYONE = 0.5
 # During the search, a fit ends with a step that gains less than this share of the loss.
 SEARCH_GAIN = 1e-4
+# Held-out losses are not computed from this multiple of the largest loss that survives on.
+HELD_OUT_MARGIN = 1.25
 # After this many children in succession without a new structure the search space counts as exhausted.
 MOST_BARREN = 1_000
 # After this many generations without a better loss, an untyped search starts again and keeps what it found.
@@ -231,12 +234,27 @@ def _admit(island: Island, problem: Problem, batches: Iterator[list[Individual]]
     for batch in batches:
         chosen = _select_new(island, problem, batch)
         if chosen:
-            waiting.append(problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out))
+            limits = _limits(island, problem, chosen) if held_out else None
+            waiting.append(
+                problem.start_fit(chosen, settings.fit_steps, SEARCH_GAIN, held_out=held_out, limits=limits)
+            )
         if len(waiting) > MOST_WAITING:
             pool += receive(island, problem, waiting.popleft()(), held_out)
     for fitted in waiting:
         pool += receive(island, problem, fitted(), held_out)
     island.population = survivors(pool, settings.population) or pool[: settings.population]
+
+
+def _limits(island: Island, problem: Problem, trees: list[Individual]) -> NDArray[np.float64]:
+    """Return the training loss of each tree (n_trees,) from which on it cannot survive.
+
+    Without a group, the mean loss is hardly ever smaller than with it, so that such trees need no held-out
+    losses; a margin is left for fits that have not converged.
+    """
+    costs = complexities(trees, problem.affine)
+    if problem.settings.held_out_measure != "mean":
+        return np.full(costs.size, math.inf)
+    return HELD_OUT_MARGIN * survival_limits(island.population, costs, problem.settings.population)
 
 
 def _select_new(island: Island, problem: Problem, trees: list[Individual]) -> list[Individual]:

@@ -243,14 +243,18 @@ class Problem:
         start: bool = True,
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
+        limits: NDArray[np.float64] | None = None,
     ) -> Callable[[], list[Individual]]:
-        """Start a fit, in the background if possible, and return a function that waits for the trees."""
+        """Start a fit, in the background if possible, and return a function that waits for the trees.
+
+        limits : as of `Machine.start_fit`.
+        """
         programs = encode(trees, self.affine)
         further = self.further_rows if held_out else ()
         start_mode = (AFFINE if self.affine else RESCALE) if start else NOTHING
         result_of = self.machine.start_fit(
             programs, self.rows, steps=steps, least_gain=least_gain, start_mode=start_mode,
-            held_out=held_out, skip=skip,
+            held_out=held_out, skip=skip, limits=limits,
         )  # fmt: skip
 
         def fitted() -> list[Individual]:
@@ -269,9 +273,15 @@ class Problem:
         return fitted
 
     def _in_every_division(self, programs: Programs, result: FitResult, further: Sequence[Rows]) -> FitResult:
-        """Return the result with the held-out losses of the groups of all divisions side by side."""
+        """Return the result with the held-out losses of the groups of all divisions side by side.
+
+        Programs without such losses in the first division have none in the others.
+        """
         there = programs._replace(theta=result.theta)
-        cases = [self.machine.fit(there, rows, steps=0, held_out=True).cases for rows in further]
+        limits = np.where(np.isfinite(result.cases).all(axis=1), math.inf, 0.0)
+        cases = [
+            self.machine.fit(there, rows, steps=0, held_out=True, limits=limits).cases for rows in further
+        ]
         return replace(result, cases=np.hstack([result.cases, *cases]))
 
     def joint_loss(self, cases: NDArray[np.float64]) -> float:

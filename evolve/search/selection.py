@@ -112,6 +112,27 @@ def _fronts(scores: np.ndarray) -> np.ndarray:
     return fronts
 
 
+def survival_limits(
+    population: Sequence[Individual], costs: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    """Return the score (n,) from which on a child of each complexity is behind all that survive at present.
+
+    costs : int64 (n,), complexities. count : individuals that survive; infinite where there are fewer.
+    """
+    if len(population) < count:
+        return np.full(costs.size, np.inf)
+    scores = np.array([individual.score for individual in population])
+    known = np.array([individual.complexity for individual in population])
+    order = np.lexsort((scores, known))
+    order = order[np.isfinite(scores[order])]
+    fronts = _fronts(scores[order])
+    last = order[fronts == fronts.max(initial=0)]
+    # A point behind the last front is worse than one of it that is no more complex.
+    best = np.append(np.inf, np.minimum.accumulate(scores[last]))
+    limits: NDArray[np.float64] = best[np.searchsorted(known[last], costs, side="right")]
+    return limits
+
+
 def _crowding(scores: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the crowding distance of the points of one front, sorted by cost. Source: Deb et al., 2002."""
     distance = np.full(scores.size, np.inf)
