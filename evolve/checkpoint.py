@@ -42,7 +42,7 @@ def fingerprint(problem: Problem) -> str:
     """Return the sha256 of the data, the features and the settings that determine the course of a search."""
     digest = hashlib.sha256(repr(replace(problem.settings, **FREE_SETTINGS)).encode())
     digest.update(repr((problem.features, problem.target)).encode())
-    for field in problem.rows:
+    for field in (*problem.rows, *(problem.all_rows or ())):
         digest.update(np.ascontiguousarray(field).tobytes())
     return digest.hexdigest()
 

@@ -21,6 +21,8 @@ LOSSES = (
 HELD_OUT_MEASURES = ("mean", "worst")
 # Defaults of `max_nodes`: a formula of times is a long sum of short terms, an equation is compact.
 TYPED_NODES, UNTYPED_NODES = 60, 30
+# Defaults of `search_rows`, with groups and without.
+GROUPED_ROWS, UNGROUPED_ROWS = 65_536, 16_384
 CONSTRAINT_KINDS = ("nonnegative", "rising", "falling")
 # Smallest and largest value. 200 nodes and 60 constants fit into the machine's scratch (`machine/arrays.py`).
 _LIMITS = (
@@ -30,6 +32,7 @@ _LIMITS = (
     ("max_constants", 1, 60),
     ("screening", 0, 20_000),
     ("fit_steps", 0, 10_000),
+    ("search_rows", 1_000, 2**40),
     ("threads", 1, 1_024),
 )
 POWER, EXPONENTIAL = "power", "exponential"
@@ -211,6 +214,10 @@ class SearchSettings:
     screening : int
         In untyped mode without groups, the size of the library of small expressions that is screened before
         the first generation; 0 means none. A budget below 5 seconds or 25,000 evaluations has a smaller one.
+    search_rows : int, optional
+        Rows to which formulas are fitted during the search; of more rows, as many are drawn at random, from
+        each group its share. The constants of the formulas that are offered are fitted to all rows. By
+        default 16,384, or 65,536 with groups, of which some may be small.
     fit_steps : int
         Levenberg-Marquardt steps for each new individual.
     polish_steps : int
@@ -288,6 +295,7 @@ class SearchSettings:
     screening: int = 5_000
     # Fits of the constants: five steps bring 91 % of new formulas within 1 % of their best loss
     # (default table, docs/search.md).
+    search_rows: int | None = None
     fit_steps: int = 5
     polish_steps: int = 60
     # Selection.
@@ -371,7 +379,7 @@ class SearchSettings:
         Returns
         -------
         SearchSettings
-            Settings with `max_nodes` and `choice` set.
+            Settings with `max_nodes`, `search_rows` and `choice` set.
 
         Examples
         --------
@@ -380,4 +388,5 @@ class SearchSettings:
         """
         automatic = "one_standard_error" if grouped else "description_length"
         choice = automatic if self.choice == "automatic" else self.choice
-        return replace(self, max_nodes=self.node_limit, choice=choice)
+        rows = self.search_rows or (GROUPED_ROWS if grouped else UNGROUPED_ROWS)
+        return replace(self, max_nodes=self.node_limit, search_rows=rows, choice=choice)

@@ -327,10 +327,12 @@ class Machine:
         share of the loss is the last. start_mode : NOTHING, RESCALE or AFFINE. held_out : whether the cases
         are losses at constants that exclude the group, instead of at the fitted ones. skip : int64
         (n_programs,), the group that each program's fit excludes, -1 for none; its loss is then the only
-        one. limits : (n_programs,), the mean loss of the groups from which on held-out losses do not matter
-        and stay infinite; None for no limit. A loss is infinite where a value is not valid, and nan of a program that was not reached in
-        time. With several threads the fit runs in the background until the result is asked for; the calling
-        thread then joins it.
+        one. limits : (n_programs,), the mean loss of the groups from which on held-out losses stay infinite,
+        since they do not matter; None for no limit.
+
+        A loss is infinite where a value is not valid, and nan of a program that was not reached in time. With
+        several threads the fit runs in the background until the result is asked for; the calling thread then
+        joins it.
         """
         theta = programs.theta.copy()
         losses = np.full(programs.amount, math.nan)

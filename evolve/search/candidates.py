@@ -70,21 +70,23 @@ class Candidate:
 def finish(state: SearchState, problem: Problem, refined: Sequence[Individual] = ()) -> list[Candidate]:
     """Return the candidates from simple to complex, all with valid values on every training row.
 
-    refined : trees in addition to those of the archives.
+    refined : trees in addition to those of the archives. Constants are fitted to all observations, and for
+    held-out losses to those of the search.
     """
     steps = problem.settings.polish_steps
     archived = _contenders(state, problem)
     chosen = [*archived, *(tree for tree in refined if all(tree is not other for other in archived))]
     if not chosen:
         return []
-    polished = [_pruned(tree, problem) for tree in problem.fit(chosen, steps, start=False)]
+    whole = problem.whole
+    polished = [_pruned(tree, problem) for tree in whole.fit(chosen, steps, start=False)]
     sound = [
         tree
         for tree in polished
         if math.isfinite(tree.loss) and is_sound(tree, problem) and keeps_constraints(tree, problem)
     ]
     held_out = held_out_losses(sound, problem, steps)
-    found = [_candidate(tree, losses, problem) for tree, losses in zip(sound, held_out, strict=True)]
+    found = [_candidate(tree, losses, whole) for tree, losses in zip(sound, held_out, strict=True)]
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
 
 

@@ -174,8 +174,8 @@ def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool
     if state is not None and state.evaluations:
         finished = len({id(tree) for measure in ("score", "loss") for tree in state.front(measure)})
         cases = problem.case_count + sum(rows.groups for rows in problem.further_rows)
-        # A polished formula takes several fits, and a refit without each case about one.
-        fits = finished * (POLISH_FITS + cases)
+        # A polished formula takes several fits, to all observations, and a refit without each case about one.
+        fits = finished * (POLISH_FITS / problem.drawn_share + cases)
         if refines(problem) and not refined:
             fits += int(REFINED_SHARE * state.evaluations)
         spare = min(spare, fits * state.seconds / state.evaluations)

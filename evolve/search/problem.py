@@ -185,7 +185,8 @@ class Problem:
     order. sums : which rows add up to each observation, or None. order : (n_observations,), of the
     observations in `rows`. box : per feature its range on the training rows, in its unit. grouped : whether
     cases are groups, rather than rows assigned at random. further_rows : the same observations, ordered by
-    other groups, which are held out as well. seeds : expressions that screening found, for the first
+    other groups, which are held out as well. all_rows : all observations, where `rows` are drawn from them.
+    seeds : expressions that screening found, for the first
     generation.
     """
 
@@ -202,7 +203,18 @@ class Problem:
     machine: Machine
     grouped: bool
     further_rows: tuple[Rows, ...] = ()
+    all_rows: Rows | None = None
     seeds: tuple[Expression, ...] = ()
+
+    @property
+    def whole(self) -> "Problem":
+        """The problem with all observations, in the division that comes first."""
+        return self if self.all_rows is None else replace(self, rows=self.all_rows, further_rows=())
+
+    @property
+    def drawn_share(self) -> float:
+        """Share of all observations to which the search fits."""
+        return 1.0 if self.all_rows is None else self.rows.target.size / self.all_rows.target.size
 
     @property
     def affine(self) -> bool:
@@ -333,13 +345,13 @@ def make_problem(
             columns, y, divisions, weight, always=sample_weight is not None
         )
     case, weight = _cases(None if groups is None else divisions[0], weight, settings)
-    rows, *further_rows = (
-        _weighted_rows(
-            columns, y, weight, cases, loss=name, settings=settings, sums=sums,
-            levels=_level_counts(levels, X.shape[1]),
-        )
-        for cases in (case, *(_few(division) for division in divisions[groups is not None :]))
+    cases = [case, *(_few(division) for division in divisions[groups is not None :])]
+    rows_of = partial(
+        _weighted_rows, columns, y, weight,
+        loss=name, settings=settings, sums=sums, levels=_level_counts(levels, X.shape[1]),
     )  # fmt: skip
+    drawn = _drawn(cases, settings) if sums is None else None
+    rows, *further_rows = (rows_of(numbers, drawn) for numbers in cases)
     of_features = columns[: X.shape[1]]
     grammar = make_grammar(features, target, of_features, y, settings, levels=levels, sums=sums)
     box = {
@@ -349,7 +361,7 @@ def make_problem(
     problem = Problem(
         features, target, settings, grammar, make_structure(settings, grammar), rows, columns, sums,
         np.argsort(case, kind="stable"), box, Machine(settings.threads), groups is not None,
-        tuple(further_rows),
+        tuple(further_rows), None if drawn is None else rows_of(case),
     )  # fmt: skip
     return _screened(problem, y) if problem.affine and not problem.grouped else problem
 
@@ -461,21 +473,46 @@ def _few(group: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(group % MOST_CASES, return_inverse=True)[1]
 
 
+def _drawn(cases: Sequence[NDArray[np.int64]], settings: SearchSettings) -> NDArray[np.int64] | None:
+    """Return the observations to which the search fits, ascending; None for all.
+
+    cases : of each division the number of each observation's case, (n_observations,). Of observations with
+    the same cases the same share is drawn, at least one.
+    """
+    count = cases[0].size
+    wanted = settings.search_rows or count
+    if count <= wanted:
+        return None
+    stratum = np.zeros(count, np.int64)
+    for numbers in cases:
+        stratum = np.unique(stratum * (int(numbers.max()) + 1) + numbers, return_inverse=True)[1]
+    order = np.random.default_rng(settings.random_seed).permutation(count)
+    order = order[np.argsort(stratum[order], kind="stable")]
+    sizes = np.bincount(stratum)
+    place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    most = np.maximum(sizes * wanted // count, 1)
+    return np.sort(order[place < np.repeat(most, sizes)])
+
+
 def _weighted_rows(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     weight: NDArray[np.float64],
     case: NDArray[np.int64],
+    drawn: NDArray[np.int64] | None = None,
     *,
     loss: str,
     settings: SearchSettings,
     sums: RowSums | None,
     levels: NDArray[np.int64],
 ) -> Rows:
-    """Return the rows with the loss in the form that the machine computes."""
+    """Return the rows, or those `drawn`, with the loss in the form that the machine computes."""
     logarithmic, robust = LOSS_FORMS[loss]
     scale = np.full_like(y, 1.0 / (float(np.std(y)) or 1.0)) if loss == "squares" else 1.0 / y
     width = PERCENTAGE_WIDTH if loss == "absolute_percentage" else settings.loss_width
+    if drawn is not None:
+        columns, y, scale = columns[:, drawn], y[drawn], scale[drawn]
+        weight, case = weight[drawn], case[drawn]
     return make_rows(
         columns, y, scale, weight, case, logarithmic=logarithmic, robust=robust, width=width, sums=sums,
         levels=levels,

@@ -4,8 +4,10 @@ import pytest
 from trainlaw.evolve.settings import (
     CHOICES,
     CONSTRAINT_KINDS,
+    GROUPED_ROWS,
     LOSSES,
     TYPED_NODES,
+    UNGROUPED_ROWS,
     UNTYPED_NODES,
     Bracket,
     Constraint,
@@ -81,9 +83,11 @@ def test_every_listed_value_is_accepted(name, values):
 def test_what_is_left_open_depends_on_units_and_groups():
     grouped = SearchSettings().resolved(grouped=True)
     assert (grouped.max_nodes, grouped.choice) == (TYPED_NODES, "one_standard_error")
+    assert grouped.search_rows == GROUPED_ROWS
     untyped = SearchSettings(typed=False).resolved(grouped=False)
     assert (untyped.max_nodes, untyped.choice) == (UNTYPED_NODES, "description_length")
-    given = SearchSettings(typed=False, max_nodes=44, choice="loss")
+    assert untyped.search_rows == UNGROUPED_ROWS
+    given = SearchSettings(typed=False, max_nodes=44, choice="loss", search_rows=2_000)
     assert given.resolved(grouped=False) == given
 
 
@@ -102,7 +106,7 @@ def test_settings_are_stored_field_by_field_in_a_fixed_order():
     assert list(asdict(SearchSettings())) == names
     assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
     assert names[-4:] == ["random_seed", "threads", "checkpoint", "checkpoint_seconds"]
-    assert len(names) == 37
+    assert len(names) == 38
 
 
 def test_every_setting_is_documented():
@@ -120,8 +124,8 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
         "operators": None, "typed": True, "nonnegative": True, "loss": "automatic", "loss_width": 0.25,
         "group_weight_power": 0.35, "evaluations": 50_000, "limit_seconds": None, "population": 300,
         "islands": 1, "migration_interval": 20, "simplify_interval": 10, "max_nodes": None,
-        "max_constants": 24, "screening": 5_000,
-            "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
+        "max_constants": 24, "screening": 5_000, "search_rows": None,
+        "fit_steps": 5, "polish_steps": 60, "held_out_selection": True,
         "held_out_measure": "mean", "choice": "automatic", "exponent_limit": 2.0, "shrinkage": 1e-3,
         "prior_weight": 2e-3, "template": None, "group_shrinkage": 1e-3, "random_seed": 0, "threads": 1,
         "checkpoint": None, "checkpoint_seconds": 10.0,

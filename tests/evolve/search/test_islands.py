@@ -157,6 +157,29 @@ def test_the_score_joins_the_held_out_losses(typed_problem, measure):
         assert tree.score != tree.loss
 
 
+def test_children_that_cannot_survive_have_no_held_out_losses(typed_problem):
+    island, seen = start_island(typed_problem, 0), []
+    fit = typed_problem.machine.start_fit
+
+    def watched(programs, rows, *, limits=None, **options):
+        def result():
+            found = end()
+            if limits is not None:
+                plain = fit(programs, rows, **(options | {"held_out": False}))()
+                seen.append((limits, plain.losses, plain.cases.mean(axis=1), found.cases))
+            return found
+
+        end = fit(programs, rows, limits=limits, **options)
+        return result
+
+    typed_problem.machine.start_fit = watched
+    advance(island, typed_problem, 6)
+    limits, losses, means, cases = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+    skipped = np.isfinite(losses) & (means >= limits)
+    assert skipped.sum() > 10 and np.all(np.isinf(cases[skipped]))
+    assert np.isfinite(cases[np.isfinite(losses) & ~skipped]).any(axis=1).mean() > 0.9
+
+
 @pytest.mark.parametrize("held_out_selection", [False, True])
 def test_without_groups_the_score_is_the_loss(untyped_problem, held_out_selection):
     settings = replace(untyped_problem.settings, held_out_selection=held_out_selection)

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.evolve import SearchSettings
+from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search import problem as problem_module
 from trainlaw.evolve.search.problem import (
     DEALT_CASES,
@@ -287,3 +287,37 @@ def test_a_constant_target_has_the_scale_one(specs):
     settings = SearchSettings(loss="squares")
     rows = make_problem(columns, np.array([3.0, 3.0]), specs.features, specs.target, settings).rows
     assert set(rows.scale.tolist()) == {1.0}
+
+
+def test_a_search_fits_to_its_share_of_each_group_and_the_offered_formulas_to_all_rows():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(1.0, 2.0, (9_000, 2))
+    groups, sources = np.arange(9_000) % 7, (np.arange(9_000) == 4).astype(int)
+    y = X[:, 0] / X[:, 1] * np.exp(0.1 * generator.standard_normal(9_000))
+    specs = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "ab")
+    target = FeatureSpec("y", "y", DIMENSIONLESS, "y")
+    settings = SearchSettings(
+        typed=False, evaluations=400, population=40, search_rows=1_400, operators=("mul", "div")
+    )
+
+    def made():
+        return make_problem(X, y, specs, target, settings, groups=groups, further_groups=[sources])
+
+    problem, again = made(), made()
+    assert [np.array_equal(*pair) for pair in zip(problem.rows, again.rows, strict=True)]
+    # The row of a source for itself is drawn as well, although it is one of 9,000.
+    assert np.diff(problem.rows.group_start).tolist() == pytest.approx([200] * 7, abs=1)
+    assert np.diff(problem.further_rows[0].group_start)[-1] == 1
+    assert problem.whole.rows.target.size == 9_000 and problem.drawn_share == pytest.approx(
+        1_400 / 9_000, rel=0.01
+    )
+    assert problem.whole.whole.rows is problem.whole.rows
+    search = FormulaRegressor(specs, target, settings).fit(X, y, groups, further_groups=[sources])
+    fitted, residual = search.predict(X), y - search.predict(X)
+    # Least squares on all rows, each group with the same weight, leave nothing along the prediction.
+    assert abs(np.sum(residual * fitted)) < 1e-6 * np.sum(fitted**2)
+
+
+def test_few_rows_are_all_searched(made):
+    problem = made()
+    assert problem.all_rows is None and problem.whole is problem and problem.drawn_share == 1.0

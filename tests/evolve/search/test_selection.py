@@ -6,7 +6,7 @@ from deap import base, tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.evolve.search import selection
-from trainlaw.evolve.search.selection import epsilon_lexicase, survivors
+from trainlaw.evolve.search.selection import epsilon_lexicase, survival_limits, survivors
 from trainlaw.evolve.search.variation import Individual
 
 
@@ -134,3 +134,21 @@ def test_the_order_of_the_pool_is_kept(count):
     pool = [individual(float(score), score % 7 + 1) for score in random.Random(3).sample(range(50), 20)]
     places = [pool.index(tree) for tree in survivors(pool, count)]
     assert places == sorted(places)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 8)), min_size=12, max_size=40, unique=True))
+def test_a_child_beyond_its_limit_does_not_survive_next_to_the_population(values):
+    population = survivors([individual(float(score), cost) for score, cost in values], 10)
+    limits = survival_limits(population, np.arange(0, 10), 10)
+    assert np.all(limits[1:] <= limits[:-1])
+    for cost, limit in enumerate(limits.tolist()):
+        if np.isfinite(limit):
+            child = individual(limit + 0.5, cost)
+            assert all(child is not tree for tree in survivors([*population, child], 10))
+
+
+def test_anyone_survives_in_a_population_that_is_not_full():
+    population = [individual(1.0, 1), individual(0.5, 2)]
+    assert survival_limits(population, np.array([1, 5]), 3).tolist() == [np.inf, np.inf]
+    assert survival_limits(population, np.array([0, 1, 5]), 2).tolist() == [np.inf, 1.0, 0.5]
