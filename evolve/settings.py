@@ -36,7 +36,7 @@ _LIMITS = (
     ("threads", 1, 1_024),
 )
 POWER, EXPONENTIAL = "power", "exponential"
-CHOICES = ("automatic", "one_standard_error", "validation", "description_length", "loss")
+CHOICES = ("automatic", "one_standard_error", "most_stable", "validation", "description_length", "loss")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ WORST_GROUP = 1.1
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
 # Rules that compare losses on held-out groups.
-TRANSFERRING = ("one_standard_error", "validation")
+TRANSFERRING = ("one_standard_error", "most_stable", "validation")
+# Resamples of the groups by which the most stable formula is chosen.
+RESAMPLES = 200
 # Constants of an exact formula are rounded to these numbers of significant digits, fewest first.
 ROUND_DIGITS = (1, 2, 3)
 
@@ -225,9 +227,12 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
     )
 
 
-def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Candidate:
+def choose(
+    candidates: Sequence[Candidate], rule: str, row_count: float, random_seed: int = 0
+) -> Candidate:
     """Return one candidate by a rule of `CHOICES`.
 
+    most_stable : the candidate that "one_standard_error" chooses most often when the groups are resampled.
     one_standard_error : the simplest candidate whose mean held-out loss exceeds the best one's, in every
     division, by at most the standard error of their difference over the groups (Breiman et al., 1984, for
     trees; here paired), and whose worst group is hardly worse than the best one's.
@@ -242,6 +247,10 @@ def choose(candidates: Sequence[Candidate], rule: str, row_count: float) -> Cand
         return min(candidates, key=lambda candidate: (candidate.loss, candidate.complexity))
     if rule == "description_length":
         return min(candidates, key=lambda candidate: description_length(candidate, row_count))
+    if rule == "most_stable":
+        again = choose_again(finite, rule, resamples=RESAMPLES, random_seed=random_seed)
+        if again:
+            return max(again, key=lambda chosen: chosen[1])[0]
     for candidate in finite:
         if _is_as_good(candidate, best):
             return candidate
@@ -254,13 +263,15 @@ def choose_again(
     """Return the candidates that the rule chooses when the held-out groups are resampled, and their shares.
 
     A resample takes as many groups as there are, with replacement, in every division (Efron, 1979). Each
-    group keeps the loss with constants that were fitted without it, so that no resample needs a fit.
+    group keeps the loss with constants that were fitted without it, so that no resample needs a fit. What is
+    most stable is counted by the rule that it resamples.
     """
     generator = np.random.default_rng(random_seed)
     sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
     if rule not in TRANSFERRING or max(sizes, default=0) < 2:
         return []
     chosen: dict[int, int] = {}
+    rule = "one_standard_error" if rule == "most_stable" else rule
     for _ in range(resamples):
         picks = [generator.integers(size, size=size) for size in sizes]
         drawn = [
