@@ -282,9 +282,7 @@ class FormulaRegressor(FittedViews):
                 "expected at least one valid formula, got none: allow more operators or a larger budget"
             )
         settings = problem.settings
-        chosen = choose(
-            self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed
-        )
+        chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
         if settings.typed:
             # Only untyped searches are screened: what typed ones store stays as it is.

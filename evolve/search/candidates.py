@@ -227,9 +227,7 @@ def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
     )
 
 
-def choose(
-    candidates: Sequence[Candidate], rule: str, row_count: float, random_seed: int = 0
-) -> Candidate:
+def choose(candidates: Sequence[Candidate], rule: str, row_count: float, random_seed: int = 0) -> Candidate:
     """Return one candidate by a rule of `CHOICES`.
 
     most_stable : the candidate that "one_standard_error" chooses most often when the groups are resampled.

@@ -101,6 +101,23 @@ def test_groups_that_disagree_divide_the_draws():
     assert again != choose_again([first, second], "validation", resamples=400, random_seed=1)
 
 
+def test_the_most_stable_candidate_is_chosen_most_often_when_groups_are_resampled():
+    generator, others = np.random.default_rng(0), 0
+    for _ in range(40):
+        found = [
+            Candidate(Constant(1.0), 1.0, i, (10.0 - 0.1 * i + 0.3 * generator.standard_normal(8),))
+            for i in range(1, 6)
+        ]
+        again = choose_again(found, "one_standard_error", resamples=200, random_seed=3)
+        chosen = choose(found, "most_stable", 9, random_seed=3)
+        assert next(share for own, share in again if own is chosen) == max(share for _, share in again)
+        assert choose_again(found, "most_stable", resamples=200, random_seed=3) == again
+        others += chosen is not choose(found, "one_standard_error", 9)
+    assert 0 < others < 20
+    alone = Candidate(Constant(1.0), 1.0, 1, (np.array([1.0]),))
+    assert choose([alone], "most_stable", 9) is alone
+
+
 def test_rules_that_compare_no_groups_are_not_repeated():
     assert choose_again(candidates(), "loss", resamples=5, random_seed=0) == []
     assert choose_again([], "validation", resamples=5, random_seed=0) == []
