@@ -1,4 +1,4 @@
-"""Errors on held-out GPUs at equal time: every GPU group of the default table is one fold."""
+"""Errors on held-out GPUs at equal time: every GPU group of `fp32-2026` is one fold."""
 
 from collections.abc import Callable
 from functools import partial
