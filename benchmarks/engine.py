@@ -92,7 +92,7 @@ def _proofs(options: argparse.Namespace) -> None:
 
 def _held_out(options: argparse.Namespace) -> None:
     with task_place(options.cluster) as place:
-        rows = held_out_rows(options.fold_seconds, options.threads, len(options.engines) > 1, place)
+        rows = held_out_rows(options.fold_seconds, options.threads, options.engines, place)
     title = "Errors on held-out GPUs (fp32-2026, one fold per GPU group, one thread per search)"
     _section("held-out", title, rows, options)
 

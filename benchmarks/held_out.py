@@ -1,6 +1,6 @@
 """Errors on held-out GPUs at equal time: every GPU group of `fp32-2026` is one fold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -38,19 +38,19 @@ class TimedSearch:
 
 
 def held_out_rows(
-    limit_seconds: float, workers: int, engines: bool, place: Place | None = None
+    limit_seconds: float, workers: int, engines: Sequence[str], place: Place | None = None
 ) -> list[dict[str, object]]:
     """Return one row per estimator: held-out error as mean over GPU groups, mean over runs, and median.
 
-    place : where the fits run instead of in `workers` processes.
+    engines : names of those that search. place : where the fits run instead of in `workers` processes.
     """
     runs = load("fp32-2026")
     searches: dict[str, Callable[[], Any]] = {"trainlaw": partial(TimedSearch, limit_seconds)}
-    if engines:
-        searches |= {
-            name: partial(factory, limit_seconds=limit_seconds)
-            for name, factory in baselines_for("run", "engine").items()
-        }
+    searches |= {
+        name: partial(factory, limit_seconds=limit_seconds)
+        for name, factory in baselines_for("run", "engine").items()
+        if name in engines
+    }
     baselines = named_baselines(*CHEAP)
     labels = runs.labels()
     where = place or Place(workers=workers)
