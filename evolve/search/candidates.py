@@ -268,19 +268,35 @@ def choose_again(
     sizes = [losses.size for losses in candidates[0].held_out] if candidates else []
     if rule not in TRANSFERRING or max(sizes, default=0) < 2:
         return []
-    chosen: dict[int, int] = {}
-    rule = "one_standard_error" if rule == "most_stable" else rule
+    losses = [np.array(division) for division in zip(*(own.held_out for own in candidates), strict=True)]
+    chosen = np.zeros(len(candidates), np.int64)
     for _ in range(resamples):
         picks = [generator.integers(size, size=size) for size in sizes]
-        drawn = [
-            replace(candidate, held_out=tuple(map(np.take, candidate.held_out, picks)))
-            for candidate in candidates
-        ]
-        # Without description lengths, the number of rows does not matter.
-        winner = choose(drawn, rule, 1)
-        place = next(i for i, candidate in enumerate(drawn) if candidate is winner)
-        chosen[place] = chosen.get(place, 0) + 1
-    return [(candidates[place], count / resamples) for place, count in sorted(chosen.items())]
+        drawn = [division.take(places, axis=1) for division, places in zip(losses, picks, strict=True)]
+        chosen[_chosen_place(drawn, [own.complexity for own in candidates], rule)] += 1
+    return [(candidates[place], int(chosen[place]) / resamples) for place in np.flatnonzero(chosen).tolist()]
+
+
+def _chosen_place(losses: Sequence[NDArray[np.float64]], costs: Sequence[int], rule: str) -> int:
+    """Return which candidate `choose` returns for a rule of `TRANSFERRING`, from all losses at once.
+
+    losses : of each division (n_candidates, n_groups). costs : complexities.
+    """
+    mean = np.mean([division.mean(axis=1) for division in losses], axis=0)
+    finite = np.isfinite(mean)
+    mean = np.where(finite, mean, math.inf)
+    best = int(np.lexsort((np.array(costs), mean))[0])
+    if rule == "validation":
+        return best
+    worst = np.max([division.max(axis=1) for division in losses], axis=0)
+    good = (worst <= WORST_GROUP * worst[best]) & (finite | ~finite.any())
+    for division in losses:
+        with np.errstate(invalid="ignore"):
+            difference = division - division[best]
+            error = difference.std(axis=1) / math.sqrt(difference.shape[1])
+            good &= ~(difference.mean(axis=1) > error)
+    good[best] = True
+    return int(np.flatnonzero(good)[0])
 
 
 def _is_as_good(candidate: Candidate, best: Candidate) -> bool:
