@@ -18,8 +18,8 @@ from trainlaw.datasets.features.feature import Feature, column_feature, derived_
 from trainlaw.datasets.features.layer_features import BLOCK, BLOCK_CHANNELS, LAYER_FEATURES, TILE_PX, tiled
 from trainlaw.datasets.features.run_features import FEATURES
 from trainlaw.datasets.hardware.gpus import Gpu
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.units import SECOND
 
 # Outputs that one thread block of a matrix product computes, and how many such blocks a multiprocessor hosts:
 # cuDNN's most common fp32 kernels are named "128x64", and their registers leave room for two (recalled).

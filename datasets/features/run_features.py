@@ -17,8 +17,8 @@ from trainlaw.datasets.features.communication_features import COMMUNICATION_FEAT
 from trainlaw.datasets.features.feature import Feature, chosen_features, derived_feature, feature_block
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.tables.joins import Facts, RunJoin
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.units import SECOND
 
 
 def _work(rate: str, rate_name: str, per_image: str = "batch_per_gpu * ") -> Callable[..., Feature]:

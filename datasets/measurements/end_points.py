@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.formulas.algebra.units import DIMENSIONLESS, SECOND
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.units import DIMENSIONLESS, SECOND
 
 BATCH, PIXELS = "batch", "pixels"
 #: Directions of a series of runs: the column that grows, and those that are constant.
