@@ -13,12 +13,12 @@ from math import inf
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import Expression, substitute, variables
+from trainlaw.formulas.algebra.text import parse_text
+from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import Expression, substitute, variables
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.text import parse_text
-from trainlaw.formulas.units import Unit
 
 Columns = Mapping[str, np.ndarray]
 

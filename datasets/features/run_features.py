@@ -15,8 +15,8 @@ import pandas as pd
 from trainlaw.datasets.features.feature import Feature, chosen_features, feature_block, features_of
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.tables.joins import Facts, RunJoin
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.units import SECOND
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one training iteration", low=0.0)
 

@@ -16,9 +16,9 @@ from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas import infer_unit, variables
+from trainlaw.formulas.algebra.unit_inference import constant_units
+from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.errors import UnknownNameError
-from trainlaw.formulas.unit_inference import constant_units
-from trainlaw.formulas.units import SECOND
 
 HERE = Path(__file__).parent
 
