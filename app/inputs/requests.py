@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn, reader_notes, unknown_specifications
-from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, rated_gpus
+from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
@@ -22,7 +22,7 @@ from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
@@ -134,19 +134,6 @@ def one_run(
     """
     catalog = gpus or known_gpus()
     return _runs_on(named_cnn(cnn, pixels), [wanted_gpu(gpu, catalog)], [batch], setup, catalog)
-
-
-def on_all_gpus(
-    cnn: str,
-    batch: int,
-    pixels: int | None = None,
-    setup: Setup = DEFAULT_SETUP,
-    *,
-    gpus: GpuCatalog | None = None,
-) -> RunTable:
-    """Return a configuration on every known GPU whose peak rate and bandwidth are known; see `one_run`."""
-    catalog = gpus or known_gpus()
-    return _runs_on(named_cnn(cnn, pixels), rated_gpus(catalog), [batch], setup, catalog)
 
 
 def _runs_on(
