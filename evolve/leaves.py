@@ -69,6 +69,10 @@ class Leaf(gp.Terminal):  # type: ignore[misc]
         self.token, self.feature, self.constant = token, feature, constant
         self.rule, self.start = rule, start
 
+    def __deepcopy__(self, known: object) -> "Leaf":
+        """Return the leaf itself, which nothing changes: DEAP's hall of fame copies its trees."""
+        return self
+
     def holding(self, constant: float | tuple[float, ...]) -> "Leaf":
         """Return the same leaf with another fitted number."""
         leaf = Leaf.__new__(Leaf)
