@@ -304,7 +304,7 @@ class FormulaRegressor(FittedViews):
         settings = problem.settings
         chosen = choose(self.candidates_, settings.choice, problem.whole.effective_rows, settings.random_seed)
         stored = asdict(settings)
-        if settings.typed:
+        if not settings.strategy.affine:
             # Only untyped searches are screened: what typed ones store stays as it is.
             del stored["screening"]
         provenance = {

@@ -26,7 +26,7 @@ from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
 from trainlaw.evolve.search.trees import encode, nodes_of, untidy, with_fitted
 from trainlaw.evolve.search.variation import Fitness, Individual
-from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
+from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import Expression, FeatureSpec, RowSums, Variable
 
 # Numbers of a table that is not copied for the problem, only for the machine.
@@ -83,7 +83,7 @@ class Problem:
 
         A typed tree is proportional to its weights already; sums over rows and templates take no offset.
         """
-        return not self.settings.typed and self.sums is None and self.settings.template is None
+        return self.settings.strategy.affine and self.sums is None and self.settings.template is None
 
     @property
     def case_count(self) -> int:
@@ -239,7 +239,7 @@ def _screened(problem: Problem, y: NDArray[np.float64]) -> Problem:
         for spec, column in zip(problem.features, problem.columns, strict=False)
         if spec.name in offered and np.ptp(column[some]) > 0.0
     ]
-    operators = settings.operators or UNTYPED_OPERATORS
+    operators = settings.operators or settings.strategy.operators
     screened = screen(
         atoms, y[some], operators, settings.screening_share, settings.random_seed,
         SCREENED_SHARE * (settings.limit_seconds or math.inf),
