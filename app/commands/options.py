@@ -42,8 +42,8 @@ Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla o
 Stack = Annotated[
     str | None,
     typer.Option(
-        help="Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or unknown; "
-        "default: what layout, compilation and --tuned imply."
+        help="Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
+        "unknown; default: what layout, compilation and --tuned imply."
     ),
 ]
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]

@@ -117,7 +117,8 @@ def plan_command(
     catalog = known_gpus(gpu_file)
     options = PlanOptions(
         whole_numbers(gpus, "--gpus"), gpus_per_node, whole_numbers(batch, "--batch"),
-        parse_names(precision), setup_of(None, layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
+        parse_names(precision),
+        setup_of(None, layout=layout, tuned=tuned, stack=stack, link=link, fabric=fabric),
         parse_hours(within, "--within") if within else inf, inf if budget is None else budget, surely,
         least_gain, power_share,
     )  # fmt: skip

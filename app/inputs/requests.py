@@ -178,9 +178,9 @@ def runs_of_csv(
 
     The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
     timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
-    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in ones. on :
-    names of GPUs for a file without the column gpu: each row on each of them. precision : of rows without
-    one; None for PyTorch's default on their GPU.
+    those of measured runs and plans; others must be `ignored`. gpus : known GPUs, None for the built-in
+    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
+    without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault.
     """
     columns, rows = read_csv(path)

@@ -203,7 +203,7 @@ def configuration(
     host_launch_s : float, optional
         Time that the host needs to launch the kernels of one layer, in seconds; not known by default.
     stack : str, optional
-        Kernels of 16-bit convolutions, one of `STACKS`; by default what layout, compilation and `tuned` imply.
+        Kernels of 16-bit convolutions, one of `STACKS`; by default what layout, compilation, `tuned` imply.
     gpus : GpuCatalog, optional
         Known GPUs; the shipped ones by default.
 
