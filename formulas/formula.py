@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import Expression, additive_terms, check_size, variables
+from trainlaw.formulas.algebra.json_form import from_json, to_json
+from trainlaw.formulas.algebra.row_sums import RowSums
+from trainlaw.formulas.algebra.text import parse_text, to_text
 from trainlaw.formulas.errors import InputError, check_name, shown, unknown_name
-from trainlaw.formulas.evaluation import evaluate
-from trainlaw.formulas.expression import Expression, additive_terms, check_size, variables
 from trainlaw.formulas.features import FeatureSpec
-from trainlaw.formulas.files import json_of, read_text, write_text_atomically
-from trainlaw.formulas.json_fields import JsonFields, finite_number, number_pair
-from trainlaw.formulas.json_form import from_json, to_json
-from trainlaw.formulas.row_sums import RowSums
+from trainlaw.formulas.files.json_fields import JsonFields, finite_number, number_pair
+from trainlaw.formulas.files.stored_facts import check_cases, check_stored_facts
+from trainlaw.formulas.files.text_files import json_of, read_text, write_text_atomically
 from trainlaw.formulas.scopes import RUN, check_scope_name, inferred_scope
-from trainlaw.formulas.stored_facts import check_cases, check_stored_facts
-from trainlaw.formulas.text import parse_text, to_text
 
 # Raised only where older readers would misread a file.
 FORMAT = "trainlaw formula 1"

@@ -141,7 +141,7 @@ def setup_of(host_launch: str | None, **parts: Any) -> "Setup":
 
 def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Callable[[], str]) -> None:
     """Write a text to `out`, or print it; draw the picture where one is wanted, and name the files."""
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is not None:
         write_text_atomically(out, text + "\n")
@@ -155,7 +155,7 @@ def write_or_print(text: str, out: Path | None, picture: Path | None, drawn: Cal
 
 def print_or_write(text: str, out: Path | None, contents: str) -> None:
     """Print a text, or write it to a file and print what it contains."""
-    from trainlaw.formulas.files import write_text_atomically
+    from trainlaw.formulas.files.text_files import write_text_atomically
 
     if out is None:
         print(text)

@@ -22,7 +22,7 @@ from trainlaw.datasets.profiler.configurations import PLAN_NOTES
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import shown
-from trainlaw.formulas.files import read_csv
+from trainlaw.formulas.files.text_files import read_csv
 
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.

@@ -24,9 +24,9 @@ from trainlaw.formulas import (
     substitute,
     variables,
 )
+from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.formulas.errors import check_name, shown, unknown_name
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU, RUN
-from trainlaw.formulas.unit_inference import constant_units
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
 #: Short names for the features that formulas are usually written in.

@@ -10,7 +10,7 @@ from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import fitted_table
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import csv_rows, read_json, read_text
+from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.result import CONFIGURATION, MEASURED

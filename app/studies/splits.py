@@ -14,7 +14,7 @@ from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import unknown_name
-from trainlaw.formulas.files import read_toml
+from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate import (
     EstimatorFactory,
     RefittedFormula,

@@ -40,7 +40,7 @@ from trainlaw.formulas import (
     complexity,
     round_constants,
 )
-from trainlaw.formulas.simplification import CALLS_PER_EXPRESSION, simplify_all
+from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
     JointRange,

@@ -34,7 +34,7 @@ from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import fitted_lines, fitted_table
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
-from trainlaw.formulas.expression import additive_terms
+from trainlaw.formulas.algebra.expression import additive_terms
 from trainlaw.validate.baselines import title_of
 
 _LARGEST_TERMS = 5  # in a short description

@@ -27,7 +27,7 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
-from trainlaw.formulas.expression import rebuilt, with_constants
+from trainlaw.formulas.algebra.expression import rebuilt, with_constants
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60

@@ -18,7 +18,7 @@ from trainlaw.evolve.search.library import ONE, Quantity, make_library
 from trainlaw.evolve.search.regressions import best_subsets, coefficients
 from trainlaw.evolve.search.separability import View, monomial, simpler_views
 from trainlaw.formulas import Apply, Constant, Expression
-from trainlaw.formulas.expression import count_nodes
+from trainlaw.formulas.algebra.expression import count_nodes
 
 # Rows on which combinations are compared; the search itself uses all.
 MOST_ROWS = 300

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from trainlaw.formulas import Expression, constants
-from trainlaw.formulas.expression import with_constants
+from trainlaw.formulas.algebra.expression import with_constants
 
 # Numbers that occur in laws, with either sign; 0 drops a term.
 _QUOTIENTS = {n / d for n in range(1, 13) for d in (1, 2, 3, 4)}

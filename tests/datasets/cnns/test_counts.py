@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets import cnn_table
 from trainlaw.datasets.cnns import Cnn, CnnBuilder, build, counts, explain, longest_path, zoo_names
-from trainlaw.formulas.units import Unit
+from trainlaw.formulas.algebra.units import Unit
 
 
 def network(net):

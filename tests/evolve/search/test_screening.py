@@ -8,7 +8,7 @@ from trainlaw.evolve.search.regressions import best_subsets
 from trainlaw.evolve.search.screening import screen
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Apply, Variable, evaluate, parse_text
-from trainlaw.formulas.expression import nodes
+from trainlaw.formulas.algebra.expression import nodes
 
 POINTS = dict(zip("abcd", np.random.default_rng(0).uniform(1.0, 2.0, (4, 300)), strict=True))
 ATOMS = [quantity(Variable(name), values) for name, values in POINTS.items()]
