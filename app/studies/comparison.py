@@ -89,9 +89,8 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         if comparison.is_decided
         else "the interval contains zero: undecided"
     )
-    interval = (
-        f"90 % interval {comparison.low_percent:+.2f} to {comparison.high_percent:+.2f} (bootstrap over groups)"
-    )
+    ends = f"{comparison.low_percent:+.2f} to {comparison.high_percent:+.2f}"
+    interval = f"90 % interval {ends} (bootstrap over groups)"
     if len(comparison.by_group) == 1:
         interval, verdict = "no interval: it takes at least two groups", "undecided"
     columns = ["group", "n_rows", "first_mape_percent", "second_mape_percent", "difference_percent"]

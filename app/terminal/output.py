@@ -64,7 +64,7 @@ def visible_output() -> Iterator[None]:
     """Let everything that is printed meanwhile be visible text."""
     before = sys.stdout, sys.stderr
     # Without the stream of a closed descriptor, the next file that is opened would get its number.
-    open_streams = (stream or open(os.devnull, "w") for stream in before)  # noqa: SIM115 (open to the end)
+    open_streams = (stream or open(os.devnull, "w") for stream in before)
     sys.stdout, sys.stderr = (cast("TextIO", _VisibleStream(stream)) for stream in open_streams)
     try:
         yield

@@ -241,7 +241,9 @@ def _checked_columns(file: Any, place: Path) -> list[str]:
         )
     for name, kind in zip(schema.names, schema.types, strict=True):
         if kind.num_fields or str(kind).endswith("_view"):
-            raise InputError(f"expected numbers and texts in {place}, got {kind} in column {shown(name)}"[:300])
+            raise InputError(
+                f"expected numbers and texts in {place}, got {kind} in column {shown(name)}"[:300]
+            )
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(columns)]
     unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
@@ -262,7 +264,9 @@ def _with_texts(table: Any, place: Path) -> Any:
                 lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
                 unpacked += compute.sum(lengths).as_py() or 0
         if unpacked > MAX_BYTES:
-            raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked} or more")
+            raise InputError(
+                f"expected at most {MAX_BYTES} bytes unpacked from {place}, got {unpacked} or more"
+            )
         plain = column.cast(field.type.value_type)
         table = table.set_column(number, field.name, plain)
     return table

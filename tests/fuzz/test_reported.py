@@ -48,7 +48,9 @@ def process(*words, **options):
 
 def test_closed_output_is_one_line():
     command = 'exec "$0" -P -m trainlaw predict --cnn resnet50 --gpu T4 --batch 64 >&-'
-    done = subprocess.run(["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False
+    )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "standard output is closed" in done.stderr
 
@@ -80,14 +82,14 @@ def stored(formula_file, **changes):
 
 def test_json_with_control_characters_is_json(formula_file):
     known = load_formula(formula_file).provenance | {"table": "a\x9bb\u202e"}
-    result = run("show", "--formula", stored(formula_file, provenance=known), "--json")
+    result = run("show", stored(formula_file, provenance=known), "--json")
     assert json.loads(result.stdout)["provenance"]["table"] == "a\x9bb\u202e"
 
 
 def test_reversed_range_is_refused(formula_file):
     name = next(iter(load_formula(formula_file).ranges))
     path = stored(formula_file, ranges={name: [0.5, 0.25]})
-    refused(run("show", "--all", "--formula", path), "[low, high]", "[0.5, 0.25]")
+    refused(run("show", "--all", path), "[low, high]", "[0.5, 0.25]")
 
 
 def test_nested_columns_are_refused(tmp_path):
@@ -99,7 +101,9 @@ def test_nested_columns_are_refused(tmp_path):
 def test_label_that_is_a_list_is_refused(tmp_path):
     path = tmp_path / "list.toml"
     path.write_text('label = []\n[held_out]\n"new" = ["T4"]\n')
-    refused(run("study", "fp32-2026", "--split", "list", "--held-out", path, "--out", tmp_path / "o"), "label")
+    refused(
+        run("study", "fp32-2026", "--split", "list", "--held-out", path, "--out", tmp_path / "o"), "label"
+    )
 
 
 def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
@@ -138,3 +142,13 @@ def test_numbers_in_faults_are_plain(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text(RUNS.replace("time_s", "time_s,time_max_s").replace("0.54", "0.54,0.1127"))
     assert "got 0.1127" in run("data", "check", path).stdout
+
+
+def test_one_group_has_no_interval(tmp_path):
+    (tmp_path / "provenance.json").write_text('{"table_sha256": "0"}')
+    rows = "".join(f"{row},0,T4,resnet,0.5,{time}\n" for row, time in enumerate((0.4, 0.6)))
+    (tmp_path / "predictions.csv").write_text(f"row,split,gpu_group,cnn_base,measured_s,trainlaw\n{rows}")
+    result = run("compare", tmp_path, tmp_path, "--by", "cnn_base")
+    assert result.exit_code == 0
+    assert "no interval: it takes at least two groups; undecided" in result.stdout
+    assert "nan" not in result.stdout
