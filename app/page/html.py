@@ -19,8 +19,9 @@ from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.script import names_kinds, script_of, titled_parts
 from trainlaw.app.page.style import page_style
-from trainlaw.app.text.html import Table, render
+from trainlaw.app.text.html import render
 from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.app.text.tables import Column, Table
 from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
@@ -129,8 +130,8 @@ def _symbol_table(formula: Formula) -> Table:
          *map(show_number, formula.ranges.get(spec.name, unknown))]
         for spec in formula.used_features
     ]  # fmt: skip
-    header = ["symbol", "name", "unit", "meaning", "training minimum", "maximum"]
-    return Table(header, rows, ["", "", "", "", "n", "n"])
+    ends = [Column("training minimum", "number"), Column("maximum", "number")]
+    return Table.of(["symbol", "name", "unit", "meaning", *ends], rows)
 
 
 def _errors(formula: Formula) -> _Errors | None:
@@ -147,10 +148,9 @@ def _errors(formula: Formula) -> _Errors | None:
         [line.name, line.rows, *(show_percent(line.errors.get(name, float("nan"))) for name in names)]
         for line in lines
     ]
-    numbers = ["n"] * len(names)
     return _Errors(
         formula.errors.get("protocol", ""),
         held_out_kind(formula),
-        Table(["metric", *names], overall, ["", *numbers]),
-        Table(["architecture", "runs", *names], each, ["", "n", *numbers]),
+        Table.of([Column("metric"), *names], overall, "number"),
+        Table.of([Column("architecture"), "runs", *names], each, "number"),
     )

@@ -14,8 +14,7 @@ from trainlaw.app.models.scopes import (
     handler,
 )
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, PAIR_FEATURES, load
-from trainlaw.datasets.features.base_features import LINK_FEATURES
-from trainlaw.datasets.features.communication_features import COMMUNICATION_FEATURES
+from trainlaw.datasets.features.feature import features_of
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.formulas import SCOPES, Formula, InputError, UnknownNameError, evaluate, scopes, variables
@@ -81,7 +80,7 @@ def test_scopes_of_built_in_formulas_are_those_of_files_without_the_field(name):
 
 
 def test_the_rule_for_files_without_the_field_knows_all_features_that_decide():
-    rows = (*LINK_FEATURES, *COMMUNICATION_FEATURES)
+    rows = features_of("link", "communication").values()
     of_several = {"n_gpus", "n_nodes", "gpus_per_node", *(row.spec.name for row in rows)}
     # Files without the field are older than the features of buckets, replicas and servers.
     assert of_several - {"gradient_bytes"} <= scopes._MULTI_GPU_RUN_MARKERS
