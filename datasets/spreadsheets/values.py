@@ -41,6 +41,7 @@ _COMPILATIONS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("eager", "none", "off", "no"), "eager"),
         **dict.fromkeys(("xla", "jit_compile"), "xla"),
         **dict.fromkeys(("inductor", "torch.compile", "torchinductor", "compile", "compiled"), "inductor"),
+        **dict.fromkeys(("cuda_graphs", "cudagraphs", "cudagraph", "reduce-overhead"), "cuda_graphs"),
         "unknown": "unknown",
     }
 )

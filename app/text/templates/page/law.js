@@ -37,7 +37,7 @@ const columnsOf = (gpu, choice) => {
     is_tuned: choice.is_tuned ? 1 : 0,
     is_bucketed: choice.is_bucketed ? 1 : 0,
     is_channels_last: choice.layout === "channels_last" ? 1 : 0,
-    host_launch_s: choice.launch ?? FORMULA.launch.usual,
+    stated_launch_s: choice.launch ?? 0,
     n_gpus: choice.gpus,
     n_nodes: choice.nodes,
     gpus_per_node: choice.largest > 0 ? choice.largest : choice.gpus / choice.nodes,
