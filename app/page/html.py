@@ -5,15 +5,6 @@ from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.models.errors import (
-    BY_CNN,
-    METRIC_TITLES,
-    OURS,
-    error_lines,
-    estimators,
-    held_out_kind,
-    overall_error,
-)
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
 from trainlaw.app.models.scopes import handler, handling
 from trainlaw.app.models.terms import parts_of
@@ -26,6 +17,15 @@ from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    held_out_kind,
+    overall_error,
+)
 
 
 class _Part(NamedTuple):

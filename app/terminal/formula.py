@@ -10,7 +10,17 @@ from trainlaw.app.explain.term_descriptions import TermWords, words_of_parts
 from trainlaw.app.inputs.requests import Setup
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibration_of
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
+from trainlaw.app.models.scopes import formula_rows
+from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
+from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
+from trainlaw.app.text.steps import OnStep, unseen
+from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
+from trainlaw.formulas.algebra.expression import additive_terms
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     KEPT,
     LEVEL,
@@ -26,16 +36,6 @@ from trainlaw.app.models.errors import (
     shares_chosen_again,
     weakly_supported,
 )
-from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
-from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.terms import part_values, parts_of, plain_expression, sides_of
-from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.app.text.steps import OnStep, unseen
-from trainlaw.app.text.tables import fitted_lines, fitted_table
-from trainlaw.datasets import RunTable
-from trainlaw.formulas import SCOPES, Apply, Expression, Formula, load_formula, to_text, variables
-from trainlaw.formulas.algebra.expression import additive_terms
-from trainlaw.validate.baselines import title_of
 
 _LARGEST_TERMS = 5  # in a short description
 _LONG_TERM = 90  # characters from which a maximum is written on several lines
