@@ -78,7 +78,7 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
         if entry not in ("label", "held_out"):
             raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))
     label, lists = value.get("label", "gpu_group"), value.get("held_out")
-    if label not in labels.columns:
+    if not isinstance(label, str) or label not in labels.columns:
         raise unknown_name(f"label of {path}", str(label), labels.columns)
     if not isinstance(lists, dict) or not lists:
         raise InputError(f'{path}: expected [held_out] with lines such as "new GPUs" = ["T4", "A40"]')
