@@ -9,7 +9,7 @@ from trainlaw.app.models.custom_inputs import case_table, cases_of, with_entered
 from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows
 from trainlaw.app.models.memory import LEAST_NEED, USUAL_NEED, fits_word
 from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import check_features, handler
+from trainlaw.app.models.scopes import Inputs, check_features, chosen_output
 from trainlaw.app.predictions.predict import features_outside, pair_predictions
 from trainlaw.app.text.csv import rows_as_csv
 from trainlaw.app.workbook.compare import pair_columns
@@ -29,8 +29,12 @@ def prediction_csv(formula: Formula) -> str:
 
     Raises InputError where the formula needs what GPU, CNN and inputs do not give.
     """
-    table: str = handler(formula, "table")(formula)
-    return table
+    tables = {
+        Inputs.RUN: run_prediction_csv,
+        Inputs.LAYERS: layer_prediction_csv,
+        Inputs.FEATURES: case_csv,
+    }
+    return chosen_output(formula, "table", tables)
 
 
 def run_prediction_csv(formula: Formula) -> str:
