@@ -3,8 +3,8 @@
     python -m tools.timm_models
 
 derives again what is shipped, from the root of a checkout with timm 0.6.12 and torch on the meta device: no
-weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12 is
-the last whose names are those of its published benchmarks (results/benchmark-train-*.csv).
+weights, no network. timm is Apache-2.0, https://github.com/huggingface/pytorch-image-models. Version 0.6.12
+is the last whose names are those of its published benchmarks (results/benchmark-train-*.csv).
 """
 
 import gzip

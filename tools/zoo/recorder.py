@@ -140,10 +140,10 @@ def _count_word(count: int) -> str:
 
 def _window_words(kernel: Size, stride: Size, padding: Padding, dilation: Size = 1) -> tuple[str, ...]:
     reach = tuple(d * (k - 1) + 1 for k, d in zip(pair(kernel), pair(dilation), strict=True))
-    words = {"k": _pair_word(kernel), "s": _pair_word(stride), "d": _pair_word(dilation)}
-    words["p"] = _padding_word(padding, (reach[0], reach[1]))
+    values = {"k": _pair_word(kernel), "s": _pair_word(stride), "d": _pair_word(dilation)}
+    values["p"] = _padding_word(padding, (reach[0], reach[1]))
     usual = {"s": "1", "d": "1", "p": "0"}
-    return tuple(letter + word for letter, word in words.items() if word != usual.get(letter))
+    return tuple(letter + value for letter, value in values.items() if value != usual.get(letter))
 
 
 def _padding_word(padding: Padding, reach: tuple[int, int]) -> str:

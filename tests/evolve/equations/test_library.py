@@ -1,5 +1,5 @@
 import numpy as np
-from trainlaw.evolve.search.library import make_library, quantity
+from trainlaw.evolve.equations.library import make_library, quantity
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Variable, evaluate, to_text
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from trainlaw.evolve.search.library import ONE, Quantity, make_library
-from trainlaw.evolve.search.regressions import best_subsets, coefficients
-from trainlaw.evolve.search.separability import View, monomial, simpler_views
+from trainlaw.evolve.equations.library import ONE, Quantity, make_library
+from trainlaw.evolve.equations.regressions import best_subsets, coefficients
+from trainlaw.evolve.equations.separability import View, monomial, simpler_views
 from trainlaw.formulas import Apply, Constant, Expression
 from trainlaw.formulas.algebra.expression import count_nodes
 

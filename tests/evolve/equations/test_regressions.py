@@ -1,7 +1,7 @@
 from itertools import combinations
 
 import numpy as np
-from trainlaw.evolve.search.regressions import best_subsets, coefficients
+from trainlaw.evolve.equations.regressions import best_subsets, coefficients
 
 GENERATOR = np.random.default_rng(0)
 TABLE = GENERATOR.standard_normal((12, 60))

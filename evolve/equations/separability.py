@@ -12,7 +12,7 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.search.library import ONE, Quantity, apply
+from trainlaw.evolve.equations.library import ONE, Quantity, apply
 from trainlaw.formulas import Apply, Expression
 
 # Exponents that are tried, simplest first.

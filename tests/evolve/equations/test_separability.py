@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.search.library import quantity
-from trainlaw.evolve.search.separability import monomial, power, simpler_views
+from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.separability import monomial, power, simpler_views
 from trainlaw.formulas import Variable, evaluate, parse_text, to_text
 
 POINTS = dict(zip("abcd", np.random.default_rng(0).uniform(1.0, 4.0, (4, 800)), strict=True))

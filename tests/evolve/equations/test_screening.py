@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search import screening
-from trainlaw.evolve.search.library import quantity
-from trainlaw.evolve.search.regressions import best_subsets
-from trainlaw.evolve.search.screening import screen
+from trainlaw.evolve.equations import screening
+from trainlaw.evolve.equations.library import quantity
+from trainlaw.evolve.equations.regressions import best_subsets
+from trainlaw.evolve.equations.screening import screen
 from trainlaw.evolve.settings import UNTYPED_OPERATORS
 from trainlaw.formulas import Apply, Variable, evaluate, parse_text
 from trainlaw.formulas.algebra.expression import nodes

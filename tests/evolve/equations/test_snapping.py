@@ -1,5 +1,5 @@
 import numpy as np
-from trainlaw.evolve.search.snapping import snapped
+from trainlaw.evolve.equations.snapping import snapped
 from trainlaw.formulas import evaluate, parse_text, to_text
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, 500)
