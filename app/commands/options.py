@@ -39,6 +39,13 @@ Precision = Annotated[
 ]
 Layout = Annotated[str | None, typer.Option(help="nchw or channels_last; default: nchw.")]
 Compilation = Annotated[str | None, typer.Option("--compile", help="eager, xla or inductor; default: eager.")]
+Stack = Annotated[
+    str | None,
+    typer.Option(
+        help="Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
+        "unknown; default: what layout, compilation and --tuned imply."
+    ),
+]
 Tuned = Annotated[bool, typer.Option("--tuned", help="A container that a vendor tuned, with fused kernels.")]
 Allocation = Annotated[
     str | None,
