@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-_ENDINGS = (".csv", ".csv.gz", ".txt.xz", ".schema.json")
+_ENDINGS = (".csv", ".csv.gz", ".toml", ".txt.xz", ".schema.json")
 
 
 def write_data_files(files: Mapping[str, bytes], folder: Path) -> None:
