@@ -37,7 +37,7 @@ _NEAR_UNIT = 2.0
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why times may be wrong: in words, and the places of the runs, counted from 0."""
+    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
 
     text: str
     places: tuple[int, ...] = ()
