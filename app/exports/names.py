@@ -11,7 +11,6 @@ from math import isfinite
 
 from trainlaw.app.models.calibration import other_gpu_warning, other_precision_warning
 from trainlaw.app.models.coverage import unseen_generation, untrained_precision
-from trainlaw.app.models.errors import intervals_of
 from trainlaw.app.models.lookup_tables import gpu_rows, interval_rows, precision_rows
 from trainlaw.app.models.settings import STATED_LAUNCH, ignored_settings
 from trainlaw.app.models.terms import plain_expression
@@ -21,6 +20,7 @@ from trainlaw.datasets.cnns.names import cnn_entry, cnn_name, cnn_names
 from trainlaw.datasets.cnns.timm_tables import timm_table
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.formulas import Formula, InputError, UnknownNameError, variables
+from trainlaw.validate.held_out_errors import intervals_of
 
 PEAK = "peak_flop_per_s"
 #: Base columns that follow from the precision; the peak rate is a column of the GPU.

@@ -20,7 +20,6 @@ from trainlaw.app.exports.names import (
     NamedPrecision,
     named_model,
 )
-from trainlaw.app.models.errors import LEVEL
 from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.text.source import render_source
 from trainlaw.datasets import FEATURES
@@ -34,6 +33,7 @@ from trainlaw.formulas.printers.language import Language
 from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.python_function import PYTHON
 from trainlaw.formulas.printers.steps import named_steps
+from trainlaw.validate.held_out_errors import LEVEL
 
 PREFIX = "trainlaw"
 _WIDTH = 110

@@ -5,18 +5,10 @@ from typing import NamedTuple
 
 from trainlaw.app.explain.term_descriptions import words_of_parts
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
-from trainlaw.app.models.errors import (
-    BY_CNN,
-    METRIC_TITLES,
-    OURS,
-    error_lines,
-    estimators,
-    held_out_kind,
-    overall_error,
-)
 from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import handler, handling
+from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.terms import parts_of
+from trainlaw.app.page.custom import custom_page_html
 from trainlaw.app.page.script import names_kinds, script_of, titled_parts
 from trainlaw.app.page.style import page_style
 from trainlaw.app.text.html import render
@@ -26,6 +18,15 @@ from trainlaw.formulas import Expression, Formula
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
 from trainlaw.formulas.printers.naming import letter
+from trainlaw.validate.held_out_errors import (
+    BY_CNN,
+    METRIC_TITLES,
+    OURS,
+    error_lines,
+    estimators,
+    held_out_kind,
+    overall_error,
+)
 
 
 class _Part(NamedTuple):
@@ -59,8 +60,7 @@ def page_html(formula: Formula) -> str:
 
     Raises InputError where the scope has no page, or the page cannot compute a feature from its inputs.
     """
-    page: str = handler(formula, "page")(formula)
-    return page
+    return chosen_output(formula, "page", PAGES)
 
 
 def run_page_html(formula: Formula) -> str:
@@ -89,6 +89,10 @@ def run_page_html(formula: Formula) -> str:
         errors=_errors(formula),
         origin={key: facts.get(key, "unknown") for key in ("table", "table_sha256")},
     )
+
+
+#: A formula of one layer has no page: the layers of all CNNs would not fit.
+PAGES = {Inputs.RUN: run_page_html, Inputs.FEATURES: custom_page_html}
 
 
 def _stated_error(formula: Formula) -> str:

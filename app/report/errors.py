@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.terms import plain_expression
+from trainlaw.app.report import plots
+from trainlaw.app.studies.result import StudyOutcome, further_terms
+from trainlaw.app.terminal.formula import headline
+from trainlaw.app.terminal.study import LEVEL_HEADER, level_rows
+from trainlaw.app.text.numbers import show_number, show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
+from trainlaw.validate import bootstrap_interval
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     ALSO_BY,
     BY_CNN,
     BY_GPU,
@@ -23,16 +33,6 @@ from trainlaw.app.models.errors import (
     shares_chosen_again,
     summary_interval,
 )
-from trainlaw.app.models.terms import plain_expression
-from trainlaw.app.report import plots
-from trainlaw.app.studies.result import StudyOutcome, further_terms
-from trainlaw.app.terminal.formula import headline
-from trainlaw.app.terminal.study import LEVEL_HEADER, level_rows
-from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import Column, Table
-from trainlaw.formulas import Expression, Formula, Proof, prove_monotone, prove_sign
-from trainlaw.validate import bootstrap_interval
-from trainlaw.validate.baselines import title_of
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 # Hues of the oldest and the newest generation, degrees: of the vendor with most runs, and of all others.

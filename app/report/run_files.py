@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 from trainlaw.app.explain.term_descriptions import words_of_parts
-from trainlaw.app.models.errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.report import plots
 from trainlaw.app.report.equation import equation_lines
@@ -28,6 +27,7 @@ from trainlaw.datasets import TARGET
 from trainlaw.formulas import complexity, save_formula, to_text
 from trainlaw.formulas.printers import mathml_symbol
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import BY_CNN, BY_GPU, OURS, errors_frame, held_out_kind
 
 
 def report_html(outcome: StudyOutcome) -> str:

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.lead import error_sentence, lead_sentence
+from trainlaw.app.studies.result import StudyOutcome
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.app.text.tables import Column, Table
+from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     KEPT,
@@ -15,11 +20,6 @@ from trainlaw.app.models.errors import (
     estimators,
     searches_of,
 )
-from trainlaw.app.models.lead import error_sentence, lead_sentence
-from trainlaw.app.studies.result import StudyOutcome
-from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import Column, Table
-from trainlaw.validate.baselines import title_of
 
 _WORST = 7  # groups of each kind that are named before the details
 _FEW_RUNS = 5  # fewer say little about an architecture

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import fitted_table
 from trainlaw.formulas import InputError
@@ -13,6 +12,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
 from trainlaw.validate import Comparison, StudyResult, compare_studies
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.result import CONFIGURATION, MEASURED
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.errors import OURS
 from trainlaw.app.studies.clusters import Place
 from trainlaw.app.studies.definition import StudyDefinition
 from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
@@ -25,6 +24,7 @@ from trainlaw.validate import (
     pairs_of_folds,
     splits_by_name,
 )
+from trainlaw.validate.held_out_errors import OURS
 from trainlaw.validate.journal import Journal
 
 SEARCHED_PER_PLATFORM = f"{OURS}, searched per platform"

@@ -4,7 +4,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from trainlaw.app.models.errors import (
+from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
+from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.sheets.plan import BookPlan, SheetWriter
+from trainlaw.app.text.tables import Table
+from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
+from trainlaw.datasets import Gpu, built_in_gpus, link_table
+from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.formulas import Formula
+from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     CHANNELS_LAST,
@@ -17,15 +26,6 @@ from trainlaw.app.models.errors import (
     intervals_of,
     overall_error,
 )
-from trainlaw.app.models.lookup_tables import cnn_rows, gpu_rows, precision_rows
-from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.sheets.plan import BookPlan, SheetWriter
-from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import LAYOUTS, PREFIX, Model, cell_name
-from trainlaw.datasets import Gpu, built_in_gpus, link_table
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
-from trainlaw.formulas import Formula
-from trainlaw.validate.bootstrap import mean_interval
 from xlsxwriter.utility import xl_col_to_name
 
 SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows

@@ -11,9 +11,8 @@ from functools import cache
 from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.cnns.timm_tables import PREFIX, TimmEntry, build_timm, timm_entry, timm_names
-from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry, zoo_names
-from trainlaw.datasets.cnns.zoo.entry import Entry
+from trainlaw.datasets.cnns.timm_tables import PREFIX, build_timm, timm_entry, timm_names
+from trainlaw.datasets.cnns.zoo import Entry, build, dense_names, zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import InputError, UnknownNameError, shown, unknown_name
 
@@ -79,7 +78,7 @@ def cnn_names() -> tuple[str, ...]:
     return tuple(sorted({*zoo_names(), *dense_names(), *timm_names()}))
 
 
-def cnn_entry(name: str) -> Entry | TimmEntry:
+def cnn_entry(name: str) -> Entry:
     """Return base, family, usual input size and classes of a CNN by its key; raises UnknownNameError."""
     return timm_entry(name) if name.startswith(PREFIX) else zoo_entry(name)
 

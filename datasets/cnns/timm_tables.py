@@ -1,18 +1,17 @@
 """The CNNs of timm 0.6.12 as shipped: counts at the input sizes of its published benchmarks, and layers.
 
-`trainlaw.datasets.cnns.readers.timm_models` derives both files.
+`tools/timm_models.py` derives both files.
 """
 
-import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 import pandas as pd
-from trainlaw.datasets.cnns.architectures import built_architecture
+from trainlaw.datasets.cnns.architectures import built_architecture, shipped_architectures
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.files.storage import read_data_file, read_data_table
+from trainlaw.datasets.cnns.zoo import Entry
+from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.formulas.errors import InputError, unknown_name
 
 COUNTS_FILE = "cnns_timm.csv.gz"
@@ -22,29 +21,19 @@ PREFIX = "timm/"
 _ANY_SIZE = "any"
 
 
-@dataclass(frozen=True, slots=True)
-class TimmEntry:
-    """What is known of one of timm's CNNs without building it; `input_size_px` is its usual input."""
-
-    base: str
-    family: str
-    input_size_px: int
-    n_classes: int
-
-
 def timm_table() -> pd.DataFrame:
     """Return the counts of timm's CNNs, one row per CNN and input size, as a new frame."""
     return read_data_table(COUNTS_FILE)
 
 
 @cache
-def _entries() -> Mapping[str, TimmEntry]:
+def _entries() -> Mapping[str, Entry]:
     columns = ["cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes"]
     # The smallest of the benchmarked sizes is the one that the CNN is trained with.
     rows = timm_table()[columns].sort_values(["cnn", "input_size_px"]).drop_duplicates("cnn")
     return MappingProxyType(
         {
-            str(name): TimmEntry(str(base), str(family), int(size), int(classes))
+            str(name): Entry(str(base), str(family), int(size), int(classes))
             for name, base, family, size, classes in rows.itertuples(index=False)
         }
     )
@@ -55,24 +44,11 @@ def timm_names() -> tuple[str, ...]:
     return tuple(_entries())
 
 
-def timm_entry(name: str) -> TimmEntry:
+def timm_entry(name: str) -> Entry:
     """Return kinship and usual input of one of timm's CNNs; raises UnknownNameError."""
     if name not in _entries():
         raise unknown_name("CNN of timm", name, timm_names())
     return _entries()[name]
-
-
-@cache
-def _architectures() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return the lines of each CNN's layers, by name and then by input size ("any" where they fit all)."""
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for block in lzma.decompress(read_data_file(ARCHITECTURES_FILE)).decode().split("# ")[1:]:
-        heading, *lines = block.rstrip("\n").split("\n")
-        for entry in heading.split():
-            name, _, sizes = entry.partition("@")
-            for size in sizes.split("/"):
-                found.setdefault(name, {})[size] = tuple(lines)
-    return MappingProxyType(found)
 
 
 def build_timm(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
@@ -86,7 +62,7 @@ def build_timm(name: str, input_size_px: int | None = None, n_classes: int | Non
     entry = timm_entry(name)
     size = entry.input_size_px if input_size_px is None else input_size_px
     classes = entry.n_classes if n_classes is None else n_classes
-    by_size = _architectures()[name]
+    by_size = shipped_architectures(ARCHITECTURES_FILE)[name]
     lines = by_size.get(str(size), by_size.get(_ANY_SIZE))
     if lines is None:
         raise InputError(

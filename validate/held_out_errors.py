@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,9 @@ from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.conformal import LEAST_UNITS, ConformalInterval, conformal_coverage
+from trainlaw.validate.levels import LevelError
 from trainlaw.validate.metrics import macro, mape_percent
-
-if TYPE_CHECKING:
-    from trainlaw.validate import LevelError, StudyResult
+from trainlaw.validate.result import StudyResult
 
 OURS = "trainlaw"  # the name of the evolved formula among the estimators
 LEVEL = 0.9  # share of the runs on a new GPU that an interval is to contain
@@ -92,7 +91,7 @@ def _chip_name(gpu: str) -> str:
     return found[0] if found else gpu
 
 
-def errors_frame(result: "StudyResult") -> pd.DataFrame:
+def errors_frame(result: StudyResult) -> pd.DataFrame:
     """Return the errors as a long table: level, name, estimator, n_rows and one column per metric.
 
     Levels are `OVERALL`, `BY_GPU`, `BY_CNN` and those of `ALSO_BY` that the study has labels of; metrics that
@@ -104,7 +103,7 @@ def errors_frame(result: "StudyResult") -> pd.DataFrame:
 
 # Formula, table of errors and report of a study need it.
 @lru_cache(maxsize=1)
-def _errors_frame(result: "StudyResult") -> pd.DataFrame:
+def _errors_frame(result: StudyResult) -> pd.DataFrame:
     if not len(result.predictions):
         return pd.DataFrame(columns=_KEYS)
     summary = result.summary()
@@ -116,7 +115,7 @@ def _errors_frame(result: "StudyResult") -> pd.DataFrame:
     return frame[[*_KEYS, *(column for column in frame.columns if column not in _KEYS)]].round(_DECIMALS)
 
 
-def searches_of(result: "StudyResult") -> tuple[str, ...]:
+def searches_of(result: StudyResult) -> tuple[str, ...]:
     """Return the names of the estimators that evolve the formula: `OURS`, then those with other seeds."""
     return (OURS, *(name for name in result.estimators if name.startswith(SEED)))
 
@@ -147,11 +146,11 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors_json(
-    result: "StudyResult",
+    result: StudyResult,
     protocol: str,
     unit: str = BY_GPU,
-    levels: "Sequence[LevelError]" = (),
-    new_generations: "StudyResult | None" = None,
+    levels: Sequence[LevelError] = (),
+    new_generations: StudyResult | None = None,
 ) -> dict[str, Any]:
     """Return the errors as plain JSON, for `Formula.errors`; `protocol` describes how they were measured.
 
@@ -190,7 +189,7 @@ def errors_json(
     }
 
 
-def _macro_lines(result: "StudyResult", level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def _macro_lines(result: StudyResult, level: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """The error of each precision, generation or layout: the mean over its GPU groups, best first."""
     values, groups = result.labels(level), result.labels(BY_GPU)
     seeds = searches_of(result)[1:]
@@ -227,7 +226,7 @@ def run_classes(precision: np.ndarray, layout: np.ndarray, vendor: np.ndarray) -
 
 
 def _class_intervals_json(
-    result: "StudyResult", unit: str, new_generations: "StudyResult | None"
+    result: StudyResult, unit: str, new_generations: StudyResult | None
 ) -> dict[str, Any]:
     """The intervals by class, for a GPU of a known generation and for one of a generation without runs."""
     if not {"precision", "layout", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
@@ -241,7 +240,7 @@ def _class_intervals_json(
     return found
 
 
-def _class_intervals(result: "StudyResult") -> ClassIntervals:
+def _class_intervals(result: StudyResult) -> ClassIntervals:
     """The intervals by class. GPUs of one generation err alike, so a new GPU counts as a new generation."""
     classes = run_classes(*(result.labels(name) for name in ("precision", "layout", "vendor")))
     groups, units = result.labels(BY_GPU), result.labels("generation")
@@ -325,7 +324,7 @@ def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
     return np.array([intervals.factor(kind, gpu.generation) for gpu, kind in kinds], dtype=float)
 
 
-def _interval_json(result: "StudyResult", unit: str) -> dict[str, Any]:
+def _interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
     """The factor of the interval, its coverage as mean over groups and per group, and what a group is."""
     measured, predicted, groups = result.measured_s, result.predicted_s(OURS), result.labels(unit)
     interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
@@ -341,7 +340,7 @@ def _interval_json(result: "StudyResult", unit: str) -> dict[str, Any]:
     }
 
 
-def _summary_intervals(result: "StudyResult", unit: str) -> dict[str, dict[str, list[float | None]]]:
+def _summary_intervals(result: StudyResult, unit: str) -> dict[str, dict[str, list[float | None]]]:
     """Low and high of the bootstrap interval of each figure, groups of `unit` resampled, by estimator.
 
     As the figures of several seeds, their ends are means over the seeds.
@@ -358,7 +357,7 @@ def _summary_intervals(result: "StudyResult", unit: str) -> dict[str, dict[str, 
     return found
 
 
-def _members(result: "StudyResult") -> dict[str, list[str]]:
+def _members(result: StudyResult) -> dict[str, list[str]]:
     """The GPUs of each GPU group."""
     pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
     return {group: [gpu for other, gpu in pairs if other == group] for group, _ in pairs}

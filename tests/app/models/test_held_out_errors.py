@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.models.errors import (
+from trainlaw.app.predictions.predict import predict_runs
+from trainlaw.app.report.errors import _interval_of
+from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.terminal.formula import errors_text
+from trainlaw.datasets import RunTable, configuration, load
+from trainlaw.validate import StudyResult
+from trainlaw.validate.held_out_errors import (
     BY_CNN,
     BY_GPU,
     MACRO,
@@ -19,12 +25,6 @@ from trainlaw.app.models.errors import (
     searches_of,
     summary_interval,
 )
-from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.report.errors import _interval_of
-from trainlaw.app.studies.kinds.kind import study_labels
-from trainlaw.app.terminal.formula import errors_text
-from trainlaw.datasets import RunTable, configuration, load
-from trainlaw.validate import StudyResult
 from trainlaw.validate.metrics import absolute_percentage_errors
 
 SEEDS = ("trainlaw", "trainlaw seed 1", "trainlaw seed 2")
