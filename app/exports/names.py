@@ -26,7 +26,9 @@ PEAK = "peak_flop_per_s"
 #: Base columns that follow from the precision; the peak rate is a column of the GPU.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision")
 #: Base columns that follow from the arguments of a prediction.
-OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH)
+#: Base columns of the stack, which follow from layout and container.
+STACKS = ("is_stack_channels_last", "is_stack_fused")
+OF_ARGUMENTS = ("batch_per_gpu", "is_channels_last", "is_tuned", STATED_LAUNCH, *STACKS)
 # Prefixes and suffixes of keys of CNNs that packages do not write.
 _PACKAGE = re.compile(r"^.*/|_torch$")
 

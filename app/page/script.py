@@ -63,7 +63,14 @@ SCRIPT_FILES = (
 # What the user chooses; no table of GPUs or CNNs has it.
 _CHOSEN = frozenset(
     {"batch_per_gpu", "has_optimizer", "has_input_copy", "bytes_per_element", "is_tensor_precision"}
-    | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH}
+    | {
+        "is_tuned",
+        "is_channels_last",
+        "is_bucketed",
+        STATED_LAUNCH,
+        "is_stack_channels_last",
+        "is_stack_fused",
+    }
     | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
     | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
 )

@@ -85,10 +85,17 @@ def _entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 def _choices(model: Model) -> list[Choice]:
     """Return the yellow cells that the formula needs, in their order."""
     needed = {"has_optimizer", "has_input_copy", "is_tuned", "layout", "host_launch_us", "is_bucketed"}
+    of_stack = {
+        "layout": {"is_stack_channels_last"},
+        "is_tuned": {"is_stack_channels_last", "is_stack_fused"},
+    }
     base = {"layout": "is_channels_last", "host_launch_us": "stated_launch_s"}
+    used = set(model.base_columns)
     rows = [*_of_cnn(), *_of_gpu(), *_of_several_gpus(), *_of_timing(), *_of_groups(model), *_of_training()]
     return [
-        row for row in rows if row.name not in needed or base.get(row.name, row.name) in model.base_columns
+        row
+        for row in rows
+        if row.name not in needed or used & {base.get(row.name, row.name), *of_stack.get(row.name, ())}
     ]
 
 

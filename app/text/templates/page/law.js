@@ -37,6 +37,8 @@ const columnsOf = (gpu, choice) => {
     is_tuned: choice.is_tuned ? 1 : 0,
     is_bucketed: choice.is_bucketed ? 1 : 0,
     is_channels_last: choice.layout === "channels_last" ? 1 : 0,
+    is_stack_fused: choice.is_tuned ? 1 : 0,
+    is_stack_channels_last: choice.layout === "channels_last" && !choice.is_tuned ? 1 : 0,
     stated_launch_s: choice.launch ?? 0,
     n_gpus: choice.gpus,
     n_nodes: choice.nodes,
