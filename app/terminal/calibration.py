@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import fitted_lines, fitted_table
+from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate.held_out_errors import LEVEL, interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
@@ -65,7 +65,7 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     if not rows:
         return lines
     header = ["time", "factor", "limited by", "meaning"]
-    return [*lines, "times that the runs change beyond that:", fitted_table(header, rows), ""]
+    return [*lines, "times that the runs change beyond that:", Table.of(header, rows).text(), ""]
 
 
 def _resource(name: str) -> str:
